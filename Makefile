@@ -1,0 +1,49 @@
+# `make run` and `make test` are all a newcomer needs; both install what they need first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA ?= ./.contextbase-data
+PORT ?= 8787
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+
+.PHONY: help setup run test check format bench lock build clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.installed ## make .venv and install everything into it (quick when nothing changed)
+
+$(VENV)/.installed: pyproject.toml requirements/bootstrap.lock requirements/dev.lock scripts/setup.sh
+	PYTHON="$(PYTHON)" sh scripts/setup.sh $(VENV)
+	@touch $@
+
+run: setup ## start the server with its embedded database; DATA=folder PORT=number
+	@$(BIN)/contextbase up --data "$(DATA)" --port "$(PORT)"
+
+test: setup ## install what the tests need and run them all; PYTEST_ARGS=... to pick
+	@sh scripts/system-packages.sh
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+
+check: setup ## lint, types, import contracts, docs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_docs.py
+
+format: setup ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## run the benchmarks, one after the other; BENCH_ARGS="--json"
+	@for module in bench/[a-z]*.py; do $(BIN)/python -m bench.$$(basename $$module .py) $(BENCH_ARGS) || exit 1; done
+
+lock: setup ## resolve the dependencies anew into requirements/*.lock
+	sh scripts/lock.sh $(BIN)/uv
+
+build: setup ## wheel and sdist into dist/
+	$(BIN)/python -m build --no-isolation
+
+clean: ## remove what was built; data folders stay
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Installs the system programs the tests use, when we may; otherwise says which command would.
+set -eu
+missing=""
+need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
+need git git
+
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  apt-get update -qq
+  # shellcheck disable=SC2086 # a list of package names
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
+elif command -v apt-get >/dev/null 2>&1; then
+  echo "Some tests will be skipped; to run them all: sudo apt-get install$missing" >&2
+else
+  echo "Some tests will be skipped; install with your package manager:$missing" >&2
+fi

@@ -1,0 +1,144 @@
+"""Every error contextbase raises on purpose.
+
+    ContextbaseError
+    ├── InvalidInput            a value from outside breaks a rule; the caller can mend it
+    │   ├── InvalidPath         a path breaks a TreePath rule
+    │   └── InvalidSettings     a setting or settings file is wrong
+    ├── Unauthenticated         no token, or one that is unknown, expired or revoked
+    ├── Forbidden               the principal may not do this
+    ├── NotFound                no such thing, or none the principal may know of
+    ├── Conflict                the state of things forbids it: exists already, moved on, in use
+    ├── TooLarge                over a stated size limit
+    ├── Unavailable             a part we depend on does not answer now; trying again may help
+    │   ├── DatabaseUnavailable
+    │   └── BlobStoreUnavailable
+    ├── Misconfigured           a part we depend on answers, but refuses us: the operator must act
+    │   ├── BlobStoreDenied     wrong credentials, or no permission
+    │   ├── BucketMissing
+    │   ├── SchemaTooNew        the database was migrated by a newer contextbase
+    │   └── MachineProblem      port taken, disk full, folder not writable, wrong major version
+    └── Damaged                 stored data is not what was stored: fsck's business
+        ├── BlobCorrupted       the bytes do not hash to their name
+        ├── BlobTruncated       fewer bytes than promised
+        └── BlobMissing         a blob that is named is not there
+
+`code` is stable and machine-readable; the message is a sentence for people: what happened, to which thing, what to do
+next. Only the interface layer turns a code into an HTTP status, MCP error or exit code.
+"""
+
+from typing import ClassVar
+
+__all__ = [
+    "BlobCorrupted",
+    "BlobMissing",
+    "BlobStoreDenied",
+    "BlobStoreUnavailable",
+    "BlobTruncated",
+    "BucketMissing",
+    "Conflict",
+    "ContextbaseError",
+    "Damaged",
+    "DatabaseUnavailable",
+    "Forbidden",
+    "InvalidInput",
+    "InvalidPath",
+    "InvalidSettings",
+    "MachineProblem",
+    "Misconfigured",
+    "NotFound",
+    "SchemaTooNew",
+    "TooLarge",
+    "Unauthenticated",
+    "Unavailable",
+]
+
+
+class ContextbaseError(Exception):
+    """Base of all. `details` may go to the user; keep secrets out of it and out of the message."""
+
+    code: ClassVar[str] = "internal_error"
+
+    def __init__(self, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+
+
+class InvalidInput(ContextbaseError):
+    code = "invalid_input"
+
+
+class InvalidPath(InvalidInput):
+    code = "invalid_path"
+
+
+class InvalidSettings(InvalidInput):
+    code = "invalid_settings"
+
+
+class Unauthenticated(ContextbaseError):
+    code = "unauthenticated"
+
+
+class Forbidden(ContextbaseError):
+    code = "forbidden"
+
+
+class NotFound(ContextbaseError):
+    code = "not_found"
+
+
+class Conflict(ContextbaseError):
+    code = "conflict"
+
+
+class TooLarge(ContextbaseError):
+    code = "too_large"
+
+
+class Unavailable(ContextbaseError):
+    code = "unavailable"
+
+
+class DatabaseUnavailable(Unavailable):
+    code = "database_unavailable"
+
+
+class BlobStoreUnavailable(Unavailable):
+    code = "blob_store_unavailable"
+
+
+class Misconfigured(ContextbaseError):
+    code = "misconfigured"
+
+
+class BlobStoreDenied(Misconfigured):
+    code = "blob_store_denied"
+
+
+class BucketMissing(Misconfigured):
+    code = "bucket_missing"
+
+
+class SchemaTooNew(Misconfigured):
+    code = "schema_too_new"
+
+
+class MachineProblem(Misconfigured):
+    code = "machine_problem"
+
+
+class Damaged(ContextbaseError):
+    code = "damaged"
+
+
+class BlobCorrupted(Damaged):
+    code = "blob_corrupted"
+
+
+class BlobTruncated(Damaged):
+    code = "blob_truncated"
+
+
+class BlobMissing(Damaged):
+    code = "blob_missing"
