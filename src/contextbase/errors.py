@@ -22,8 +22,8 @@
         ├── BlobTruncated       fewer bytes than promised
         └── BlobMissing         a blob that is named is not there
 
-`code` is stable and machine-readable; the message is a sentence for people: what happened, to which thing, what to do
-next. Only the interface layer turns a code into an HTTP status, MCP error or exit code.
+`code` is stable and machine-readable; the message is a sentence for people: what happened, to which
+thing, what to do next. Only the interface layer turns a code into an HTTP status, MCP error or exit code.
 """
 
 from typing import ClassVar
