@@ -33,7 +33,7 @@ class BlobStore(Protocol):
         """
         ...
 
-    def get(self, hash: ContentHash, *, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+    def get(self, content_hash: ContentHash, *, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """The bytes from `start` up to (not including) `end`, in pieces of at most 1 MiB.
 
         Raises `BlobMissing`, and `InvalidInput` for a range that is not 0 <= start <= end <= size. A whole read
@@ -41,21 +41,21 @@ class BlobStore(Protocol):
         """
         ...
 
-    async def size(self, hash: ContentHash) -> int | None:
+    async def size(self, content_hash: ContentHash) -> int | None:
         """The blob's size, or None when it is not here."""
         ...
 
-    async def exists(self, hash: ContentHash) -> bool: ...
+    async def exists(self, content_hash: ContentHash) -> bool: ...
 
     def list(self) -> AsyncIterator[StoredBlob]:
         """Every blob here, in no particular order, without holding the list in memory. Leftovers of unfinished
         puts and foreign files are not blobs and are not listed."""
         ...
 
-    async def delete(self, hash: ContentHash) -> bool:
+    async def delete(self, content_hash: ContentHash) -> bool:
         """Remove it; False when it was not there. Only GC and purge call this."""
         ...
 
-    async def verify(self, hash: ContentHash) -> int:
+    async def verify(self, content_hash: ContentHash) -> int:
         """Read it all and return its size; raises `BlobMissing`, `BlobTruncated` or `BlobCorrupted`."""
         ...
