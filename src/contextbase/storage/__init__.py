@@ -1,0 +1,1 @@
+"""What is kept: blobs, and the versioned trees that name them."""

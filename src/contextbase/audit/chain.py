@@ -1,0 +1,79 @@
+"""The arithmetic of the chain: each entry's HMAC covers the entry and the HMAC before it. Pure."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from contextbase.audit.model import AuditEntry, ChainHead
+
+__all__ = ["AuditKey", "AuditRow"]
+
+AuditRow = dict[str, Any]
+"""An entry as the table holds it, without chain, number and mac."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditKey:
+    """The secret that makes the chain; it never enters the database."""
+
+    secret: bytes
+
+    def __repr__(self) -> str:
+        return "AuditKey(…)"
+
+    def link(self, head: ChainHead, entries: Sequence[AuditEntry]) -> tuple[list[AuditRow], ChainHead]:
+        """The rows that extend the chain by these entries, and where it ends then."""
+        rows, number, mac = [], head.number, head.mac
+        for entry in entries:
+            number += 1
+            row = as_row(entry)
+            mac = self.mac(head.chain, number, row, previous=mac)
+            rows.append({"chain": head.chain, "number": number, **row, "mac": mac})
+        return rows, ChainHead(chain=head.chain, number=number, mac=mac)
+
+    def mac(self, chain: UUID, number: int, row: AuditRow, *, previous: bytes) -> bytes:
+        message = previous + json.dumps([str(chain), number, *map(_plain, row.values())], ensure_ascii=True).encode()
+        return hmac.digest(self.secret, message, hashlib.sha256)
+
+    def seal(self, head: ChainHead) -> bytes:
+        """Proof that the chain really ends here: without it, cutting off its tail would go unnoticed."""
+        message = f"head {head.chain} {head.number} ".encode() + head.mac
+        return hmac.digest(self.secret, message, hashlib.sha256)
+
+
+def as_row(entry: AuditEntry) -> AuditRow:
+    milliseconds = entry.at.astimezone(UTC) - timedelta(microseconds=entry.at.microsecond % 1000)
+    return {
+        "at": milliseconds,
+        "operator_type": str(entry.operator_type),
+        "principal_id": entry.principal_id,
+        "token_id": entry.token_id,
+        "action": entry.action,
+        "path": None if entry.path is None else str(entry.path),
+        "node_id": entry.node_id,
+        "base_seq": entry.base_seq,
+        "seq": entry.seq,
+        "old_hash": entry.old_hash,
+        "new_hash": entry.new_hash,
+        "strategy": entry.strategy,
+        "summary": entry.summary,
+        "origin": entry.origin,
+        "trace_id": entry.trace_id,
+        "details": json.dumps(entry.details, sort_keys=True, ensure_ascii=True, separators=(",", ":")),
+    }
+
+
+def _plain(value: object) -> object:
+    """A spelling that does not depend on driver, locale or Python version."""
+    if isinstance(value, datetime):
+        return round(value.timestamp() * 1000)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, UUID):
+        return str(value)
+    return value

@@ -1,0 +1,30 @@
+-- name: ensure_chain
+-- Start a chain if it does not exist yet.
+INSERT INTO audit_heads (chain) VALUES ($1) ON CONFLICT (chain) DO NOTHING
+
+-- name: lock_head
+-- The end of a chain, held to the end of the transaction: appends to one chain are one after the other.
+SELECT number, mac, seal FROM audit_heads WHERE chain = $1 FOR UPDATE
+
+-- name: append
+-- Add linked rows.
+INSERT INTO audit (chain, number, at, operator_type, principal_id, token_id, action, path, node_id, base_seq, seq,
+                   old_hash, new_hash, strategy, summary, origin, trace_id, details, mac)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+
+-- name: move_head
+-- Say where the chain ends now.
+UPDATE audit_heads SET number = $2, mac = $3, seal = $4 WHERE chain = $1
+
+-- name: heads
+-- Every chain and where it says it ends.
+SELECT chain, number, mac, seal FROM audit_heads ORDER BY chain
+
+-- name: page
+-- A chain's rows after a number, in order.
+SELECT chain, number, at, operator_type, principal_id, token_id, action, path, node_id, base_seq, seq, old_hash,
+       new_hash, strategy, summary, origin, trace_id, details, mac
+FROM audit
+WHERE chain = $1 AND number > $2
+ORDER BY number
+LIMIT $3

@@ -1,0 +1,59 @@
+"""Appends to the chains and checks them."""
+
+import hmac
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+from uuid import UUID
+
+from contextbase.audit.chain import AuditKey
+from contextbase.audit.model import AuditEntry, ChainHead
+from contextbase.db.database import Connection
+from contextbase.db.queries import load_queries
+
+__all__ = ["AuditRepository"]
+
+_SQL: Final = load_queries("contextbase.audit")
+_PAGE: Final = 2000
+_NOT_HASHED: Final = ("chain", "number", "mac")
+
+
+class AuditRepository:
+    def __init__(self, key: AuditKey) -> None:
+        self._key = key
+
+    async def append(self, connection: Connection, chain: UUID, entries: Sequence[AuditEntry]) -> None:
+        """Extend a chain, in the caller's transaction: the audit row is there exactly if what it tells of is."""
+        await connection.execute(_SQL.ensure_chain, chain)
+        [head] = await connection.fetch(_SQL.lock_head, chain)
+        rows, new_head = self._key.link(ChainHead(chain=chain, number=head["number"], mac=head["mac"]), entries)
+        await connection.executemany(_SQL.append, [tuple(row.values()) for row in rows])
+        await connection.execute(_SQL.move_head, chain, new_head.number, new_head.mac, self._key.seal(new_head))
+
+    async def verify(self, connection: Connection) -> AsyncIterator[tuple[UUID, int, str | None]]:
+        """Check every chain; yields (chain, rows checked so far, problem or None) as it goes."""
+        for head in await connection.fetch(_SQL.heads):
+            async for step in self._verify_chain(connection, head["chain"], head["number"], head["mac"], head["seal"]):
+                yield step
+
+    async def _verify_chain(
+        self, connection: Connection, chain: UUID, says_number: int, says_mac: bytes, seal: bytes
+    ) -> AsyncIterator[tuple[UUID, int, str | None]]:
+        number, mac = 0, b""
+        while rows := await connection.fetch(_SQL.page, chain, number, _PAGE):
+            for row in rows:
+                if row["number"] != number + 1:
+                    yield chain, number, f"audit row {number + 1} is missing"
+                    number, mac = row["number"], row["mac"]
+                    continue
+                number += 1
+                values = {name: value for name, value in row.items() if name not in _NOT_HASHED}
+                expected = self._key.mac(chain, number, values, previous=mac)
+                if not hmac.compare_digest(expected, row["mac"]):
+                    yield chain, number, f"audit row {number} was altered, or written with another key"
+                mac = row["mac"]
+            yield chain, number, None
+        if (number, mac) != (says_number, says_mac):
+            yield chain, number, f"the audit chain ends at {number}; its head says {says_number}"
+        ends = ChainHead(chain=chain, number=says_number, mac=says_mac)
+        if says_number and not hmac.compare_digest(self._key.seal(ends), seal):
+            yield chain, number, "the seal of the audit chain's head is wrong"

@@ -1,0 +1,193 @@
+"""Settings: read once, at the edge. Environment (`CONTEXTBASE_*`) beats the TOML file, which beats the defaults."""
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from contextbase.errors import InvalidSettings
+
+__all__ = ["DEFAULT_DATA", "ENV_PREFIX", "BlobLocation", "Setting", "Settings", "load_settings"]
+
+ENV_PREFIX: Final = "CONTEXTBASE_"
+DEFAULT_DATA: Final = Path(".contextbase-data")
+SETTINGS_FILE: Final = "contextbase.toml"
+
+SettingSource = Literal["environment", "file", "default"]
+
+# Variables with our prefix that are not settings of the server.
+_OTHER_VARIABLES: Final = frozenset(
+    {"CONTEXTBASE_CONFIG", "CONTEXTBASE_URL", "CONTEXTBASE_TOKEN", "CONTEXTBASE_TEST_REQUIRE"}
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BlobLocation:
+    """Where large blobs go: a bucket and prefix, or (both None) the local data folder."""
+
+    bucket: str | None = None
+    prefix: str = ""
+
+
+class Settings(BaseSettings):
+    """Everything an operator can set. Each field's description is its documentation (`contextbase config`)."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, frozen=True, extra="forbid")
+
+    data: Path = Field(DEFAULT_DATA, description="Folder for the embedded database, local blobs, keys and logs.")
+    host: str = Field("127.0.0.1", description="Address the server listens on.", min_length=1, max_length=253)
+    port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        8787, description="Port the server listens on; 0 takes a free one."
+    )
+    public_url: str | None = Field(
+        None, description="Base URL users reach the server by, when it is not http://HOST:PORT (behind a proxy)."
+    )
+    database_url: SecretStr | None = Field(
+        None, description="postgresql:// URL of a PostgreSQL 15+; unset: an embedded PostgreSQL in the data folder."
+    )
+    database_pool_size: Annotated[int, Field(ge=2, le=500)] = Field(
+        20, description="Most connections one server process opens to the database."
+    )
+    database_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = Field(
+        60.0, description="Longest a single database statement may take."
+    )
+    blobs: str = Field(
+        "local", description="Where blobs of inline_limit_bytes and more go: 'local' or s3://bucket/prefix."
+    )
+    s3_endpoint: str | None = Field(None, description="URL of an S3-compatible service; unset: Amazon S3.")
+    s3_region: str = Field("us-east-1", description="Region of the bucket.")
+    s3_access_key_id: str | None = Field(None, description="Access key id for the bucket.")
+    s3_secret_access_key: SecretStr | None = Field(None, description="Secret access key for the bucket.")
+    inline_limit_bytes: Annotated[int, Field(ge=0, le=1_048_576)] = Field(
+        262_144, description="Blobs smaller than this are stored in PostgreSQL itself."
+    )
+    gc_grace_hours: Annotated[float, Field(ge=0)] = Field(
+        24.0, description="How long an unreferenced blob is kept before `contextbase gc` may remove it."
+    )
+    max_request_bytes: Annotated[int, Field(ge=1024, le=1_073_741_824)] = Field(
+        8_388_608, description="Largest request body that is not a streamed upload."
+    )
+    shutdown_grace_seconds: Annotated[float, Field(ge=0, le=600)] = Field(
+        10.0, description="How long running requests may finish after a stop signal."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log line kept.")
+    log_format: Literal["auto", "text", "json"] = Field(
+        "auto", description="Log lines as text or JSON; auto: text on a terminal, JSON otherwise."
+    )
+
+    @field_validator("blobs")
+    @classmethod
+    def _blobs_is_a_place(cls, value: str) -> str:
+        _blob_location(value)
+        return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _database_is_postgresql(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and urlsplit(value.get_secret_value()).scheme not in ("postgresql", "postgres"):
+            raise ValueError("must be a postgresql:// URL")
+        return value
+
+    @field_validator("public_url", "s3_endpoint")
+    @classmethod
+    def _is_http_url(cls, value: str | None) -> str | None:
+        if value is not None and (urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname):
+            raise ValueError("must be an http:// or https:// URL")
+        return value.rstrip("/") if value else None
+
+    @property
+    def blob_location(self) -> BlobLocation:
+        return _blob_location(self.blobs)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # What `load_settings` passes is the file's; the environment beats it.
+        return env_settings, init_settings
+
+    def listing(self, *, environment: dict[str, str], file_values: dict[str, Any]) -> list["Setting"]:
+        """Every setting with its value and where that came from; secrets are shown as set or not."""
+        rows = []
+        for name, field in type(self).model_fields.items():
+            variable = ENV_PREFIX + name.upper()
+            source: SettingSource = (
+                "environment" if variable in environment else "file" if name in file_values else "default"
+            )
+            value = getattr(self, name)
+            shown = "(set, hidden)" if isinstance(value, SecretStr) else "" if value is None else str(value)
+            rows.append(
+                Setting(name=name, variable=variable, value=shown, source=source, description=field.description or "")
+            )
+        return rows
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """One row of `contextbase config`."""
+
+    name: str
+    variable: str
+    value: str
+    source: SettingSource
+    description: str
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the settings file and the environment; `overrides` (command-line options that were given) beat both."""
+    file_values = read_settings_file(overrides.get("data"))
+    try:
+        settings = Settings(**file_values)
+        return Settings.model_validate({**settings.model_dump(), **overrides}) if overrides else settings
+    except ValidationError as error:
+        raise InvalidSettings(_first_problem(error)) from None
+
+
+def read_settings_file(data: Path | None = None) -> dict[str, Any]:
+    """The values of `$CONTEXTBASE_CONFIG`, or of contextbase.toml in the data folder when there is one."""
+    named = os.environ.get("CONTEXTBASE_CONFIG")
+    path = Path(named) if named else (data or Path(os.environ.get("CONTEXTBASE_DATA") or DEFAULT_DATA)) / SETTINGS_FILE
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if named:
+            raise InvalidSettings(f"The settings file {path} (from CONTEXTBASE_CONFIG) does not exist.") from None
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidSettings(f"The settings file {path} cannot be read: {error}") from None
+
+
+def unknown_variables(environment: dict[str, str]) -> list[str]:
+    """Variables that look like ours but name no setting: most likely misspelt."""
+    known = {ENV_PREFIX + name.upper() for name in Settings.model_fields} | _OTHER_VARIABLES
+    return sorted(name for name in environment if name.startswith(ENV_PREFIX) and name not in known)
+
+
+def _blob_location(value: str) -> BlobLocation:
+    if value == "local":
+        return BlobLocation()
+    match = re.fullmatch(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(.*))?", value)
+    if not match:
+        raise ValueError("must be 'local' or s3://bucket/prefix")
+    return BlobLocation(bucket=match[1], prefix=(match[2] or "").strip("/"))
+
+
+def _first_problem(error: ValidationError) -> str:
+    # Only location and reason: the input itself may be a secret.
+    problem = error.errors(include_input=False, include_url=False)[0]
+    name = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"The setting '{name}' does not exist; `contextbase config` lists those that do."
+    reason = problem["msg"].removeprefix("Value error, ")
+    return f"The setting '{name}' ({ENV_PREFIX}{name.upper()}) is wrong: {reason}."

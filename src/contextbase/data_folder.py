@@ -1,0 +1,157 @@
+"""The data folder of one machine: its layout, its lock, and the secrets kept outside the database."""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from contextbase.config import DEFAULT_DATA
+from contextbase.errors import Conflict, MachineProblem
+
+__all__ = ["DataFolder", "RunningServer", "default_data_folder"]
+
+_SHARED_FALLBACK: Final = Path("/var/lib/contextbase")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunningServer:
+    """What a server says about itself to the commands on its machine."""
+
+    url: str
+    process_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    """
+    <data>/lock            held by the one server (or offline command) that owns the folder
+    <data>/server.json     the running server's address, for the CLI
+    <data>/owner-token     the owner's token, 0600
+    <data>/audit.key       the audit chain's HMAC key, 0600
+    <data>/postgres/       the embedded database: see db/embedded.py
+    <data>/blobs/          large blobs, unless they go to S3
+    <data>/contextbase.toml  settings, if the operator writes them
+    """
+
+    path: Path
+
+    @property
+    def postgres(self) -> Path:
+        return self.path / "postgres"
+
+    @property
+    def blobs(self) -> Path:
+        return self.path / "blobs"
+
+    @property
+    def owner_token(self) -> Path:
+        return self.path / "owner-token"
+
+    def create(self) -> None:
+        """Make the folder if it is not there: private, but (as root) passable for PostgreSQL's account."""
+        try:
+            self.path.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise MachineProblem(
+                f"The data folder {self.path} cannot be made: {error.strerror}. Choose another with --data."
+            ) from error
+        if not os.access(self.path, os.W_OK | os.X_OK):
+            raise MachineProblem(f"The data folder {self.path} is not writable. Choose another with --data.")
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Own the folder until the block ends; raises `Conflict` when another process does. Gone with the process."""
+        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+                raise Conflict(
+                    f"Another contextbase process (pid {holder}) owns the data folder {self.path}. "
+                    "Stop it first, or choose another folder with --data.",
+                    process_id=holder,
+                ) from None
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            yield
+        finally:
+            os.close(handle)
+
+    def is_owned(self) -> bool:
+        """Whether some process holds the lock now."""
+        try:
+            with self.lock():
+                return False
+        except Conflict:
+            return True
+        except FileNotFoundError:
+            return False
+
+    def secret_key(self, name: str) -> bytes:
+        """A random key that lives in the folder; made the first time."""
+        path = self.path / f"{name}.key"
+        try:
+            return bytes.fromhex(path.read_text().strip())
+        except FileNotFoundError:
+            write_private(path, secrets.token_hex(32) + "\n")
+            return self.secret_key(name)
+
+    def announce(self, server: RunningServer) -> None:
+        content = json.dumps({"url": server.url, "process_id": server.process_id}) + "\n"
+        write_private(self.path / "server.json", content)
+
+    def withdraw(self) -> None:
+        (self.path / "server.json").unlink(missing_ok=True)
+
+    def running_server(self) -> RunningServer | None:
+        """The announced server, if the lock shows that it is alive."""
+        try:
+            announced = json.loads((self.path / "server.json").read_text())
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+        if not self.is_owned():
+            return None
+        return RunningServer(url=announced["url"], process_id=announced["process_id"])
+
+
+def default_data_folder() -> Path:
+    """`./.contextbase-data`; for root in a place closed to other accounts (such as below /root), where the embedded
+    PostgreSQL could not run, a folder of this place's own below /var/lib/contextbase."""
+    here = DEFAULT_DATA.absolute()
+    if os.geteuid() != 0 or sys.platform != "linux" or _everyone_can_pass(here.parent):
+        return here
+    return _SHARED_FALLBACK / sha256(os.fsencode(here)).hexdigest()[:12]
+
+
+def write_private(path: Path, content: str) -> None:
+    """Durably replace a 0600 file: readers see the old content or the new, never a part."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        reason = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
+        raise MachineProblem(f"{path} cannot be written: {reason}.") from error
+
+
+def _everyone_can_pass(folder: Path) -> bool:
+    return all(place.stat().st_mode & 0o001 for place in (folder, *folder.parents))

@@ -1,0 +1,122 @@
+"""The connection pool and `transaction()`: the only way SQL is run."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final, Literal, Self
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from contextbase.errors import DatabaseUnavailable, Misconfigured
+
+__all__ = ["Connection", "Database", "DatabaseAddress"]
+
+Connection = PoolConnectionProxy
+
+OLDEST_SUPPORTED: Final = 15
+_CONNECT_TIMEOUT_SECONDS: Final = 10.0
+
+# The server is away, going away, coming back or full: trying again later may help.
+_AWAY: Final = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.ConnectionDoesNotExistError,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DatabaseAddress:
+    """Where a database is: a URL, or a Unix socket folder with a database name (the embedded server)."""
+
+    url: str | None = None
+    socket_folder: str | None = None
+    database: str = "contextbase"
+    user: str = "contextbase"
+
+    def __repr__(self) -> str:
+        # The URL may hold a password.
+        return f"DatabaseAddress({'url' if self.url else self.socket_folder})"
+
+
+class Database:
+    """A pool of connections to one PostgreSQL database."""
+
+    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+        self._pool = pool
+
+    @classmethod
+    async def connect(
+        cls, address: DatabaseAddress, *, pool_size: int = 20, statement_timeout_seconds: float = 60.0
+    ) -> Self:
+        """Open the pool and check the server's version; raises `DatabaseUnavailable` or `Misconfigured`."""
+        try:
+            pool = await asyncpg.create_pool(
+                address.url,
+                host=address.socket_folder,
+                user=None if address.url else address.user,
+                database=None if address.url else address.database,
+                min_size=0,
+                max_size=pool_size,
+                timeout=_CONNECT_TIMEOUT_SECONDS,
+                command_timeout=statement_timeout_seconds,
+                server_settings={"application_name": "contextbase", "timezone": "UTC", "jit": "off"},
+            )
+        except _AWAY as error:
+            raise DatabaseUnavailable(
+                f"The database does not answer ({type(error).__name__}); check that it runs and its address."
+            ) from error
+        except asyncpg.InvalidAuthorizationSpecificationError as error:
+            raise Misconfigured("The database refuses our user or password; check CONTEXTBASE_DATABASE_URL.") from error
+        except asyncpg.InvalidCatalogNameError as error:
+            raise Misconfigured("The database named in CONTEXTBASE_DATABASE_URL does not exist; create it.") from error
+        except (ValueError, asyncpg.InterfaceError) as error:
+            raise Misconfigured("CONTEXTBASE_DATABASE_URL is not a usable PostgreSQL URL.") from error
+        database = cls(pool)
+        await database._check_version()
+        return database
+
+    async def _check_version(self) -> None:
+        async with self.connection() as connection:
+            version = connection.get_server_version()
+        if version.major < OLDEST_SUPPORTED:
+            await self.close()
+            raise Misconfigured(
+                f"The database is PostgreSQL {version.major}; contextbase needs {OLDEST_SUPPORTED} or newer."
+            )
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection for reads that need no transaction of their own."""
+        try:
+            async with self._pool.acquire(timeout=_CONNECT_TIMEOUT_SECONDS) as connection:
+                yield connection
+        except _AWAY as error:
+            raise DatabaseUnavailable(f"The database does not answer ({type(error).__name__}).") from error
+        except asyncpg.InterfaceError as error:
+            # A connection or pool that was closed under us.
+            raise DatabaseUnavailable("The connection to the database was lost.") from error
+
+    @asynccontextmanager
+    async def transaction(
+        self,
+        *,
+        isolation: Literal["read_committed", "repeatable_read", "serializable"] = "read_committed",
+        readonly: bool = False,
+    ) -> AsyncIterator[Connection]:
+        """One transaction: committed when the block ends, rolled back when it raises. Inner code never commits."""
+        async with self.connection() as connection, connection.transaction(isolation=isolation, readonly=readonly):
+            yield connection
+
+    async def close(self) -> None:
+        """Give running statements a moment, then close every connection."""
+        try:
+            await asyncio.wait_for(self._pool.close(), timeout=5.0)
+        except TimeoutError:
+            self._pool.terminate()

@@ -1,0 +1,301 @@
+"""The embedded PostgreSQL: made, started, watched and stopped in a folder of its own. Unix socket only, never root.
+
+<folder>/            0700, owned by the account PostgreSQL runs as
+    cluster/         the database cluster (PGDATA)
+    run/             the socket
+    log/             a week of server logs, one file a day of the week; startup.log of the last start
+    binaries/        a copy of the programs, only where the account cannot reach the installed ones
+"""
+
+import asyncio
+import contextlib
+import errno
+import hashlib
+import logging
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import asyncpg
+
+from contextbase.db.account import Account
+from contextbase.db.binaries import Binaries, find_binaries, reachable
+from contextbase.db.database import DatabaseAddress
+from contextbase.errors import DatabaseUnavailable, MachineProblem
+
+__all__ = ["EmbeddedPostgres"]
+
+_log = logging.getLogger(__name__)
+
+USER: Final = "contextbase"
+DATABASE: Final = "contextbase"
+_LONGEST_SOCKET_FOLDER: Final = 80  # sockaddr_un holds 104-108 bytes, of which the socket's name takes some
+_START_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = 30.0
+
+# The socket's folder is open to the account alone (0700), so whoever can connect could read the files anyway:
+# "trust" asks for no password that would have to lie beside them.
+_SETTINGS: Final = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    "logging_collector": "on",
+    "log_filename": "postgresql-%a.log",
+    "log_rotation_age": "1d",
+    "log_truncate_on_rotation": "on",
+    "log_line_prefix": "%m [%p] ",
+}
+
+
+class EmbeddedPostgres:
+    """Owns the postmaster of one folder. The caller holds the data folder's lock, so there is only one of us."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.absolute()
+        self._account = Account.choose(self._folder)
+        self._binaries: Binaries | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> DatabaseAddress:
+        return DatabaseAddress(socket_folder=str(socket_folder(self._folder)), database=DATABASE, user=USER)
+
+    @property
+    def process_id(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    async def start(self, on_step: Callable[[str], None] = lambda _: None) -> None:
+        """Make the cluster if there is none, start PostgreSQL and keep it running until `stop`.
+
+        Raises `MachineProblem` (folder, disk, version) or `DatabaseUnavailable` (it does not come up)."""
+        with _clear_errors(self._folder):
+            await asyncio.to_thread(self._prepare, on_step)
+            on_step("Starting the database")
+            await self._launch()
+            await self._ensure_database()
+        self._watcher = asyncio.create_task(self._watch(), name="embedded-postgres-watch")
+
+    async def stop(self) -> None:
+        """Fast shutdown: sessions are ended, everything committed is on disk."""
+        if self._watcher:
+            self._watcher.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watcher
+        process, self._process = self._process, None
+        if process is None or process.poll() is not None:
+            return
+        for signal_number, patience in ((signal.SIGINT, _STOP_SECONDS), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0)):
+            process.send_signal(signal_number)
+            if await _wait_until(lambda: process.poll() is not None, patience):
+                return
+            _log.warning("PostgreSQL ignored %s for %.0f s", signal_number.name, patience)
+
+    # -- making the cluster
+
+    def _prepare(self, on_step: Callable[[str], None]) -> None:
+        if not self._folder.exists():
+            self._folder.mkdir(mode=0o700, parents=True)
+            if self._account.uid is not None:
+                os.chown(self._folder, self._account.uid, self._account.uid)
+        if not self._account.can_enter(self._folder):
+            raise MachineProblem(
+                f"PostgreSQL does not run as root, and the account it runs as (uid {self._account.uid}) cannot reach "
+                f"{self._folder}: a folder above it is closed to others. Choose a data folder that is reachable, such "
+                "as `--data /var/lib/contextbase`, or start contextbase as another user."
+            )
+        self._binaries = reachable(find_binaries(), self._account, self._folder / "binaries")
+        if not self._cluster.exists():
+            on_step("Making the database (once)")
+            self._make_cluster()
+        self._check_major_version()
+        self._own_folder(socket_folder(self._folder))
+        self._own_folder(self._folder / "log")
+
+    def _make_cluster(self) -> None:
+        # Made beside its place and renamed when complete: a start that is killed half-way leaves no half cluster.
+        unfinished = self._folder / "cluster.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        maker = self._account.with_name()
+        unfinished.mkdir(mode=0o700)
+        maker.take(unfinished)
+        if maker != self._account:
+            os.chown(self._folder, maker.uid or 0, maker.uid or 0)  # for the moment initdb runs
+        try:
+            self._run_as(
+                maker,
+                "initdb",
+                *("--pgdata", str(unfinished), "--username", USER, "--auth", "trust", "--no-instructions"),
+                *("--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
+                "--data-checksums",
+            )
+        finally:
+            if self._account.uid is not None:
+                os.chown(self._folder, self._account.uid, self._account.uid)
+        self._account.take(unfinished)
+        unfinished.rename(self._cluster)
+        _fsync_folder(self._folder)
+
+    def _check_major_version(self) -> None:
+        made_by = int((self._cluster / "PG_VERSION").read_text().strip())
+        ours = self._programs.major
+        if made_by > ours:
+            raise MachineProblem(
+                f"{self._folder} was made by PostgreSQL {made_by}, newer than the {ours} of this contextbase; "
+                "upgrade contextbase. Nothing was changed."
+            )
+        if made_by < ours:
+            raise MachineProblem(
+                f"{self._folder} was made by PostgreSQL {made_by}; this contextbase has {ours}. Back up with the old "
+                "contextbase and restore with this one. Nothing was changed."
+            )
+
+    def _own_folder(self, folder: Path) -> None:
+        """Make a folder of the account's, 0700; refuse one that somebody else put there."""
+        if not folder.exists():
+            folder.mkdir(mode=0o700)
+            self._account.take(folder)
+        status = folder.lstat()
+        owner = os.geteuid() if self._account.uid is None else self._account.uid
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o077:
+            raise MachineProblem(f"{folder} is not a private folder of uid {owner}; remove it and start again.")
+
+    # -- running it
+
+    async def _launch(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            if (self._cluster / "postmaster.pid").stat():
+                await asyncio.to_thread(self._stop_orphan)
+        startup_log = self._folder / "log" / "startup.log"
+        process = self._process = await asyncio.to_thread(self._spawn, startup_log)
+        await _wait_until(lambda: self._is_ready() or process.poll() is not None, _START_SECONDS)
+        if process.poll() is not None or not self._is_ready():
+            raise self._start_failure(startup_log)
+
+    def _spawn(self, startup_log: Path) -> subprocess.Popen[bytes]:
+        settings = _SETTINGS | {
+            "unix_socket_directories": str(socket_folder(self._folder)),
+            "log_directory": str(self._folder / "log"),
+        }
+        options = [piece for name, value in settings.items() for piece in ("-c", f"{name}={value}")]
+        with startup_log.open("wb") as output:
+            return subprocess.Popen(
+                [self._programs.program("postgres"), "-D", str(self._cluster), *options],
+                **self._account.process_arguments(),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for the server, which stops PostgreSQL last
+            )
+
+    def _is_ready(self) -> bool:
+        """PostgreSQL writes its state to the eighth line of postmaster.pid; pg_ctl reads it there too."""
+        try:
+            lines = (self._cluster / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return False
+        return len(lines) >= 8 and lines[0].strip() == str(self.process_id) and lines[7].strip() == "ready"
+
+    def _start_failure(self, startup_log: Path) -> Exception:
+        newest = max((self._folder / "log").glob("*.log"), key=lambda file: file.stat().st_mtime)
+        text = startup_log.read_text(errors="replace") + newest.read_text(errors="replace")[-4000:]
+        fatal = [line for line in text.splitlines() if "FATAL" in line or "PANIC" in line][-1:]
+        reason = fatal[0].split(":", 1)[-1].strip() if fatal else "no reason given"
+        if "No space left on device" in text[-4000:]:
+            return MachineProblem(f"The disk of {self._folder} is full; free some space and start again.")
+        return DatabaseUnavailable(f"The embedded database did not start: {reason} (logs: {self._folder / 'log'})")
+
+    def _stop_orphan(self) -> None:
+        """A postmaster that outlived its server (kill -9), or only its pid file: pg_ctl tells them apart."""
+        arguments = self._account.process_arguments()
+        command = [self._programs.program("pg_ctl"), "stop", "--pgdata", str(self._cluster), "--mode", "fast", "--wait"]
+        subprocess.run(command, **arguments, capture_output=True, timeout=_STOP_SECONDS * 4, check=False)
+
+    async def _ensure_database(self) -> None:
+        connection = await asyncpg.connect(host=self.address.socket_folder, user=USER, database="postgres", timeout=30)
+        try:
+            if not await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1", DATABASE):
+                await connection.execute(f"CREATE DATABASE {DATABASE}")
+        finally:
+            await connection.close()
+
+    async def _watch(self) -> None:
+        """Bring PostgreSQL back when it dies; the pool reconnects by itself."""
+        delay = 0.0
+        while True:
+            await asyncio.sleep(0.2 + delay)
+            if self._process is not None and self._process.poll() is None:
+                continue
+            code = self._process.returncode if self._process else None
+            _log.error("PostgreSQL stopped by itself (exit code %s); starting it again", code)
+            try:
+                await self._launch()
+                delay = 0.0
+            except (MachineProblem, DatabaseUnavailable, OSError) as error:
+                delay = min(delay * 2 + 0.5, 10.0)
+                _log.error("PostgreSQL did not come back: %s; next try in %.1f s", error, delay)
+
+    # -- small things
+
+    @property
+    def _cluster(self) -> Path:
+        return self._folder / "cluster"
+
+    @property
+    def _programs(self) -> Binaries:
+        if self._binaries is None:
+            raise RuntimeError("start() finds the programs first")
+        return self._binaries
+
+    def _run_as(self, account: Account, program: str, *arguments: str) -> None:
+        command = [self._programs.program(program), *arguments]
+        done = subprocess.run(command, **account.process_arguments(), capture_output=True, timeout=300, check=False)
+        if done.returncode != 0:
+            output = (done.stderr or done.stdout).decode(errors="replace").strip()
+            if "No space left on device" in output:
+                raise MachineProblem(f"The disk of {self._folder} is full; free some space and start again.")
+            raise DatabaseUnavailable(f"{program} failed: {output[-600:]}")
+
+
+def socket_folder(folder: Path) -> Path:
+    """Where the socket of the PostgreSQL in `folder` is: below it, or in the temp folder if that path is too long."""
+    below = folder.absolute() / "run"
+    if len(os.fsencode(below)) <= _LONGEST_SOCKET_FOLDER:
+        return below
+    digest = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"contextbase-{digest}"
+
+
+async def _wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not condition():
+        if asyncio.get_running_loop().time() > deadline:
+            return False
+        await asyncio.sleep(0.01)
+    return True
+
+
+def _fsync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _clear_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise MachineProblem(f"The disk of {folder} is full; free some space and start again.") from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise MachineProblem(f"The data folder {folder} is not writable ({error.strerror}).") from error
+        raise

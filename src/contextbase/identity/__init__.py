@@ -1,0 +1,1 @@
+"""Who acts, and what their token allows."""

@@ -1,0 +1,74 @@
+"""Principals and tokens in PostgreSQL."""
+
+from datetime import datetime
+from typing import Final
+
+import asyncpg
+
+from contextbase.db.database import Connection
+from contextbase.db.queries import load_queries
+from contextbase.identity.model import Action, Principal, PrincipalKind, Token
+from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath, new_uuid
+
+__all__ = ["IdentityRepository"]
+
+_SQL: Final = load_queries("contextbase.identity")
+
+
+class IdentityRepository:
+    async def ensure_principal(
+        self, connection: Connection, kind: PrincipalKind, name: str, *, is_owner: bool = False
+    ) -> Principal:
+        [row] = await connection.fetch(_SQL.ensure_principal, new_uuid(), str(kind), name, is_owner)
+        return Principal(
+            id=PrincipalId(row["id"]), kind=PrincipalKind(row["kind"]), name=row["name"], is_owner=row["is_owner"]
+        )
+
+    async def insert_token(self, connection: Connection, token: Token, secret_hash: bytes) -> None:
+        await connection.execute(
+            _SQL.insert_token,
+            token.id,
+            token.principal.id,
+            token.name,
+            secret_hash,
+            sorted(token.actions),
+            token.project_id,
+            token.path_prefix,
+            token.created_at,
+            token.expires_at,
+        )
+
+    async def token_by_secret(self, connection: Connection, secret_hash: bytes) -> Token | None:
+        row = await connection.fetchrow(_SQL.token_by_secret, secret_hash)
+        return _token(row) if row else None
+
+    async def tokens(self, connection: Connection, *, before: TokenId | None, limit: int) -> list[Token]:
+        return [_token(row) for row in await connection.fetch(_SQL.token_page, before, limit)]
+
+    async def revoke(self, connection: Connection, token_id: TokenId, at: datetime) -> tuple[str, bool] | None:
+        """(name, whether it was this call that revoked it), or None when there is no such token."""
+        row = await connection.fetchrow(_SQL.revoke_token, token_id, at)
+        return (row["name"], row["now"]) if row else None
+
+    async def project_exists(self, connection: Connection, project_id: ProjectId) -> bool:
+        return bool(await connection.fetchval(_SQL.project_exists, project_id))
+
+
+def _token(row: asyncpg.Record) -> Token:
+    principal = Principal(
+        id=PrincipalId(row["principal_id"]),
+        kind=PrincipalKind(row["principal_kind"]),
+        name=row["principal_name"],
+        is_owner=row["is_owner"],
+    )
+    return Token(
+        id=TokenId(row["id"]),
+        principal=principal,
+        name=row["name"],
+        actions=frozenset(map(Action, row["actions"])),
+        project_id=None if row["project_id"] is None else ProjectId(row["project_id"]),
+        path_prefix=None if row["path_prefix"] is None else TreePath(row["path_prefix"]),
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        revoked_at=row["revoked_at"],
+    )

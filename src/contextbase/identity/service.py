@@ -1,0 +1,140 @@
+"""Tokens: made, listed, revoked, and turned into callers."""
+
+import hashlib
+import re
+import secrets
+from datetime import timedelta
+from typing import Final
+
+from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry, OperatorType
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Connection, Database
+from contextbase.errors import Forbidden, NotFound, Unauthenticated
+from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token, TokenRequest
+from contextbase.identity.repository import IdentityRepository
+from contextbase.ids import Clock, TokenId, new_uuid
+
+__all__ = ["OWNER_NAME", "IdentityService"]
+
+OWNER_NAME: Final = "owner"
+_SECRET: Final = re.compile(r"cb_[A-Za-z0-9_-]{43}")
+_OWNER_TOKEN_LIFE: Final = timedelta(days=365)
+
+
+class IdentityService:
+    def __init__(
+        self, *, database: Database, repository: IdentityRepository, audit: AuditRepository, clock: Clock
+    ) -> None:
+        self._database = database
+        self._repository = repository
+        self._audit = audit
+        self._clock = clock
+
+    async def authenticate(self, secret: str, *, origin: str = "", trace_id: str = "") -> Caller:
+        """The caller a secret stands for; raises `Unauthenticated`, saying no more than needed."""
+        if not _SECRET.fullmatch(secret):
+            raise Unauthenticated("The token is malformed; make one with `contextbase token create`.")
+        async with self._database.connection() as connection:
+            token = await self._repository.token_by_secret(connection, _hash(secret))
+        if token is None:
+            raise Unauthenticated("The token is unknown.")
+        if token.revoked_at is not None:
+            raise Unauthenticated("The token was revoked.")
+        if token.expires_at <= self._clock.now():
+            raise Unauthenticated("The token has expired; make a new one with `contextbase token create`.")
+        return Caller(principal=token.principal, token=token, origin=origin, trace_id=trace_id)
+
+    async def create_token(self, caller: Caller, request: TokenRequest) -> tuple[Token, str]:
+        """Make a token; the secret is returned here and can never be read again."""
+        caller.require(Action.ADMIN, request.project_id)
+        for_owner = (request.principal_kind, request.principal_name) == (PrincipalKind.USER, OWNER_NAME)
+        if for_owner and not caller.principal.is_owner:
+            raise Forbidden("Only the owner makes tokens for the owner.")
+        async with self._database.transaction() as connection:
+            if request.project_id and not await self._repository.project_exists(connection, request.project_id):
+                raise NotFound(f"There is no project {request.project_id}.")
+            principal = await self._repository.ensure_principal(
+                connection, request.principal_kind, request.principal_name
+            )
+            token, secret = await self._insert(connection, principal, request)
+            await self._record(
+                connection, caller, "token.create", f"Made token '{token.name}' for {principal.name}.", token.id
+            )
+        return token, secret
+
+    async def list_tokens(self, caller: Caller, *, before: TokenId | None = None, limit: int = 100) -> list[Token]:
+        caller.require(Action.ADMIN)
+        async with self._database.connection() as connection:
+            return await self._repository.tokens(connection, before=before, limit=limit)
+
+    async def revoke_token(self, caller: Caller, token_id: TokenId) -> bool:
+        """Revoke it; False when it was revoked already. Requests under way finish; the next one is refused."""
+        caller.require(Action.ADMIN)
+        async with self._database.transaction() as connection:
+            found = await self._repository.revoke(connection, token_id, self._clock.now())
+            if found is None:
+                raise NotFound(f"There is no token {token_id}.")
+            name, now = found
+            if now:
+                await self._record(connection, caller, "token.revoke", f"Revoked token '{name}'.", token_id)
+        return now
+
+    async def ensure_owner(self, secret: str | None) -> str | None:
+        """A new owner's token when the given secret (from the data folder) is none or no longer good; else None."""
+        if secret:
+            try:
+                await self.authenticate(secret)
+            except Unauthenticated:
+                pass
+            else:
+                return None
+        request = TokenRequest(
+            principal_kind=PrincipalKind.USER,
+            principal_name=OWNER_NAME,
+            name="owner",
+            actions=frozenset(Action),
+            life=_OWNER_TOKEN_LIFE,
+        )
+        async with self._database.transaction() as connection:
+            owner = await self._repository.ensure_principal(connection, PrincipalKind.USER, OWNER_NAME, is_owner=True)
+            token, new_secret = await self._insert(connection, owner, request)
+            system = await self._repository.ensure_principal(connection, PrincipalKind.SYSTEM, "system")
+            caller = Caller(principal=system, token=token, origin="local")
+            await self._record(connection, caller, "token.create", "Made the owner's token.", token.id)
+        return new_secret
+
+    async def _insert(self, connection: Connection, principal: Principal, request: TokenRequest) -> tuple[Token, str]:
+        secret = "cb_" + secrets.token_urlsafe(32)
+        now = self._clock.now()
+        token = Token(
+            id=TokenId(new_uuid()),
+            principal=principal,
+            name=request.name,
+            actions=request.actions,
+            project_id=request.project_id,
+            path_prefix=request.path_prefix,
+            created_at=now,
+            expires_at=now + request.life,
+        )
+        await self._repository.insert_token(connection, token, _hash(secret))
+        return token, secret
+
+    async def _record(self, connection: Connection, caller: Caller, action: str, summary: str, about: TokenId) -> None:
+        system = caller.principal.kind is PrincipalKind.SYSTEM
+        entry = AuditEntry(
+            at=self._clock.now(),
+            operator_type=OperatorType.SYSTEM if system else OperatorType.API,
+            principal_id=caller.principal.id,
+            token_id=None if system else caller.token.id,
+            action=action,
+            summary=summary,
+            origin=caller.origin,
+            trace_id=caller.trace_id,
+            details={"token_id": str(about)},
+        )
+        await self._audit.append(connection, SYSTEM_CHAIN, [entry])
+
+
+def _hash(secret: str) -> bytes:
+    # A fast hash is right: the secret has 256 random bits, there is nothing to guess.
+    return hashlib.sha256(secret.encode()).digest()

@@ -1,0 +1,132 @@
+"""Projects, versions and commits as stored."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+from contextbase.audit.model import OperatorType
+from contextbase.errors import InvalidInput
+from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
+
+__all__ = [
+    "Child",
+    "Commit",
+    "Kind",
+    "NewCommit",
+    "NewVersion",
+    "NodeChange",
+    "Project",
+    "StoredSizes",
+    "Version",
+    "check_project_name",
+]
+
+_PROJECT_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+
+
+class Kind(StrEnum):
+    FILE = "file"
+    SYMLINK = "symlink"
+    DIRECTORY = "directory"
+    DELETED = "deleted"  # the node is gone from here on; its history stays
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Project:
+    id: ProjectId
+    name: str
+    description: str
+    head: Seq
+    epoch: UUID  # renewed by a restore; every cursor is (epoch, seq)
+    policy_version: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Version:
+    """A node's n-th state."""
+
+    node_id: NodeId
+    number: int
+    seq: Seq
+    path: TreePath
+    kind: Kind
+    content_hash: ContentHash | None
+    size: int
+    executable: bool
+    mime: str
+    base_number: int | None = None  # what it was made from
+    merged_number: int | None = None  # the head it was merged with
+    sent_hash: ContentHash | None = None  # what the writer sent, when the result differs
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Commit:
+    seq: Seq
+    id: UUID
+    principal_id: PrincipalId
+    operator_type: OperatorType
+    message: str
+    committed_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewVersion:
+    """A version to append: number 1 makes the node, higher ones replace the number before."""
+
+    node_id: NodeId
+    number: int
+    path: TreePath
+    kind: Kind
+    content_hash: ContentHash | None = None
+    size: int = 0
+    executable: bool = False
+    mime: str = ""
+    base_number: int | None = None
+    merged_number: int | None = None
+    sent_hash: ContentHash | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewCommit:
+    id: UUID  # chosen by the writer, so that it can ask whether the commit happened
+    principal_id: PrincipalId
+    operator_type: OperatorType
+    message: str
+    versions: tuple[NewVersion, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeChange:
+    """How one node differs between two snapshots; None where it does not exist."""
+
+    before: Version | None
+    after: Version | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Child:
+    """One entry of a folder. A folder that only its files imply has no version."""
+
+    name: str
+    kind: Kind
+    version: Version | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredSizes:
+    files: int  # at the head
+    bytes: int  # at the head
+    versions: int
+    stored_bytes: int  # of all versions, equal contents counted once
+
+
+def check_project_name(name: str) -> str:
+    if not _PROJECT_NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{name[:120]!r} is not a project name: 1 to 100 of a-z, 0-9 and ._- , starting with a letter or digit."
+        )
+    return name

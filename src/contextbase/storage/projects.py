@@ -1,0 +1,115 @@
+"""Projects: made, found, listed, deleted."""
+
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Connection, Database
+from contextbase.db.queries import load_queries
+from contextbase.errors import Conflict, InvalidInput, NotFound
+from contextbase.identity.model import Action, Caller
+from contextbase.ids import Clock, ProjectId, Seq, new_uuid
+from contextbase.storage.model import Project, StoredSizes, check_project_name
+
+__all__ = ["ProjectService"]
+
+_SQL: Final = load_queries("contextbase.storage")
+_LONGEST_DESCRIPTION: Final = 4096
+
+
+class ProjectService:
+    def __init__(self, *, database: Database, audit: AuditRepository, clock: Clock) -> None:
+        self._database = database
+        self._audit = audit
+        self._clock = clock
+
+    async def create(self, caller: Caller, name: str, description: str = "") -> Project:
+        """Make an empty project; raises `Conflict` when the name is taken."""
+        caller.require(Action.ADMIN)
+        check_project_name(name)
+        if len(description.encode()) > _LONGEST_DESCRIPTION or "\x00" in description:
+            raise InvalidInput(f"A description has at most {_LONGEST_DESCRIPTION} bytes and no NUL.")
+        async with self._database.transaction() as connection:
+            try:
+                [row] = await connection.fetch(
+                    _SQL.insert_project, new_uuid(), name, description, new_uuid(), caller.principal.id
+                )
+            except asyncpg.UniqueViolationError:
+                raise Conflict(f"There is a project named '{name}' already; choose another name.") from None
+            await connection.execute(_SQL.insert_event_head, row["id"])
+            await self._record(connection, caller, row["id"], "project.create", f"Made project '{name}'.")
+        return _project(row)
+
+    async def find(self, caller: Caller, name_or_id: str) -> Project:
+        """By name, or by id; what the caller may not use is not found."""
+        async with self._database.connection() as connection:
+            row = await connection.fetchrow(_SQL.project_by_name, name_or_id)
+            if row is None and (project_id := _as_id(name_or_id)):
+                row = await connection.fetchrow(_SQL.project_by_id, project_id)
+        only = caller.token.project_id
+        if row is None or only not in (None, row["id"]):
+            raise NotFound(f"There is no project '{name_or_id[:120]}'.")
+        caller.require(Action.READ, row["id"])
+        return _project(row)
+
+    async def list(self, caller: Caller, *, after: str = "", limit: int = 100) -> "list[Project]":
+        """By name, after a name."""
+        caller.require(Action.READ, caller.token.project_id)
+        async with self._database.connection() as connection:
+            if caller.token.project_id is not None:
+                rows = await connection.fetch(_SQL.project_by_id, caller.token.project_id)
+                return [_project(row) for row in rows if row["name"] > after]
+            return [_project(row) for row in await connection.fetch(_SQL.project_page, after, limit)]
+
+    async def delete(self, caller: Caller, project_id: ProjectId) -> None:
+        """Hide the project and free its name. Its content stays stored: deleting is never losing."""
+        caller.require(Action.ADMIN, project_id)
+        async with self._database.transaction() as connection:
+            if not await connection.fetchval(_SQL.delete_project, project_id):
+                raise NotFound(f"There is no project {project_id}.")
+            await self._record(connection, caller, project_id, "project.delete", "Deleted the project.")
+
+    async def sizes(self, project_id: ProjectId) -> StoredSizes:
+        async with self._database.connection() as connection:
+            [row] = await connection.fetch(_SQL.sizes, project_id)
+            stored = await connection.fetchval(_SQL.stored_bytes, project_id)
+        return StoredSizes(
+            files=row["files"], bytes=int(row["bytes"]), versions=row["versions"], stored_bytes=int(stored)
+        )
+
+    async def _record(
+        self, connection: Connection, caller: Caller, project_id: ProjectId, action: str, summary: str
+    ) -> None:
+        entry = AuditEntry(
+            at=self._clock.now(),
+            operator_type=OperatorType.API,
+            principal_id=caller.principal.id,
+            token_id=caller.token.id,
+            action=action,
+            summary=summary,
+            origin=caller.origin,
+            trace_id=caller.trace_id,
+        )
+        await self._audit.append(connection, project_id, [entry])
+
+
+def _project(row: asyncpg.Record) -> Project:
+    return Project(
+        id=ProjectId(row["id"]),
+        name=row["name"],
+        description=row["description"],
+        head=Seq(row["head"]),
+        epoch=row["epoch"],
+        policy_version=row["policy_version"],
+        created_at=row["created_at"],
+    )
+
+
+def _as_id(text: str) -> ProjectId | None:
+    try:
+        return ProjectId(UUID(text))
+    except ValueError:
+        return None

@@ -1,0 +1,226 @@
+-- name: insert_project
+INSERT INTO projects (id, name, description, epoch, created_by)
+VALUES ($1, $2, $3, $4, $5)
+RETURNING id, name, description, head, epoch, policy_version, created_at
+
+-- name: insert_event_head
+INSERT INTO event_heads (project_id) VALUES ($1)
+
+-- name: project_by_id
+SELECT id, name, description, head, epoch, policy_version, created_at
+FROM projects WHERE id = $1 AND deleted_at IS NULL
+
+-- name: project_by_name
+SELECT id, name, description, head, epoch, policy_version, created_at
+FROM projects WHERE name = $1 AND deleted_at IS NULL
+
+-- name: project_page
+SELECT id, name, description, head, epoch, policy_version, created_at
+FROM projects WHERE deleted_at IS NULL AND name > $1 ORDER BY name LIMIT $2
+
+-- name: delete_project
+UPDATE projects SET deleted_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL RETURNING id
+
+-- name: tree_page
+-- Snapshot $5's entries in the path range ($2, $3), after $4: a version is in it from its seq until it is replaced.
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime, base_number, merged_number, sent_hash
+FROM versions
+WHERE project_id = $1 AND path >= $2 AND path < $3 AND path > $4
+  AND seq <= $5 AND (replaced_seq IS NULL OR replaced_seq > $5) AND kind <> 'deleted'
+ORDER BY path
+LIMIT $6
+
+-- name: children_page
+-- One folder of snapshot $5, without reading what lies deeper: each step jumps to the next name in the path index.
+-- $2 is the folder with its slash ('' for the root), $3 the end of its range, $4 the bound to start at. A name is a
+-- folder that its contents imply when more path follows it; the next name is then past "name/", that is at "name0".
+WITH RECURSIVE step AS (
+    (
+        SELECT v.*, position('/' IN substr(v.path, length($2) + 1)) AS slash
+        FROM versions v
+        WHERE v.project_id = $1 AND v.path >= $4 AND v.path < $3
+          AND v.seq <= $5 AND (v.replaced_seq IS NULL OR v.replaced_seq > $5) AND v.kind <> 'deleted'
+        ORDER BY v.path LIMIT 1
+    )
+    UNION ALL
+    SELECT next.*
+    FROM step, LATERAL (
+        SELECT v.*, position('/' IN substr(v.path, length($2) + 1)) AS slash
+        FROM versions v
+        WHERE v.project_id = $1 AND v.path < $3
+          AND v.path >= CASE WHEN step.slash > 0 THEN substr(step.path, 1, length($2) + step.slash - 1) || '0'
+                             ELSE step.path || chr(1) END
+          AND v.seq <= $5 AND (v.replaced_seq IS NULL OR v.replaced_seq > $5) AND v.kind <> 'deleted'
+        ORDER BY v.path LIMIT 1
+    ) next
+)
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime, base_number, merged_number, sent_hash,
+       slash
+FROM step
+-- a folder that is a node of its own was listed as that node
+WHERE slash = 0 OR NOT EXISTS (
+    SELECT FROM versions v
+    WHERE v.project_id = $1 AND v.path = substr(step.path, 1, length($2) + step.slash - 1)
+      AND v.seq <= $5 AND (v.replaced_seq IS NULL OR v.replaced_seq > $5) AND v.kind = 'directory'
+)
+LIMIT $6
+
+-- name: node_at
+-- One node's state in a snapshot, a deleted one included.
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime, base_number, merged_number, sent_hash
+FROM versions
+WHERE project_id = $1 AND node_id = $2 AND seq <= $3 AND (replaced_seq IS NULL OR replaced_seq > $3)
+
+-- name: path_at
+-- What is at a path in a snapshot.
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime, base_number, merged_number, sent_hash
+FROM versions
+WHERE project_id = $1 AND path = $2 AND seq <= $3 AND (replaced_seq IS NULL OR replaced_seq > $3)
+  AND kind <> 'deleted'
+
+-- name: diff_page
+-- The nodes that differ between snapshots $2 and $3, by node, after $4: O(changes), whatever the tree's size.
+WITH touched AS (
+    SELECT DISTINCT node_id FROM versions
+    WHERE project_id = $1 AND seq > $2 AND seq <= $3 AND node_id > $4
+    ORDER BY node_id LIMIT $5
+)
+SELECT t.node_id AS touched_id, to_jsonb(b) AS before, to_jsonb(a) AS after
+FROM touched t
+LEFT JOIN LATERAL (
+    SELECT node_id, number, seq, path, kind, encode(content_hash, 'hex') AS content_hash, size, executable, mime,
+           base_number, merged_number, encode(sent_hash, 'hex') AS sent_hash
+    FROM versions v
+    WHERE v.project_id = $1 AND v.node_id = t.node_id AND v.seq <= $2
+      AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind <> 'deleted'
+) b ON true
+LEFT JOIN LATERAL (
+    SELECT node_id, number, seq, path, kind, encode(content_hash, 'hex') AS content_hash, size, executable, mime,
+           base_number, merged_number, encode(sent_hash, 'hex') AS sent_hash
+    FROM versions v
+    WHERE v.project_id = $1 AND v.node_id = t.node_id AND v.seq <= $3
+      AND (v.replaced_seq IS NULL OR v.replaced_seq > $3) AND v.kind <> 'deleted'
+) a ON true
+ORDER BY t.node_id
+
+-- name: chain_page
+-- A node's versions, newest first, below a number.
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime, base_number, merged_number, sent_hash
+FROM versions
+WHERE project_id = $1 AND node_id = $2 AND number < $3
+ORDER BY number DESC
+LIMIT $4
+
+-- name: commit_page
+SELECT seq, id, principal_id, operator_type, message, committed_at
+FROM commits
+WHERE project_id = $1 AND seq > $2
+ORDER BY seq
+LIMIT $3
+
+-- name: commit_by_id
+-- Whether a commit whose outcome is unknown happened.
+SELECT project_id, seq FROM commits WHERE id = $1
+
+-- name: sizes
+SELECT count(*) FILTER (WHERE replaced_seq IS NULL AND kind IN ('file', 'symlink')) AS files,
+       coalesce(sum(size) FILTER (WHERE replaced_seq IS NULL AND kind IN ('file', 'symlink')), 0) AS bytes,
+       count(*) AS versions
+FROM versions WHERE project_id = $1
+
+-- name: stored_bytes
+SELECT coalesce(sum(b.size), 0) FROM blobs b
+WHERE b.hash IN (SELECT content_hash FROM versions WHERE project_id = $1
+                 UNION SELECT content_hash FROM side_versions WHERE project_id = $1)
+
+-- name: lock_head
+-- The project's head, held to the end of the transaction: only one writer moves it.
+SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS NULL FOR UPDATE
+
+-- name: insert_commits
+INSERT INTO commits (project_id, seq, id, principal_id, operator_type, message)
+SELECT $1, * FROM unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[])
+
+-- name: insert_nodes
+INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($2::uuid[], $3::bigint[])
+
+-- name: replace_versions
+-- End the versions that are replaced; each must be its node's head.
+UPDATE versions v SET replaced_seq = r.seq
+FROM unnest($2::uuid[], $3::integer[], $4::bigint[]) AS r (node_id, number, seq)
+WHERE v.project_id = $1 AND v.node_id = r.node_id AND v.number = r.number AND v.replaced_seq IS NULL
+
+-- name: insert_versions
+INSERT INTO versions (project_id, node_id, number, seq, replaced_seq, path, kind, content_hash, size, executable, mime,
+                      base_number, merged_number, sent_hash)
+SELECT $1, * FROM unnest($2::uuid[], $3::integer[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::bytea[],
+                         $9::bigint[], $10::boolean[], $11::text[], $12::integer[], $13::integer[], $14::bytea[])
+
+-- name: move_head
+UPDATE projects SET head = $2 WHERE id = $1
+
+-- name: insert_blob_content
+INSERT INTO blob_contents (hash, content) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING
+
+-- name: blob_content
+SELECT content FROM blob_contents WHERE hash = $1
+
+-- name: blob_content_size
+SELECT octet_length(content) FROM blob_contents WHERE hash = $1
+
+-- name: blob_content_page
+SELECT hash, octet_length(content) AS size, stored_at FROM blob_contents WHERE hash > $1 ORDER BY hash LIMIT $2
+
+-- name: delete_blob_content
+DELETE FROM blob_contents WHERE hash = $1 RETURNING true
+
+-- name: renew_blob
+-- Say that the bytes are stored: a new row, or a new time on the row there is. No row comes back while GC removes it.
+INSERT INTO blobs (hash, size) VALUES ($1, $2)
+ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live
+RETURNING true
+
+-- name: revive_blob
+-- After a GC that died half-way: the bytes are stored again. Only under the blob's lock.
+INSERT INTO blobs (hash, size) VALUES ($1, $2)
+ON CONFLICT (hash) DO UPDATE SET live = true, renewed_at = clock_timestamp()
+
+-- name: blob_row
+SELECT size, live FROM blobs WHERE hash = $1
+
+-- name: blob_page
+SELECT hash, size, live FROM blobs WHERE hash > $1 ORDER BY hash LIMIT $2
+
+-- name: count_blobs
+SELECT count(*) FROM blobs
+
+-- name: lock_blob
+SELECT pg_advisory_lock($1)
+
+-- name: unlock_blob
+SELECT pg_advisory_unlock($1)
+
+-- name: garbage_page
+-- Blobs nothing refers to, put before $2; those an earlier GC did not finish, too.
+SELECT b.hash, b.size FROM blobs b
+WHERE b.hash > $1
+  AND (NOT b.live OR (b.renewed_at < $2
+       AND NOT EXISTS (SELECT FROM versions v WHERE v.content_hash = b.hash)
+       AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)))
+ORDER BY b.hash
+LIMIT $3
+
+-- name: mark_blob
+-- From here on nobody can refer to it: the foreign keys refuse this for a blob somebody refers to already.
+UPDATE blobs b SET live = false
+WHERE b.hash = $1 AND (NOT b.live OR (b.renewed_at < $2
+      AND NOT EXISTS (SELECT FROM versions v WHERE v.content_hash = b.hash)
+      AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)))
+RETURNING true
+
+-- name: mark_stray
+-- An object without a row (its put died before the row): a row that is not live, so that a put of it waits for us.
+INSERT INTO blobs (hash, size, live) VALUES ($1, $2, false) ON CONFLICT (hash) DO NOTHING RETURNING true
+
+-- name: forget_blob
+DELETE FROM blobs WHERE hash = $1 AND NOT live
