@@ -1,0 +1,54 @@
+"""What the disk must have kept before we say so, and its failures in words an operator can act on."""
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from contextbase.errors import MachineProblem
+
+__all__ = ["explained", "flush", "make_folder"]
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+@contextmanager
+def explained(folder: Path) -> Iterator[None]:
+    """Turn what the operating system says about files below `folder` into a `MachineProblem`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            sentence = f"The disk that holds {folder} is full. Free some space there, then try again."
+        elif error.errno in _REFUSED:
+            sentence = (
+                f"{folder} is not open to contextbase ({error.strerror}). Give the user it runs as read and write "
+                "permission there, or choose another folder."
+            )
+        else:
+            sentence = f"Working with files in {folder} failed ({error.strerror}). Check the folder and its disk."
+        raise MachineProblem(sentence, folder=str(folder)) from error
+
+
+def flush(descriptor: int) -> None:
+    """Return when the file's or folder's data is on the disk itself."""
+    if hasattr(fcntl, "F_FULLFSYNC"):  # macOS: fsync alone stops at the drive's own cache
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a private folder that is there after a power cut, with whichever of its parents are missing."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    # Also when another process made it a moment ago: it may not have come this far yet.
+    parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        flush(parent)
+    finally:
+        os.close(parent)

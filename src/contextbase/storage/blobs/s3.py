@@ -1,0 +1,231 @@
+"""Blobs as objects of an S3 bucket, through obstore. The keys are those of the local store: `objects/ab/cdef…`."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+
+from contextbase.errors import BlobTruncated, InvalidInput
+from contextbase.ids import ContentHash
+from contextbase.storage.blobs.integrity import PIECE_SIZE, HashCheck, length_of, missing, range_end
+from contextbase.storage.blobs.ports import StoredBlob
+from contextbase.storage.blobs.s3_connection import S3Connection
+from contextbase.storage.blobs.s3_errors import explain
+from contextbase.storage.blobs.spool import Spooled, SpoolFolder
+from contextbase.storage.blobs.waiting import ended
+
+if TYPE_CHECKING:
+    from obstore import GetResult  # obstore has it for type checkers only
+
+__all__ = ["S3BlobStore"]
+
+PART_SIZE: Final = 8 * 1024 * 1024  # what is longer goes up in parts of this size
+PARTS_AT_ONCE: Final = 3
+UPLOADS_AT_ONCE: Final = 8  # bounds memory: each upload holds up to PARTS_AT_ONCE + 1 parts
+_MOST_PARTS: Final = 10_000  # S3's own limit
+_LONGEST_SIGNATURE: Final = timedelta(days=7)  # S3's own limit
+
+_LEAST_CHUNK: Final = 256 * 1024
+
+_SIZE_ATTRIBUTE: Final = "contextbase-size"  # kept with the object, to tell a truncated one from a corrupted one
+_KEY: Final = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{62})")
+
+
+class S3BlobStore:
+    def __init__(self, connection: S3Connection, *, spool: SpoolFolder) -> None:
+        self._connection = connection
+        self._place = f"the bucket '{connection.bucket}' at {connection.url}"
+        self._spool = spool
+        self._objects = connection.open(total_timeout=connection.request_timeout)
+        # A long read takes as long as its reader does; that it goes on at all is what the read time-out watches.
+        self._streams = connection.open(total_timeout=timedelta(days=1))
+        self._uploads = asyncio.Semaphore(UPLOADS_AT_ONCE)
+
+    async def put(self, content: AsyncIterable[bytes], *, expected: ContentHash | None = None) -> StoredBlob:
+        async with self._spool.spooled(content, expected=expected) as spooled, self._uploads:
+            if spooled.size > PART_SIZE:
+                await self._put_in_parts(spooled)
+            else:
+                await self._put_at_once(spooled)
+        return StoredBlob(hash=spooled.hash, size=spooled.size)
+
+    async def get(
+        self, content_hash: ContentHash, *, start: int = 0, end: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        if start == 0 and end is None:
+            pieces = self._read_whole(content_hash)
+        else:
+            pieces = self._read_range(content_hash, start, end)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
+
+    async def size(self, content_hash: ContentHash) -> int | None:
+        size = await self._size_if_there(content_hash)
+        if size is None:
+            await self._check_bucket(content_hash)
+        return size
+
+    async def exists(self, content_hash: ContentHash) -> bool:
+        return await self.size(content_hash) is not None
+
+    async def list(self) -> AsyncGenerator[StoredBlob, None]:
+        pages = aiter(self._objects.list("objects", chunk_size=1000))
+        while True:
+            with self._explained():
+                page = await anext(pages, None)
+            if page is None:
+                return
+            for item in page:
+                if parts := _KEY.fullmatch(item["path"]):
+                    content_hash = ContentHash.parse(parts[1] + parts[2])
+                    yield StoredBlob(hash=content_hash, size=item["size"], stored_at=item["last_modified"])
+
+    async def delete(self, content_hash: ContentHash) -> bool:
+        if not await self.exists(content_hash):
+            return False
+        with self._explained():
+            await self._objects.delete_async(_key(content_hash))
+        return True
+
+    async def verify(self, content_hash: ContentHash) -> int:
+        return await length_of(self.get(content_hash))
+
+    async def presigned_get(self, content_hash: ContentHash, *, lifetime: timedelta) -> str:
+        """A URL that anyone may read this one blob with, until `lifetime` (at most a week) has passed."""
+        if not timedelta(seconds=1) <= lifetime <= _LONGEST_SIGNATURE:
+            raise InvalidInput(f"A signed URL lives from a second to a week, not {lifetime}.")
+        with self._explained():
+            return await obstore.sign_async(self._objects, "GET", _key(content_hash), lifetime)
+
+    async def _put_at_once(self, spooled: Spooled) -> None:
+        key, attributes = _key(spooled.hash), _attributes(spooled)
+        data = b"".join([piece async for piece in spooled])
+        with self._explained():
+            try:
+                await self._objects.put_async(key, data, mode="create", attributes=attributes)
+                return
+            except AlreadyExistsError:
+                pass  # or being written just now by another, who may yet fail
+        if await self._size_if_there(spooled.hash) != spooled.size:
+            with self._explained():
+                await self._objects.put_async(key, data, use_multipart=False, attributes=attributes)
+
+    async def _put_in_parts(self, spooled: Spooled) -> None:
+        """S3 cannot be asked through obstore to create in parts only what is not there. So we look first; two
+        writers at the same moment both write, and as the name is the content's hash, they write the same."""
+        if await self._size_if_there(spooled.hash) == spooled.size:
+            return
+        abandoned = False
+
+        async def pieces() -> AsyncIterator[bytes]:
+            async for piece in spooled:
+                if abandoned:
+                    raise _Abandoned
+                yield piece
+
+        with self._explained():
+            upload = asyncio.ensure_future(
+                self._objects.put_async(
+                    _key(spooled.hash),
+                    pieces(),
+                    attributes=_attributes(spooled),
+                    chunk_size=max(PART_SIZE, -(-spooled.size // _MOST_PARTS)),
+                    max_concurrency=PARTS_AT_ONCE,
+                )
+            )
+            try:
+                await asyncio.shield(upload)
+            except asyncio.CancelledError:
+                # Dropping the upload would leave its parts in the bucket, unseen and paid for. When its source
+                # fails, obstore tells the server to forget them.
+                abandoned = True
+                await ended(upload)
+                raise
+        stored = await self._size_if_there(spooled.hash)
+        if stored != spooled.size:
+            raise BlobTruncated(
+                f"Of the {spooled.size} bytes sent for blob {spooled.hash}, {self._place} keeps {stored or 0}. "
+                "Try again, and check the server if it stays so.",
+                hash=str(spooled.hash),
+                size=stored,
+                promised=spooled.size,
+            )
+
+    async def _read_whole(self, content_hash: ContentHash) -> AsyncGenerator[bytes, None]:
+        with self._explained(content_hash):
+            found = await self._streams.get_async(_key(content_hash))
+        promised = str(found.attributes.get(_SIZE_ATTRIBUTE, ""))
+        check = HashCheck(
+            content_hash,
+            place=self._place,
+            promised=int(promised) if promised.isdecimal() else found.meta["size"],
+        )
+        async for piece in self._pieces(found):
+            await check.update_off_loop(piece)
+            yield piece
+        check.finish()
+
+    async def _read_range(self, content_hash: ContentHash, start: int, end: int | None) -> AsyncGenerator[bytes, None]:
+        size = await self.size(content_hash)
+        if size is None:
+            raise missing(content_hash, place=self._place)
+        stop = range_end(start=start, end=end, size=size)
+        if start == stop:
+            return  # S3 has no empty ranges
+        with self._explained(content_hash):
+            found = await self._streams.get_async(_key(content_hash), options={"range": (start, stop)})
+        async for piece in self._pieces(found):
+            yield piece
+
+    async def _pieces(self, found: "GetResult") -> AsyncIterator[bytes]:
+        chunks = found.stream(min_chunk_size=_LEAST_CHUNK)
+        while True:
+            with self._explained():
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            for offset in range(0, len(chunk), PIECE_SIZE):
+                yield chunk[offset : offset + PIECE_SIZE]
+
+    async def _size_if_there(self, content_hash: ContentHash) -> int | None:
+        """Its size, or None: when it is not there or, as S3 does not tell these apart here, when the bucket is not."""
+        with self._explained():
+            try:
+                return (await self._objects.head_async(_key(content_hash)))["size"]
+            except FileNotFoundError:
+                return None
+
+    async def _check_bucket(self, content_hash: ContentHash) -> None:
+        """`BucketMissing` when there is no bucket; the listing it asks for is empty and cheap."""
+        with self._explained():
+            await self._objects.list_with_delimiter_async(_key(content_hash))
+
+    @contextmanager
+    def _explained(self, content_hash: ContentHash | None = None) -> Iterator[None]:
+        """Our errors instead of obstore's; with a hash, an object that is not there is that missing blob."""
+        try:
+            yield
+        except (BaseError, FileNotFoundError) as error:
+            problem = explain(error, bucket=self._connection.bucket, endpoint=self._connection.url)
+            if content_hash is not None and problem.details["s3_code"] == "NoSuchKey":
+                problem = missing(content_hash, place=self._place)
+            raise problem from error
+
+
+class _Abandoned(Exception):
+    """Ends an upload whose caller was cancelled."""
+
+
+def _key(content_hash: ContentHash) -> str:
+    name = str(content_hash)
+    return f"objects/{name[:2]}/{name[2:]}"
+
+
+def _attributes(spooled: Spooled) -> dict[str, str]:
+    return {_SIZE_ATTRIBUTE: str(spooled.size)}
