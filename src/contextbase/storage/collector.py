@@ -7,7 +7,7 @@ for the lock and stores the bytes again. Killed at any point, the next run picks
 
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,7 +17,7 @@ from contextbase.db.database import Database
 from contextbase.db.queries import load_queries
 from contextbase.ids import Clock, ContentHash
 from contextbase.storage.blobs.catalog import blob_lock
-from contextbase.storage.blobs.ports import BlobStore
+from contextbase.storage.blobs.ports import BlobStore, StoredBlob
 from contextbase.storage.blobs.spool import SpoolFolder
 
 __all__ = ["Collected", "GarbageCollector"]
@@ -33,7 +33,7 @@ class Collected:
     blobs: int = 0
     bytes: int = 0
     temporary_files: int = 0
-    dry_run: bool = field(default=False)
+    dry_run: bool = False
 
 
 class GarbageCollector:
@@ -83,15 +83,19 @@ class GarbageCollector:
             async for blob in blobs:
                 if blob.stored_at is None or blob.stored_at >= before:
                     continue
-                async with self._database.connection() as connection:
-                    known = await connection.fetchrow(_SQL.blob_row, blob.hash)
-                    if known is None and not collected.dry_run:
-                        known_by_now = not await connection.fetchval(_SQL.mark_stray, blob.hash, blob.size)
-                        known = known_by_now or None
-                if known is None and (collected.dry_run or await self._remove(blob.hash, before)):
+                if await self._is_stray(blob, mark=not collected.dry_run) and (
+                    collected.dry_run or await self._remove(blob.hash, before)
+                ):
                     collected.blobs += 1
                     collected.bytes += blob.size
                     on_progress(collected)
+
+    async def _is_stray(self, blob: StoredBlob, *, mark: bool) -> bool:
+        """Whether no row knows these bytes; with `mark`, one that is not live does from now on."""
+        async with self._database.connection() as connection:
+            if await connection.fetchrow(_SQL.blob_row, blob.hash) is not None:
+                return False
+            return not mark or bool(await connection.fetchval(_SQL.mark_stray, blob.hash, blob.size))
 
     async def _remove(self, content_hash: ContentHash, before: datetime) -> bool:
         async with blob_lock(self._database, content_hash) as connection:

@@ -224,3 +224,64 @@ INSERT INTO blobs (hash, size, live) VALUES ($1, $2, false) ON CONFLICT (hash) D
 
 -- name: forget_blob
 DELETE FROM blobs WHERE hash = $1 AND NOT live
+
+-- name: check_projects
+-- C2: a project's commits are 1..head, without a gap.
+SELECT p.id, p.name, p.head, count(c.seq) AS commits, coalesce(max(c.seq), 0) AS last
+FROM projects p LEFT JOIN commits c ON c.project_id = p.id
+GROUP BY p.id
+HAVING count(c.seq) <> p.head OR coalesce(max(c.seq), 0) <> p.head
+
+-- name: check_chains
+-- C3: a node's versions are 1..n, each holds until the next one starts, and the last is the node's head.
+SELECT project_id, node_id, number, path FROM (
+    SELECT project_id, node_id, number, path, seq, replaced_seq,
+           row_number() OVER chain AS expected,
+           lead(seq) OVER chain AS next_seq
+    FROM versions
+    WINDOW chain AS (PARTITION BY project_id, node_id ORDER BY number)
+) v
+WHERE number <> expected OR replaced_seq IS DISTINCT FROM next_seq
+LIMIT 100
+
+-- name: check_paths
+-- C3: at no time were two nodes at one path.
+SELECT project_id, path, seq FROM (
+    SELECT project_id, path, seq,
+           lag(coalesce(replaced_seq, 9223372036854775807)) OVER (PARTITION BY project_id, path ORDER BY seq) AS earlier_end
+    FROM versions WHERE kind <> 'deleted'
+) v
+WHERE earlier_end > seq
+LIMIT 100
+
+-- name: check_folders
+-- At the head nothing lies below a file or a link.
+SELECT f.project_id, f.path, below.path AS below
+FROM versions f
+JOIN LATERAL (
+    SELECT v.path FROM versions v
+    WHERE v.project_id = f.project_id AND v.path > f.path || '/' AND v.path < f.path || '0'
+      AND v.replaced_seq IS NULL AND v.kind <> 'deleted'
+    LIMIT 1
+) below ON true
+WHERE f.replaced_seq IS NULL AND f.kind IN ('file', 'symlink')
+LIMIT 100
+
+-- name: check_versions_have_commits
+-- Every version belongs to a commit and a node of its project, and its size is its blob's.
+SELECT v.project_id, v.path, v.number,
+       c.seq IS NULL AS no_commit, n.id IS NULL AS no_node,
+       v.content_hash IS NOT NULL AND b.hash IS NULL AS no_blob,
+       b.size IS DISTINCT FROM v.size AND b.hash IS NOT NULL AS other_size
+FROM versions v
+LEFT JOIN commits c ON c.project_id = v.project_id AND c.seq = v.seq
+LEFT JOIN nodes n ON n.project_id = v.project_id AND n.id = v.node_id
+LEFT JOIN blobs b ON b.hash = v.content_hash AND b.live
+WHERE c.seq IS NULL OR n.id IS NULL OR (v.content_hash IS NOT NULL AND b.size IS DISTINCT FROM v.size)
+LIMIT 100
+
+-- name: check_commits_have_audit
+-- C8: every commit is in its project's audit chain.
+SELECT c.project_id, c.seq FROM commits c
+WHERE NOT EXISTS (SELECT FROM audit a WHERE a.chain = c.project_id AND a.seq = c.seq)
+LIMIT 100

@@ -8,7 +8,7 @@ from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.ports import BlobStore, StoredBlob
-from contextbase.storage.blobs.spool import SpoolFolder, Spooled
+from contextbase.storage.blobs.spool import Spooled, SpoolFolder
 
 __all__ = ["BlobCatalog", "blob_lock"]
 
@@ -16,7 +16,7 @@ _SQL: Final = load_queries("contextbase.storage")
 
 
 class BlobCatalog:
-    """Keeps rows and bytes in step. A blob that was put stays for GC's grace period, and as long as it is referred to."""
+    """Keeps rows and bytes in step. What was put stays for GC's grace period, and as long as something refers to it."""
 
     def __init__(self, *, database: Database, store: BlobStore, spool: SpoolFolder) -> None:
         self._database = database

@@ -3,13 +3,19 @@
 from collections.abc import AsyncGenerator, AsyncIterable
 from typing import Final
 
-import asyncpg
-
 from contextbase.db.database import Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import TooLarge
 from contextbase.ids import ContentHash
-from contextbase.storage.blobs.integrity import HashCheck, check_expected, hash_of, length_of, missing, range_end
+from contextbase.storage.blobs.integrity import (
+    PIECE_SIZE,
+    HashCheck,
+    check_expected,
+    hash_of,
+    length_of,
+    missing,
+    range_end,
+)
 from contextbase.storage.blobs.ports import StoredBlob
 
 __all__ = ["InlineBlobStore"]
@@ -47,8 +53,8 @@ class InlineBlobStore:
         if body is None:
             raise missing(content_hash, place=_PLACE)
         stop = range_end(start=start, end=end, size=len(body))
-        for piece in _pieces(body[start:stop]):
-            yield piece
+        for offset in range(start, stop, PIECE_SIZE):
+            yield body[offset : min(offset + PIECE_SIZE, stop)]
         if start == 0 and end is None:
             check = HashCheck(content_hash, place=_PLACE)
             await check.update_off_loop(body)
@@ -64,14 +70,14 @@ class InlineBlobStore:
 
     async def list(self) -> AsyncGenerator[StoredBlob, None]:
         last = b""
-        while rows := await self._page(last):
+        while True:
+            async with self._database.connection() as connection:
+                rows = await connection.fetch(_SQL.blob_content_page, last, _PAGE)
             for row in rows:
                 yield StoredBlob(hash=ContentHash(row["hash"]), size=row["size"], stored_at=row["stored_at"])
+            if len(rows) < _PAGE:
+                return
             last = rows[-1]["hash"]
-
-    async def _page(self, after: bytes) -> "list[asyncpg.Record]":
-        async with self._database.connection() as connection:
-            return await connection.fetch(_SQL.blob_content_page, after, _PAGE)
 
     async def delete(self, content_hash: ContentHash) -> bool:
         async with self._database.connection() as connection:
@@ -79,8 +85,3 @@ class InlineBlobStore:
 
     async def verify(self, content_hash: ContentHash) -> int:
         return await length_of(self.get(content_hash))
-
-
-def _pieces(body: bytes) -> "list[bytes]":
-    size = 1024 * 1024
-    return [body[offset : offset + size] for offset in range(0, len(body), size)]
