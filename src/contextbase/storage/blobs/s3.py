@@ -3,9 +3,10 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
@@ -45,13 +46,20 @@ class S3BlobStore:
         # A long read takes as long as its reader does; that it goes on at all is what the read time-out watches.
         self._streams = connection.open(total_timeout=timedelta(days=1))
         self._uploads = asyncio.Semaphore(UPLOADS_AT_ONCE)
+        self._turns: WeakValueDictionary[ContentHash, asyncio.Lock] = WeakValueDictionary()
 
     async def put(self, content: AsyncIterable[bytes], *, expected: ContentHash | None = None) -> StoredBlob:
-        async with self._spool.spooled(content, expected=expected) as spooled, self._uploads:
-            if spooled.size > PART_SIZE:
-                await self._put_in_parts(spooled)
-            else:
-                await self._put_at_once(spooled)
+        async with self._spool.spooled(content, expected=expected) as spooled:
+            in_parts = spooled.size > PART_SIZE
+            async with self._turn(spooled.hash) as waited, self._uploads:
+                # A short blob is sent without looking first: S3 itself refuses to write it twice.
+                probably_there = waited or in_parts
+                if probably_there and await self._size_if_there(spooled.hash) == spooled.size:
+                    pass
+                elif in_parts:
+                    await self._put_in_parts(spooled)
+                else:
+                    await self._put_at_once(spooled)
         return StoredBlob(hash=spooled.hash, size=spooled.size)
 
     async def get(
@@ -103,6 +111,15 @@ class S3BlobStore:
         with self._explained():
             return await obstore.sign_async(self._objects, "GET", _key(content_hash), lifetime)
 
+    @asynccontextmanager
+    async def _turn(self, content_hash: ContentHash) -> AsyncIterator[bool]:
+        """One upload of a content at a time, as the next will find it done; says whether there was one to wait for.
+        Servers take seconds to settle a race for one key (SeaweedFS: one second for each contender)."""
+        lock = self._turns.setdefault(content_hash, asyncio.Lock())
+        waited = lock.locked()
+        async with lock:
+            yield waited
+
     async def _put_at_once(self, spooled: Spooled) -> None:
         key, attributes = _key(spooled.hash), _attributes(spooled)
         data = b"".join([piece async for piece in spooled])
@@ -117,10 +134,8 @@ class S3BlobStore:
                 await self._objects.put_async(key, data, use_multipart=False, attributes=attributes)
 
     async def _put_in_parts(self, spooled: Spooled) -> None:
-        """S3 cannot be asked through obstore to create in parts only what is not there. So we look first; two
-        writers at the same moment both write, and as the name is the content's hash, they write the same."""
-        if await self._size_if_there(spooled.hash) == spooled.size:
-            return
+        """obstore cannot ask S3 to complete an upload in parts only when there is no such object. Two servers that
+        write a blob at the same moment both write it whole and, as its name is its hash, alike."""
         abandoned = False
 
         async def pieces() -> AsyncIterator[bytes]:
