@@ -22,5 +22,5 @@ fi
 
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
-"$venv/bin/uv" pip sync --quiet --python "$venv/bin/python" --require-hashes requirements/dev.lock
+"$venv/bin/uv" pip sync --quiet --compile-bytecode --python "$venv/bin/python" --require-hashes requirements/dev.lock
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --no-deps --no-build-isolation --editable .

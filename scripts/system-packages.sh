@@ -4,10 +4,17 @@ set -eu
 missing=""
 need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
 need git git
+# The oldest PostgreSQL we support is what Debian stable has; the bundled one is newer.
+set -- /usr/lib/postgresql/*/bin/postgres
+[ -x "$1" ] || need postgres postgresql
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
   apt-get update -qq
+  case $missing in *postgresql*)
+    # No cluster of the system's own: the tests make theirs.
+    mkdir -p /etc/postgresql-common && echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf ;;
+  esac
   # shellcheck disable=SC2086 # a list of package names
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
 elif command -v apt-get >/dev/null 2>&1; then

@@ -67,6 +67,11 @@ class Settings(BaseSettings):
     inline_limit_bytes: Annotated[int, Field(ge=0, le=1_048_576)] = Field(
         262_144, description="Blobs smaller than this are stored in PostgreSQL itself."
     )
+    audit_key: SecretStr | None = Field(
+        None,
+        description="Secret of the audit chain, 32 characters or more, for several servers on one database; "
+        "unset: one is made in the data folder.",
+    )
     gc_grace_hours: Annotated[float, Field(ge=0)] = Field(
         24.0, description="How long an unreferenced blob is kept before `contextbase gc` may remove it."
     )
@@ -92,6 +97,13 @@ class Settings(BaseSettings):
     def _database_is_postgresql(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and urlsplit(value.get_secret_value()).scheme not in ("postgresql", "postgres"):
             raise ValueError("must be a postgresql:// URL")
+        return value
+
+    @field_validator("audit_key")
+    @classmethod
+    def _audit_key_is_long(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and len(value.get_secret_value()) < 32:
+            raise ValueError("must have 32 characters or more")
         return value
 
     @field_validator("public_url", "s3_endpoint")

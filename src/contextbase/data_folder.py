@@ -55,6 +55,16 @@ class DataFolder:
     def owner_token(self) -> Path:
         return self.path / "owner-token"
 
+    def read_owner_token(self) -> str | None:
+        """The owner's token; None when there is none, or none this account may read."""
+        try:
+            return self.owner_token.read_text(encoding="utf-8").strip()
+        except (FileNotFoundError, PermissionError):
+            return None
+
+    def write_owner_token(self, secret: str) -> None:
+        write_private(self.owner_token, secret + "\n")
+
     def create(self) -> None:
         """Make the folder if it is not there: private, but (as root) passable for PostgreSQL's account."""
         try:

@@ -26,8 +26,6 @@
 thing, what to do next. Only the interface layer turns a code into an HTTP status, MCP error or exit code.
 """
 
-from typing import ClassVar
-
 __all__ = [
     "BlobCorrupted",
     "BlobMissing",
@@ -50,13 +48,14 @@ __all__ = [
     "TooLarge",
     "Unauthenticated",
     "Unavailable",
+    "error_of_code",
 ]
 
 
 class ContextbaseError(Exception):
     """Base of all. `details` may go to the user; keep secrets out of it and out of the message."""
 
-    code: ClassVar[str] = "internal_error"
+    code = "internal_error"
 
     def __init__(self, message: str, **details: object) -> None:
         super().__init__(message)
@@ -142,3 +141,15 @@ class BlobTruncated(Damaged):
 
 class BlobMissing(Damaged):
     code = "blob_missing"
+
+
+def error_of_code(code: str, message: str, **details: object) -> ContextbaseError:
+    """The error a code stands for, as read from an answer; an unknown code gives the base class, code kept."""
+    candidates: list[type[ContextbaseError]] = [ContextbaseError]
+    for candidate in candidates:
+        if candidate.code == code:
+            return candidate(message, **details)
+        candidates.extend(candidate.__subclasses__())
+    error = ContextbaseError(message, **details)
+    error.code = code  # a newer server's: still worth showing
+    return error

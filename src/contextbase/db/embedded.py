@@ -29,7 +29,7 @@ from contextbase.db.binaries import Binaries, find_binaries, reachable
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import DatabaseUnavailable, MachineProblem
 
-__all__ = ["EmbeddedPostgres"]
+__all__ = ["EmbeddedPostgres", "embedded_address"]
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class EmbeddedPostgres:
 
     @property
     def address(self) -> DatabaseAddress:
-        return DatabaseAddress(socket_folder=str(socket_folder(self._folder)), database=DATABASE, user=USER)
+        return embedded_address(self._folder)
 
     @property
     def process_id(self) -> int | None:
@@ -261,6 +261,11 @@ class EmbeddedPostgres:
             if "No space left on device" in output:
                 raise MachineProblem(f"The disk of {self._folder} is full; free some space and start again.")
             raise DatabaseUnavailable(f"{program} failed: {output[-600:]}")
+
+
+def embedded_address(folder: Path) -> DatabaseAddress:
+    """How to reach the PostgreSQL that runs in `folder`, whoever started it."""
+    return DatabaseAddress(socket_folder=str(socket_folder(folder)), database=DATABASE, user=USER)
 
 
 def socket_folder(folder: Path) -> Path:

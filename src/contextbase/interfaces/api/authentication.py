@@ -1,0 +1,54 @@
+"""Who is calling: a bearer token, or the cookie that /login sets. Everything but health and login demands one."""
+
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+
+from contextbase.bootstrap import Services
+from contextbase.errors import Forbidden, Unauthenticated
+from contextbase.identity.model import Caller
+from contextbase.logs import trace_id
+
+__all__ = ["COOKIE", "AuthenticatedCaller", "AuthenticatedServices", "authenticate", "services_of"]
+
+COOKIE: Final = "contextbase_token"
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def services_of(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+async def authenticate(request: Request) -> Caller:
+    secret = _bearer(request)
+    if secret is None and (secret := request.cookies.get(COOKIE)):
+        _refuse_foreign_pages(request)
+    if not secret:
+        raise Unauthenticated("Send a token: 'Authorization: Bearer cb_…'. `contextbase token create` makes one.")
+    origin = request.client.host if request.client else ""
+    return await services_of(request).identity.authenticate(secret, origin=origin, trace_id=trace_id.get())
+
+
+def _bearer(request: Request) -> str | None:
+    header = request.headers.get("authorization")
+    if header is None:
+        return None
+    scheme, _, secret = header.partition(" ")
+    if scheme.lower() != "bearer":
+        raise Unauthenticated("The Authorization header must be 'Bearer cb_…'.")
+    return secret.strip()
+
+
+def _refuse_foreign_pages(request: Request) -> None:
+    """A browser sends the cookie along; a page of another site must not be able to change anything with it."""
+    if request.method in _SAFE:
+        return
+    origin = request.headers.get("origin")
+    if origin is None or urlsplit(origin).netloc != request.headers.get("host"):
+        raise Forbidden("A request with the login cookie must come from this server's own page.")
+
+
+AuthenticatedCaller = Annotated[Caller, Depends(authenticate)]
+AuthenticatedServices = Annotated[Services, Depends(services_of)]

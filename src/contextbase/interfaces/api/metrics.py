@@ -1,0 +1,38 @@
+"""Prometheus metrics of one server process, in a registry of its own."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from contextbase import __version__
+
+__all__ = ["Metrics"]
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self._registry)
+        Gauge("contextbase_info", "Version of this server.", ["version"], registry=self._registry).labels(
+            __version__
+        ).set(1)
+        self._requests = Counter(
+            "contextbase_http_requests",
+            "HTTP requests answered.",
+            ["method", "route", "status"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "contextbase_http_request_seconds", "Time to answer.", ["method", "route"], registry=self._registry
+        )
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request under its route's template, so that paths cannot blow up the number of series."""
+        known = method if method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} else "other"
+        self._requests.labels(known, route, str(status)).inc()
+        self._seconds.labels(known, route).observe(seconds)
+
+    def exposition(self) -> bytes:
+        return generate_latest(self._registry)

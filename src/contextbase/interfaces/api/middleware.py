@@ -1,0 +1,100 @@
+"""Around every request: trace id, size limit, security headers, metrics and one log line."""
+
+import logging
+import re
+import time
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from contextbase.errors import TooLarge
+from contextbase.interfaces.api.metrics import Metrics
+from contextbase.interfaces.api.problems import problem_response, unexpected_problem
+from contextbase.logs import new_trace_id, trace_id
+
+__all__ = ["RequestMiddleware"]
+
+_log = logging.getLogger("contextbase.requests")
+
+_TRACEPARENT: Final = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+_HEADERS: Final = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'"),
+    (b"cache-control", b"no-store"),
+]
+
+
+class RequestMiddleware:
+    """Plain ASGI: it neither buffers bodies nor starts tasks."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, max_request_bytes: int) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._max_request_bytes = max_request_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        trace = _TRACEPARENT.fullmatch(headers.get(b"traceparent", b""))
+        token = trace_id.set(trace[1].decode() if trace else new_trace_id())
+        started, status = time.perf_counter(), 500
+        begun = False
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status, begun
+            if message["type"] == "http.response.start":
+                begun, status = True, message["status"]
+                own = {name for name, _ in message["headers"]}
+                added = [(name, value) for name, value in _HEADERS if name not in own]
+                message["headers"] = [*message["headers"], *added, (b"x-trace-id", trace_id.get().encode())]
+            await send(message)
+
+        try:
+            if _declared_length(headers) > self._max_request_bytes:
+                response = problem_response(413, "too_large", self._too_large_sentence())
+                await response(scope, receive, send_with_headers)
+                return
+            await self._app(scope, self._limited(receive), send_with_headers)
+        except Exception:
+            _log.exception("the request failed")
+            if begun:
+                raise  # half an answer is out: the server must break the connection
+            await unexpected_problem()(scope, receive, send_with_headers)
+        finally:
+            seconds = time.perf_counter() - started
+            route = getattr(scope.get("route"), "path", "(none)")
+            self._metrics.request(scope["method"], route, status, seconds)
+            # The path without the query: a query may hold a login token.
+            fields = {
+                "method": scope["method"],
+                "path": scope["path"],
+                "status": status,
+                "ms": round(seconds * 1000, 1),
+            }
+            _log.info("request", extra=fields)
+            trace_id.reset(token)
+
+    def _limited(self, receive: Receive) -> Receive:
+        received = 0
+
+        async def receive_limited() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._max_request_bytes:
+                raise TooLarge(self._too_large_sentence())
+            return message
+
+        return receive_limited
+
+    def _too_large_sentence(self) -> str:
+        return f"The request has more than {self._max_request_bytes} bytes, the most this server takes at once."
+
+
+def _declared_length(headers: dict[bytes, bytes]) -> int:
+    declared = headers.get(b"content-length", b"0")
+    return int(declared) if declared.isdigit() else 0

@@ -1,0 +1,94 @@
+"""Every error becomes problem+json, with the error's code and the request's trace id."""
+
+import logging
+from http import HTTPStatus
+from typing import Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from contextbase import errors
+from contextbase.logs import trace_id
+from contextbase.wire.problem import PROBLEM_TYPE, Problem
+
+__all__ = ["install_problem_handlers", "problem_response"]
+
+_log = logging.getLogger(__name__)
+
+# The nearest class in an error's ancestry decides.
+_STATUS: Final[dict[type[errors.ContextbaseError], HTTPStatus]] = {
+    errors.InvalidInput: HTTPStatus.BAD_REQUEST,
+    errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
+    errors.Forbidden: HTTPStatus.FORBIDDEN,
+    errors.NotFound: HTTPStatus.NOT_FOUND,
+    errors.Conflict: HTTPStatus.CONFLICT,
+    errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.Misconfigured: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.Damaged: HTTPStatus.INTERNAL_SERVER_ERROR,
+    errors.ContextbaseError: HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+
+_CODE_OF_STATUS: Final = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 400: "invalid_input"}
+
+
+def problem_response(
+    status: int, code: str, detail: str, details: dict[str, object] | None = None, headers: dict[str, str] | None = None
+) -> Response:
+    problem = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        code=code,
+        detail=detail,
+        trace_id=trace_id.get(),
+        details=details or {},
+    )
+    return Response(problem.model_dump_json(), status_code=status, media_type=PROBLEM_TYPE, headers=headers)
+
+
+def install_problem_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(errors.ContextbaseError, _on_our_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+
+
+def unexpected_problem() -> Response:
+    """For what nobody foresaw: nothing of it is shown, the log has it all under the trace id."""
+    return problem_response(500, "internal_error", "Something went wrong on the server; the log has the trace id.")
+
+
+async def _on_our_error(_: Request, error: Exception) -> Response:
+    if not isinstance(error, errors.ContextbaseError):
+        raise error
+    status = next(_STATUS[ancestor] for ancestor in type(error).__mro__ if ancestor in _STATUS)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        _log.error(error.message, extra={"code": error.code}, exc_info=error)
+    if isinstance(error, errors.Misconfigured | errors.Damaged):
+        # How the server is set up, or what of it is broken, is the operator's business: it is in the log.
+        detail = "The server has a problem that its operator must look at; its log has the trace id."
+        return problem_response(status, error.code, detail)
+    headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else None
+    return problem_response(status, error.code, error.message, dict(error.details), headers)
+
+
+async def _on_invalid_request(_: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    problems = [
+        {"where": ".".join(map(str, problem["loc"])), "problem": problem["msg"]} for problem in error.errors()[:20]
+    ]
+    first = problems[0] if problems else {"where": "body", "problem": "not valid"}
+    detail = f"The request is not valid at {first['where']}: {first['problem']}."
+    return problem_response(422, "invalid_input", detail, {"problems": problems})
+
+
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    code = _CODE_OF_STATUS.get(error.status_code, "invalid_input")
+    detail = str(error.detail)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        detail = f"There is nothing at {request.url.path[:200]}; /docs lists what there is."
+    return problem_response(error.status_code, code, detail, headers=dict(error.headers or {}))

@@ -1,0 +1,76 @@
+"""Projects."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.storage.model import Project
+from contextbase.wire.project import ProjectCreate, ProjectDetail, ProjectPage, ProjectView
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/v1/projects", tags=["projects"])
+
+NameOrId = Annotated[str, Path(description="The project's name or id.", max_length=100)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+@router.post("", status_code=201)
+async def create_project(
+    body: ProjectCreate, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> ProjectView:
+    """Make an empty project. Needs 'admin'."""
+    return _view(await services.projects.create(caller, body.name, body.description))
+
+
+@router.get("")
+async def list_projects(
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    after: Annotated[str, Query(max_length=100)] = "",
+    limit: Limit = 100,
+) -> ProjectPage:
+    """The projects this token may read, by name."""
+    found = await services.projects.list(caller, after=after, limit=limit + 1)
+    page = found[:limit]
+    return ProjectPage(
+        projects=[_view(project) for project in page], next_after=page[-1].name if len(found) > limit else None
+    )
+
+
+@router.get("/{project}")
+async def show_project(
+    project: NameOrId, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> ProjectDetail:
+    """A project with its size."""
+    found = await services.projects.find(caller, project)
+    sizes = await services.projects.sizes(found.id)
+    return ProjectDetail(
+        **_view(found).model_dump(),
+        files=sizes.files,
+        bytes=sizes.bytes,
+        versions=sizes.versions,
+        stored_bytes=sizes.stored_bytes,
+    )
+
+
+@router.delete("/{project}")
+async def delete_project(
+    project: NameOrId, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> ProjectView:
+    """Hide the project and free its name; its history stays stored. Needs 'admin'."""
+    found = await services.projects.find(caller, project)
+    await services.projects.delete(caller, found.id)
+    return _view(found)
+
+
+def _view(project: Project) -> ProjectView:
+    return ProjectView(
+        id=project.id,
+        name=project.name,
+        description=project.description,
+        head=project.head,
+        epoch=project.epoch,
+        created_at=project.created_at,
+    )

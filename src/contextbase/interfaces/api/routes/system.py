@@ -1,0 +1,36 @@
+"""About the server and the caller."""
+
+from fastapi import APIRouter, Request, Response
+
+from contextbase import __version__
+from contextbase.interfaces.api.authentication import AuthenticatedCaller
+from contextbase.interfaces.api.metrics import Metrics
+from contextbase.wire.system import Me, ServerVersion
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["system"])
+
+
+@router.get("/api/v1/version")
+async def version() -> ServerVersion:
+    return ServerVersion(version=__version__)
+
+
+@router.get("/api/v1/me")
+async def me(caller: AuthenticatedCaller) -> Me:
+    """Who the token says you are, and what it allows."""
+    return Me(
+        principal=caller.principal.name,
+        kind=caller.principal.kind.value,
+        is_owner=caller.principal.is_owner,
+        token=caller.token.name,
+        actions=sorted(caller.token.actions),
+    )
+
+
+@router.get("/metrics", response_class=Response)
+async def metrics(request: Request) -> Response:
+    """Prometheus metrics of this server process."""
+    collected: Metrics = request.app.state.metrics
+    return Response(collected.exposition(), media_type="text/plain; version=0.0.4")

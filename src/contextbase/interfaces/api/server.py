@@ -1,0 +1,116 @@
+"""Runs the API until a signal: binds first, opens the services, serves, closes everything in order."""
+
+import asyncio
+import contextlib
+import errno
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+
+import uvicorn
+from fastapi import FastAPI
+
+from contextbase.bootstrap import Services, open_services
+from contextbase.config import Settings
+from contextbase.data_folder import RunningServer
+from contextbase.errors import MachineProblem
+from contextbase.interfaces.api.app import create_app
+
+__all__ = ["serve"]
+
+
+async def serve(
+    settings: Settings,
+    *,
+    on_step: Callable[[str], None],
+    on_ready: Callable[[Services, str, str | None], None],
+) -> None:
+    """Serve until SIGINT or SIGTERM. `on_ready` gets the URL and, if one was made now, the owner's new token."""
+    with bind(settings.host, settings.port) as listener:
+        url = settings.public_url or _url_of(listener, settings.host)
+        async with open_services(settings, own=True, on_step=on_step) as services:
+            secret = await _ensure_owner(services)
+            services.data.announce(RunningServer(url=_url_of(listener, settings.host), process_id=os.getpid()))
+            try:
+                server = _Server(create_app(services), settings)
+                server.on_started = lambda: on_ready(services, url, secret)
+                await server.serve(sockets=[listener])
+            finally:
+                services.data.withdraw()
+
+
+@contextlib.contextmanager
+def bind(host: str, port: int) -> Iterator[socket.socket]:
+    """A listening socket, or a `MachineProblem` that says why not."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as error:
+            raise MachineProblem(_why_not(error, host, port)) from error
+        yield listener
+    finally:
+        listener.close()
+
+
+def _why_not(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} on {host} is taken. Stop what uses it, or choose another with --port (0: any free one)."
+    if error.errno == errno.EACCES:
+        return f"Port {port} needs more rights than this account has; choose one above 1023 with --port."
+    return f"Cannot listen on {host}:{port}: {error.strerror or error}."
+
+
+def _url_of(listener: socket.socket, host: str) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{listener.getsockname()[1]}"
+
+
+async def _ensure_owner(services: Services) -> str | None:
+    stored = services.data.read_owner_token()
+    secret = await services.identity.ensure_owner(stored)
+    if secret is not None:
+        services.data.write_owner_token(secret)
+    return secret
+
+
+class _Server(uvicorn.Server):
+    """uvicorn with our own signal handling: its own re-raises the signal before the database could be stopped."""
+
+    def __init__(self, app: FastAPI, settings: Settings) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                timeout_graceful_shutdown=round(settings.shutdown_grace_seconds),
+                timeout_keep_alive=30,
+            )
+        )
+        self.on_started: Callable[[], None] = lambda: None
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._on_signal)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    def _on_signal(self) -> None:
+        # The second signal cuts running requests short; the database is still stopped properly.
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.on_started()

@@ -1,0 +1,31 @@
+"""`contextbase config`: every setting, its value and where it came from."""
+
+import os
+
+from rich.markup import escape
+
+from contextbase.config import read_settings_file, unknown_variables
+from contextbase.interfaces.cli.connection import Data, settings_for
+from contextbase.interfaces.cli.output import Json, console, error_console, errors_shown, print_json
+
+__all__ = ["config"]
+
+
+@errors_shown
+def config(data: Data = None, as_json: Json = False) -> None:
+    """List every setting: its environment variable, value, source and meaning."""
+    settings = settings_for(data)
+    environment = dict(os.environ)
+    rows = settings.listing(environment=environment, file_values=read_settings_file(settings.data))
+    unknown = unknown_variables(environment)
+    if as_json:
+        print_json(
+            {"settings": [{name: getattr(row, name) for name in row.__slots__} for row in rows], "unknown": unknown}
+        )
+        return
+    for row in rows:
+        source = "" if row.source == "default" else f" [dim](from {row.source})[/]"
+        console.print(f"[bold]{row.variable}[/] = {escape(row.value)}{source}", highlight=False, soft_wrap=True)
+        console.print(f"    [dim]{escape(row.description)}[/]", highlight=False)
+    for name in unknown:
+        error_console.print(f"[yellow]warning:[/] {name} is set, but there is no such setting.")

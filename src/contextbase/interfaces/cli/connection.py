@@ -1,0 +1,47 @@
+"""Which server a command talks to: --url/--token, the environment, or the one that runs in the data folder."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contextbase.config import Settings, load_settings
+from contextbase.data_folder import DataFolder, default_data_folder
+from contextbase.errors import Unauthenticated, Unavailable
+from contextbase.sdk import Client
+
+__all__ = ["Data", "connect", "settings_for"]
+
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", help="Data folder; default: $CONTEXTBASE_DATA or ./.contextbase-data.", show_default=False),
+]
+
+
+def settings_for(data: Path | None, **overrides: object) -> Settings:
+    """Settings with the data folder a command is about, absolute."""
+    given = {name: value for name, value in overrides.items() if value is not None}
+    if data is None and "CONTEXTBASE_DATA" not in os.environ:
+        data = default_data_folder()
+    if data is not None:
+        given["data"] = data.absolute()
+    return load_settings(**given)
+
+
+def connect(data: Path | None = None) -> Client:
+    """A client for $CONTEXTBASE_URL with $CONTEXTBASE_TOKEN, or for this machine's server as its owner."""
+    url, token = os.environ.get("CONTEXTBASE_URL"), os.environ.get("CONTEXTBASE_TOKEN")
+    folder = DataFolder(settings_for(data).data)
+    if url is None:
+        server = folder.running_server()
+        if server is None:
+            raise Unavailable(
+                f"No server runs in {folder.path}. Start one with `contextbase up`, or set CONTEXTBASE_URL and "
+                "CONTEXTBASE_TOKEN to use another."
+            )
+        url = server.url
+        token = token or folder.read_owner_token()
+    if not token:
+        raise Unauthenticated("Set CONTEXTBASE_TOKEN to a token for this server.")
+    return Client(url, token)

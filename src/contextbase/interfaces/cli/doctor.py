@@ -1,0 +1,24 @@
+"""`contextbase doctor`: what this machine can do, and how to get what is missing."""
+
+from dataclasses import asdict
+
+from contextbase.interfaces.cli.connection import Data, settings_for
+from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json
+from contextbase.machine import examine
+
+__all__ = ["doctor"]
+
+_MARKS = {"yes": "[green]✓[/]", "no": "[yellow]-[/]", "broken": "[red]✗[/]"}
+
+
+@errors_shown
+def doctor(data: Data = None, as_json: Json = False) -> None:
+    """Say what this machine can do: database, blobs, overlay, reflink, bubblewrap, docker; and how to get the rest."""
+    findings = examine(settings_for(data))
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+        return
+    for finding in findings:
+        console.print(f"{_MARKS[finding.answer]} [bold]{finding.name:14}[/] {finding.detail}", highlight=False)
+        if finding.advice:
+            console.print(f"  {'':14} [dim]{finding.advice}[/]", highlight=False)

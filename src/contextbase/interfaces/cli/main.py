@@ -1,0 +1,49 @@
+"""Puts the commands together."""
+
+from typing import Annotated
+
+import typer
+
+from contextbase import __version__
+from contextbase.interfaces.cli import configuration, database, doctor, maintenance, projects, server, tokens
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="contextbase",
+    help="A shared, versioned context base for AI agents.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"contextbase {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version  # its callback has done the work
+
+
+app.command()(server.up)
+app.command()(server.status)
+app.command()(server.login)
+app.command()(doctor.doctor)
+app.command()(configuration.config)
+app.add_typer(projects.commands, name="project")
+app.add_typer(tokens.commands, name="token")
+app.add_typer(database.commands, name="db")
+app.command()(maintenance.fsck)
+app.command()(maintenance.gc)
+
+
+def main() -> None:
+    app()

@@ -1,0 +1,60 @@
+"""Log lines: one trace id per request in every line, as text for people or JSON for machines."""
+
+import json
+import logging
+import secrets
+import sys
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+__all__ = ["configure_logs", "new_trace_id", "trace_id"]
+
+trace_id: ContextVar[str] = ContextVar("trace_id", default="")
+
+# What every LogRecord has; anything else was passed as `extra` and belongs in the line.
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
+
+
+def new_trace_id() -> str:
+    """128 random bits in hex, as W3C trace context has them."""
+    return secrets.token_hex(16)
+
+
+def configure_logs(*, level: str, format: Literal["auto", "text", "json"]) -> None:  # noqa: A002 - the setting's name
+    """Send all log lines to standard error."""
+    as_json = format == "json" or (format == "auto" and not sys.stderr.isatty())
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines() if as_json else _TextLines())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for chatty in ("uvicorn.access", "httpx", "httpcore"):
+        # Their lines hold full URLs; ours hold the path alone.
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "trace_id": trace_id.get(),
+            **_extras(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+class _TextLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
+        trace = f" [{trace_id.get()[:8]}]" if trace_id.get() else ""
+        extras = "".join(f" {name}={value}" for name, value in _extras(record).items())
+        text = f"{time} {record.levelname.lower():7} {record.getMessage()}{extras}{trace}"
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+def _extras(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in vars(record).items() if name not in _STANDARD}

@@ -1,0 +1,5 @@
+"""The typed client of a contextbase server."""
+
+from contextbase.sdk.client import Client
+
+__all__ = ["Client"]

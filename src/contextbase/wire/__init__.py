@@ -1,0 +1,1 @@
+"""Request and response bodies shared by the API and the SDK."""

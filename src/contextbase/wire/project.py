@@ -1,0 +1,36 @@
+"""Bodies about projects."""
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["ProjectCreate", "ProjectDetail", "ProjectPage", "ProjectView"]
+
+
+class ProjectCreate(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(description="1 to 100 of a-z, 0-9 and ._- , starting with a letter or digit.")
+    description: str = Field("", max_length=4096)
+
+
+class ProjectView(BaseModel):
+    id: UUID
+    name: str
+    description: str
+    head: int = Field(description="Sequence number of the last commit; 0 when there is none.")
+    epoch: UUID = Field(description="Renewed by a restore; cursors from another epoch are refused.")
+    created_at: datetime
+
+
+class ProjectDetail(ProjectView):
+    files: int
+    bytes: int = Field(description="Of the files at the head.")
+    versions: int
+    stored_bytes: int = Field(description="Of all versions, equal contents counted once.")
+
+
+class ProjectPage(BaseModel):
+    projects: list[ProjectView]
+    next_after: str | None = Field(description="Pass as `after` for the next page; null on the last.")
