@@ -1,12 +1,19 @@
 """Fixtures that several folders of tests share."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from uuid import uuid4
 
 import pytest
+from tests.support.postgres import database_copy, embedded_server, external_server, named, run_on_server
 from tests.support.s3_server import S3Server, running_s3_server
 
+from contextbase.db.database import Database, DatabaseAddress
+from contextbase.db.migrations.runner import migrate
 from contextbase.storage.blobs.s3_connection import S3Connection
+
+_TEMPLATE = "contextbase_template"
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +27,60 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 def s3_connection(s3_server: S3Server) -> S3Connection:
     """A place in its bucket that no other test uses."""
     return s3_server.connection(prefix=f"test-{uuid4().hex}")
+
+
+@pytest.fixture(scope="session")
+def embedded_database_server() -> Iterator[DatabaseAddress]:
+    """The embedded PostgreSQL, with a migrated template to copy."""
+    with embedded_server() as server:
+        asyncio.run(_make_template(server))
+        yield server
+
+
+@pytest.fixture(scope="session")
+def external_database_server() -> Iterator[DatabaseAddress]:
+    """A PostgreSQL of the system's own, likewise."""
+    with external_server() as server:
+        asyncio.run(_make_template(server))
+        yield server
+
+
+@pytest.fixture(params=["embedded", "external"])
+def database_server(request: pytest.FixtureRequest) -> DatabaseAddress:
+    """Both, one after the other: what uses the database must work with either."""
+    server = request.getfixturevalue(f"{request.param}_database_server")
+    assert isinstance(server, DatabaseAddress)
+    return server
+
+
+async def _make_template(server: DatabaseAddress) -> None:
+    await run_on_server(server, f"CREATE DATABASE {_TEMPLATE}")
+    database = await Database.connect(named(server, _TEMPLATE))
+    try:
+        await migrate(database)
+    finally:
+        await database.close()
+
+
+@pytest.fixture
+async def database(database_server: DatabaseAddress) -> AsyncIterator[Database]:
+    """A migrated database of the test's own, embedded and external in turn."""
+    async with connected_copy(database_server) as database:
+        yield database
+
+
+@pytest.fixture
+async def embedded_database(embedded_database_server: DatabaseAddress) -> AsyncIterator[Database]:
+    """A migrated embedded database of the test's own, for what does not depend on the kind of server."""
+    async with connected_copy(embedded_database_server) as database:
+        yield database
+
+
+@asynccontextmanager
+async def connected_copy(server: DatabaseAddress) -> AsyncIterator[Database]:
+    async with database_copy(server, _TEMPLATE) as address:
+        database = await Database.connect(address)
+        try:
+            yield database
+        finally:
+            await database.close()

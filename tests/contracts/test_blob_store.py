@@ -11,8 +11,10 @@ from random import Random
 import pytest
 from tests.support.s3_server import S3Server
 
+from contextbase.db.database import Database
 from contextbase.errors import BlobCorrupted, BlobMissing, BlobTruncated, InvalidInput
 from contextbase.ids import ContentHash
+from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.integrity import PIECE_SIZE
 from contextbase.storage.blobs.local import LocalBlobStore
 from contextbase.storage.blobs.memory import MemoryBlobStore
@@ -23,7 +25,7 @@ from contextbase.storage.blobs.s3_connection import S3Connection
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.storage.blobs.tiered import DEFAULT_LIMIT, TieredBlobStore
 
-STORES = ("memory", "local", "s3", "retrying", "tiered")
+STORES = ("memory", "postgresql", "local", "s3", "retrying", "tiered")
 
 LONG = PART_SIZE + PIECE_SIZE + 17  # more than one part, and no round number
 
@@ -53,6 +55,16 @@ def store(subject: Subject) -> BlobStore:
 def memory_store() -> Subject:
     memory = MemoryBlobStore()
     return Subject(store=memory, overwrite=overwrite_in(memory))
+
+
+@pytest.fixture
+def postgresql_store(embedded_database: Database) -> Subject:
+    async def overwrite(content_hash: ContentHash, data: bytes) -> None:
+        async with embedded_database.transaction() as connection:
+            await connection.execute("ALTER TABLE blob_contents DROP CONSTRAINT blob_contents_hash_to_their_name")
+            await connection.execute("UPDATE blob_contents SET content = $2 WHERE hash = $1", content_hash, data)
+
+    return Subject(store=InlineBlobStore(embedded_database), overwrite=overwrite)
 
 
 @pytest.fixture

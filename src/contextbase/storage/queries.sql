@@ -160,7 +160,10 @@ SELECT $1, * FROM unnest($2::uuid[], $3::integer[], $4::bigint[], $5::bigint[], 
 UPDATE projects SET head = $2 WHERE id = $1
 
 -- name: insert_blob_content
-INSERT INTO blob_contents (hash, content) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING
+-- Create-only; something of another size under that name is damage, and is replaced.
+INSERT INTO blob_contents (hash, content) VALUES ($1, $2)
+ON CONFLICT (hash) DO UPDATE SET content = excluded.content
+    WHERE octet_length(blob_contents.content) <> octet_length(excluded.content)
 
 -- name: blob_content
 SELECT content FROM blob_contents WHERE hash = $1
