@@ -1,14 +1,9 @@
 -- name: ensure_principal
--- The principal of that kind and name, made if it is new.
-WITH made AS (
-    INSERT INTO principals (id, kind, name, is_owner) VALUES ($1, $2, $3, $4)
-    ON CONFLICT (kind, name) DO NOTHING
-    RETURNING id, kind, name, is_owner
-)
-SELECT id, kind, name, is_owner FROM made
-UNION ALL
-SELECT id, kind, name, is_owner FROM principals WHERE kind = $2 AND name = $3
-LIMIT 1
+-- The principal of that kind and name, made if it is new. The empty update makes a row somebody else has just made
+-- come back too; DO NOTHING would return nothing then.
+INSERT INTO principals (id, kind, name, is_owner) VALUES ($1, $2, $3, $4)
+ON CONFLICT (kind, name) DO UPDATE SET name = excluded.name
+RETURNING id, kind, name, is_owner
 
 -- name: insert_token
 INSERT INTO tokens (id, principal_id, name, secret_hash, actions, project_id, path_prefix, created_at, expires_at)
