@@ -1,7 +1,7 @@
 """What `BlobStore` promises, over every implementation. To add one: its name in STORES and its fixture `NAME_store`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.support.files import below
 from tests.support.s3_server import S3Server
 
 from contextbase.db.database import Database
@@ -36,7 +37,7 @@ class Subject:
 
     store: BlobStore
     overwrite: Callable[[ContentHash, bytes], Awaitable[None]]  # as a failing disk or a stranger would
-    leftovers: Callable[[], list[str]] = field(default=list)  # what unfinished puts left
+    leftovers: Callable[[], Sequence[object]] = field(default=list)  # what unfinished puts left
 
 
 @pytest.fixture(params=STORES)
@@ -76,7 +77,7 @@ def local_store(tmp_path: Path) -> Subject:
         path.unlink()
         path.write_bytes(data)
 
-    return Subject(store=local, overwrite=overwrite, leftovers=lambda: files_below(tmp_path / "blobs" / "tmp"))
+    return Subject(store=local, overwrite=overwrite, leftovers=lambda: below(tmp_path / "blobs" / "tmp"))
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def s3_store(s3_server: S3Server, s3_connection: S3Connection, tmp_path: Path) -
     return Subject(
         store=S3BlobStore(s3_connection, spool=SpoolFolder(tmp_path / "spool")),
         overwrite=overwrite,
-        leftovers=lambda: files_below(tmp_path / "spool") + s3_server.unfinished_uploads(),
+        leftovers=lambda: [*below(tmp_path / "spool"), *s3_server.unfinished_uploads()],
     )
 
 
@@ -99,7 +100,7 @@ def retrying_store(tmp_path: Path) -> Subject:
     return Subject(
         store=RetryingBlobStore(memory, spool=SpoolFolder(tmp_path / "spool")),
         overwrite=overwrite_in(memory),
-        leftovers=lambda: files_below(tmp_path / "spool"),
+        leftovers=lambda: below(tmp_path / "spool"),
     )
 
 
@@ -118,10 +119,6 @@ def overwrite_in(memory: MemoryBlobStore) -> Callable[[ContentHash, bytes], Awai
         memory._contents[content_hash] = data
 
     return overwrite
-
-
-def files_below(folder: Path) -> list[str]:
-    return [str(path) for path in folder.rglob("*")]
 
 
 def content_of(length: int, *, seed: int = 1) -> bytes:

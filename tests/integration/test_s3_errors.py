@@ -84,9 +84,10 @@ async def test_wrong_credentials_are_denied(
     operation: Callable[[BlobStore], Awaitable[object]],
     wrong: str,
 ) -> None:
-    connection = replace(s3_connection, **{wrong: "not-the-right-one"})
+    wrong_id = replace(s3_connection, access_key_id="not-the-right-one")
+    wrong_secret = replace(s3_connection, secret_access_key="not-the-right-one")
 
-    error = await failure_of(operation, connection, spool)
+    error = await failure_of(operation, wrong_id if wrong == "access_key_id" else wrong_secret, spool)
 
     assert (type(error), error.code) == (BlobStoreDenied, "blob_store_denied")
 

@@ -43,10 +43,10 @@ def flush(descriptor: int) -> None:
 
 def make_folder(folder: Path) -> None:
     """Make a private folder that is there after a power cut, with whichever of its parents are missing."""
-    if not folder.is_dir():
+    if not folder.parent.is_dir():
         make_folder(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
-    # Also when another process made it a moment ago: it may not have come this far yet.
+    folder.mkdir(mode=0o700, exist_ok=True)
+    # Also when it was there: another process may have made it a moment ago and not have come this far yet.
     parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         flush(parent)

@@ -34,7 +34,7 @@ class LocalBlobStore:
         self._objects = self._root / "objects"
         self._place = f"the folder {self._objects}"
         self._temporary = SpoolFolder(self._root / "tmp", memory_limit=0)
-        self._durable_folders: set[str] = set()  # those whose own entry in `objects` we know to be on the disk
+        self._durable_folders: set[Path] = set()  # those whose names we know to be on the disk
 
     def path(self, content_hash: ContentHash) -> Path:
         """Where the blob's file is, or would be: for mirrors that reflink or copy it. Never write there."""
@@ -113,9 +113,10 @@ class LocalBlobStore:
                 os.close(folder)
 
     def _open_folder_for_writing(self, folder_name: str) -> int:
-        if folder_name not in self._durable_folders:
-            make_folder(self._objects / folder_name)
-            self._durable_folders.add(folder_name)
+        for folder in (self._root, self._objects, self._objects / folder_name):
+            if folder not in self._durable_folders:
+                make_folder(folder)
+                self._durable_folders.add(folder)
         try:
             return _open_folder(self._objects, folder_name)
         except FileNotFoundError:  # removed by hand since
