@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 DATA ?= ./.contextbase-data
 PORT ?= 8787
 PYTEST_ARGS ?=
+BENCHES ?= storage
 BENCH_ARGS ?=
 
 .PHONY: help setup run test check format bench lock build clean
@@ -37,7 +38,7 @@ format: setup ## let ruff rewrite what it can
 	$(BIN)/ruff format .
 
 bench: setup ## run the benchmarks, one after the other; BENCH_ARGS="--json"
-	@for module in bench/[a-z]*.py; do $(BIN)/python -m bench.$$(basename $$module .py) $(BENCH_ARGS) || exit 1; done
+	@for name in $(BENCHES); do $(BIN)/python -m bench.$$name $(BENCH_ARGS) || exit 1; done
 
 lock: setup ## resolve the dependencies anew into requirements/*.lock
 	sh scripts/lock.sh $(BIN)/uv

@@ -5,7 +5,6 @@ import re
 import sys
 from pathlib import Path
 
-import typer
 from typer.main import get_command
 
 from contextbase.config import ENV_PREFIX, Settings
@@ -46,9 +45,8 @@ def missing_from_reference(texts: dict[str, str]) -> list[str]:
 
 def commands() -> list[str]:
     group = get_command(app)
-    assert isinstance(group, typer.core.TyperGroup)
     names = []
-    for name, command in group.commands.items():
+    for name, command in getattr(group, "commands", {}).items():
         inner = getattr(command, "commands", None)
         names.extend([f"{name} {child}" for child in inner] if inner else [name])
     return names
@@ -70,10 +68,8 @@ def adr_problems(texts: dict[str, str]) -> list[str]:
         for number, name in enumerate(records, start=1)
         if not name.startswith(f"docs/adr/{number:04d}-")
     ]
-    for name in records:
-        for part in ("## Context", "## Decision", "## Consequences", "## Alternatives"):
-            if part not in texts[name]:
-                found.append(f"{name}: has no part '{part[3:]}'")
+    parts = ("## Context", "## Decision", "## Consequences", "## Alternatives")
+    found += [f"{name}: has no part '{part[3:]}'" for name in records for part in parts if part not in texts[name]]
     return found
 
 
