@@ -2,8 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DATA ?= ./.contextbase-data
-PORT ?= 8787
 PYTEST_ARGS ?=
 BENCHES ?= storage
 BENCH_ARGS ?=
@@ -20,7 +18,7 @@ $(VENV)/.installed: pyproject.toml requirements/bootstrap.lock requirements/dev.
 	@touch $@
 
 run: setup ## start the server with its embedded database; DATA=folder PORT=number
-	@$(BIN)/contextbase up --data "$(DATA)" --port "$(PORT)"
+	@$(BIN)/contextbase up $(if $(DATA),--data "$(DATA)") $(if $(PORT),--port "$(PORT)")
 
 test: setup ## install what the tests need and run them all; PYTEST_ARGS=... to pick
 	@sh scripts/system-packages.sh
