@@ -27,7 +27,7 @@ def configure_logs(*, level: str, format: Literal["auto", "text", "json"]) -> No
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines() if as_json else _TextLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for chatty in ("uvicorn.access", "httpx", "httpcore"):
+    for chatty in ("uvicorn.access", "uvicorn.error", "httpx", "httpcore"):
         # Their lines hold full URLs; ours hold the path alone.
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
