@@ -1,9 +1,9 @@
--- name: ensure_principal
--- The principal of that kind and name, made if it is new. The empty update makes a row somebody else has just made
--- come back too; DO NOTHING would return nothing then.
-INSERT INTO principals (id, kind, name, is_owner) VALUES ($1, $2, $3, $4)
-ON CONFLICT (kind, name) DO UPDATE SET name = excluded.name
-RETURNING id, kind, name, is_owner
+-- name: insert_principal
+-- Make a principal, unless it exists: then nothing happens, also when somebody else is making it this very moment.
+INSERT INTO principals (id, kind, name, is_owner) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+
+-- name: principal_by_name
+SELECT id, kind, name, is_owner FROM principals WHERE kind = $1 AND name = $2
 
 -- name: insert_token
 INSERT INTO tokens (id, principal_id, name, secret_hash, actions, project_id, path_prefix, created_at, expires_at)

@@ -19,7 +19,11 @@ class IdentityRepository:
     async def ensure_principal(
         self, connection: Connection, kind: PrincipalKind, name: str, *, is_owner: bool = False
     ) -> Principal:
-        [row] = await connection.fetch(_SQL.ensure_principal, new_uuid(), str(kind), name, is_owner)
+        """The principal of that kind and name, made if it is new."""
+        row = await connection.fetchrow(_SQL.principal_by_name, str(kind), name)
+        if row is None:
+            await connection.execute(_SQL.insert_principal, new_uuid(), str(kind), name, is_owner)
+            [row] = await connection.fetch(_SQL.principal_by_name, str(kind), name)
         return Principal(
             id=PrincipalId(row["id"]), kind=PrincipalKind(row["kind"]), name=row["name"], is_owner=row["is_owner"]
         )
