@@ -286,6 +286,20 @@ async def test_what_the_machine_says_about_clouds_is_not_listened_to(
     assert await store.verify(stored.hash) == 7
 
 
+async def test_a_listing_goes_past_one_page_and_leaves_out_what_is_not_a_blob(
+    s3_connection: S3Connection, spool: SpoolFolder
+) -> None:
+    names = {ContentHash.of(number.to_bytes(2, "big")) for number in range(1100)}
+    stranger = s3_connection.open(total_timeout=timedelta(seconds=30))
+    for key in ("objects/README", "objects/ab/notes.txt", "elsewhere", *map(key_of, names)):
+        await stranger.put_async(key, b"")
+
+    listed = [blob.hash async for blob in S3BlobStore(s3_connection, spool=spool).list()]
+
+    assert len(listed) == len(names)
+    assert set(listed) == names
+
+
 async def test_a_signed_url_reads_one_blob_without_keys(s3_connection: S3Connection, spool: SpoolFolder) -> None:
     store = S3BlobStore(s3_connection, spool=spool)
     stored = await store.put(stream(b"for you"))
