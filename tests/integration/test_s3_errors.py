@@ -1,4 +1,5 @@
-"""What goes wrong between us and a bucket: each thing has its own error, its own code, and a sentence that helps."""
+"""What goes wrong between us and a bucket: each thing has its own error, code, and a sentence that helps; and what
+the S3 store does beyond the contract."""
 
 import asyncio
 import os
@@ -264,6 +265,18 @@ async def test_an_upload_in_parts_that_is_cancelled_leaves_no_parts_behind(
     assert s3_server.unfinished_uploads() == []
     assert [blob async for blob in store.list()] == []
     assert list((tmp_path / "spool").iterdir()) == []
+
+
+@pytest.mark.parametrize("length", [1000, PART_SIZE + 1])
+async def test_servers_that_race_for_one_blob_all_succeed(
+    s3_connection: S3Connection, spool: SpoolFolder, length: int
+) -> None:
+    servers = [S3BlobStore(s3_connection, spool=spool) for _ in range(4)]
+
+    stored = await asyncio.gather(*(server.put(stream(bytes(length))) for server in servers))
+
+    assert [blob.hash async for blob in servers[0].list()] == [stored[0].hash]
+    assert await servers[0].verify(stored[0].hash) == length
 
 
 async def test_what_the_machine_says_about_clouds_is_not_listened_to(
