@@ -1,4 +1,5 @@
-"""What goes wrong between us and a bucket: each thing has its own error, its own code, and a sentence that helps."""
+"""What goes wrong between us and a bucket: each thing has its own error, code, and a sentence that helps; and what
+the S3 store does beyond the contract."""
 
 import asyncio
 import os
@@ -266,6 +267,18 @@ async def test_an_upload_in_parts_that_is_cancelled_leaves_no_parts_behind(
     assert list((tmp_path / "spool").iterdir()) == []
 
 
+@pytest.mark.parametrize("length", [1000, PART_SIZE + 1])
+async def test_servers_that_race_for_one_blob_all_succeed(
+    s3_connection: S3Connection, spool: SpoolFolder, length: int
+) -> None:
+    servers = [S3BlobStore(s3_connection, spool=spool) for _ in range(4)]
+
+    stored = await asyncio.gather(*(server.put(stream(bytes(length))) for server in servers))
+
+    assert [blob.hash async for blob in servers[0].list()] == [stored[0].hash]
+    assert await servers[0].verify(stored[0].hash) == length
+
+
 async def test_what_the_machine_says_about_clouds_is_not_listened_to(
     s3_connection: S3Connection, spool: SpoolFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +297,20 @@ async def test_what_the_machine_says_about_clouds_is_not_listened_to(
     assert {name: os.environ[name] for name in ambient} == ambient
     stored = await store.put(stream(b"content"))
     assert await store.verify(stored.hash) == 7
+
+
+async def test_a_listing_goes_past_one_page_and_leaves_out_what_is_not_a_blob(
+    s3_connection: S3Connection, spool: SpoolFolder
+) -> None:
+    names = {ContentHash.of(number.to_bytes(2, "big")) for number in range(1100)}
+    stranger = s3_connection.open(total_timeout=timedelta(seconds=30))
+    for key in ("objects/README", "objects/ab/notes.txt", "elsewhere", *map(key_of, names)):
+        await stranger.put_async(key, b"")
+
+    listed = [blob.hash async for blob in S3BlobStore(s3_connection, spool=spool).list()]
+
+    assert len(listed) == len(names)
+    assert set(listed) == names
 
 
 async def test_a_signed_url_reads_one_blob_without_keys(s3_connection: S3Connection, spool: SpoolFolder) -> None:

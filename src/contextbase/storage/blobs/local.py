@@ -92,20 +92,15 @@ class LocalBlobStore:
         """Give the finished file its name. The order is the guarantee: the data is on disk before the name is."""
         name = _file_name(spooled.hash)
         with explained(self._root):
-            file = os.open(spooled.file, _FILE)
-            try:
-                os.fchmod(file, 0o444)
-                flush(file)
-            finally:
-                os.close(file)
             folder = self._open_folder_for_writing(_folder_name(spooled.hash))
             try:
-                try:
-                    os.link(spooled.file, name, dst_dir_fd=folder, follow_symlinks=False)
-                except FileExistsError:
-                    there = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                    if not stat.S_ISREG(there.st_mode) or there.st_size != spooled.size:
-                        os.rename(spooled.file, name, dst_dir_fd=folder)  # not the blob: damaged, or put there by hand
+                if not _is_there(folder, name, size=spooled.size):
+                    _seal(spooled.file)
+                    try:
+                        os.link(spooled.file, name, dst_dir_fd=folder, follow_symlinks=False)
+                    except FileExistsError:
+                        if not _is_there(folder, name, size=spooled.size):  # damaged, or put there by hand
+                            os.rename(spooled.file, name, dst_dir_fd=folder)
                 # Also when the name was there already: the other writer may not have come this far yet.
                 flush(folder)
                 return _stored(spooled.hash, os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -215,6 +210,24 @@ def _open_folder(objects: Path, folder_name: str) -> int:
         return os.open(folder_name, _FOLDER, dir_fd=parent)
     finally:
         os.close(parent)
+
+
+def _is_there(folder: int, name: str, *, size: int) -> bool:
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size == size
+
+
+def _seal(path: Path) -> None:
+    """Make it read-only, and sure to be on the disk."""
+    file = os.open(path, _FILE)
+    try:
+        os.fchmod(file, 0o444)
+        flush(file)
+    finally:
+        os.close(file)
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:

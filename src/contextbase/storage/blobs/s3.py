@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
@@ -65,13 +65,24 @@ class S3BlobStore:
     async def get(
         self, content_hash: ContentHash, *, start: int = 0, end: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        if start == 0 and end is None:
-            pieces = self._read_whole(content_hash)
-        else:
-            pieces = self._read_range(content_hash, start, end)
-        async with aclosing(pieces):
-            async for piece in pieces:
+        whole = start == 0 and end is None
+        found = await (self._find(content_hash) if whole else self._find_range(content_hash, start, end))
+        if found is None:
+            return
+        check = HashCheck(content_hash, place=self._place, promised=_promised_size(found)) if whole else None
+        chunks = found.stream(min_chunk_size=_LEAST_CHUNK)
+        while True:
+            with self._explained():
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                break
+            for offset in range(0, len(chunk), PIECE_SIZE):
+                piece = chunk[offset : offset + PIECE_SIZE]
+                if check is not None:
+                    await check.update_off_loop(piece)
                 yield piece
+        if check is not None:
+            check.finish()
 
     async def size(self, content_hash: ContentHash) -> int | None:
         size = await self._size_if_there(content_hash)
@@ -172,41 +183,20 @@ class S3BlobStore:
                 promised=spooled.size,
             )
 
-    async def _read_whole(self, content_hash: ContentHash) -> AsyncGenerator[bytes, None]:
+    async def _find(self, content_hash: ContentHash) -> "GetResult":
         with self._explained(content_hash):
-            found = await self._streams.get_async(_key(content_hash))
-        promised = str(found.attributes.get(_SIZE_ATTRIBUTE, ""))
-        check = HashCheck(
-            content_hash,
-            place=self._place,
-            promised=int(promised) if promised.isdecimal() else found.meta["size"],
-        )
-        async for piece in self._pieces(found):
-            await check.update_off_loop(piece)
-            yield piece
-        check.finish()
+            return await self._streams.get_async(_key(content_hash))
 
-    async def _read_range(self, content_hash: ContentHash, start: int, end: int | None) -> AsyncGenerator[bytes, None]:
+    async def _find_range(self, content_hash: ContentHash, start: int, end: int | None) -> "GetResult | None":
+        """None for an empty range, which S3 does not know."""
         size = await self.size(content_hash)
         if size is None:
             raise missing(content_hash, place=self._place)
         stop = range_end(start=start, end=end, size=size)
         if start == stop:
-            return  # S3 has no empty ranges
+            return None
         with self._explained(content_hash):
-            found = await self._streams.get_async(_key(content_hash), options={"range": (start, stop)})
-        async for piece in self._pieces(found):
-            yield piece
-
-    async def _pieces(self, found: "GetResult") -> AsyncIterator[bytes]:
-        chunks = found.stream(min_chunk_size=_LEAST_CHUNK)
-        while True:
-            with self._explained():
-                chunk = await anext(chunks, None)
-            if chunk is None:
-                return
-            for offset in range(0, len(chunk), PIECE_SIZE):
-                yield chunk[offset : offset + PIECE_SIZE]
+            return await self._streams.get_async(_key(content_hash), options={"range": (start, stop)})
 
     async def _size_if_there(self, content_hash: ContentHash) -> int | None:
         """Its size, or None: when it is not there or, as S3 does not tell these apart here, when the bucket is not."""
@@ -244,3 +234,8 @@ def _key(content_hash: ContentHash) -> str:
 
 def _attributes(spooled: Spooled) -> dict[str, str]:
     return {_SIZE_ATTRIBUTE: str(spooled.size)}
+
+
+def _promised_size(found: "GetResult") -> int:
+    said = str(found.attributes.get(_SIZE_ATTRIBUTE, ""))
+    return int(said) if said.isdecimal() else found.meta["size"]
