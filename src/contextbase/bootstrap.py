@@ -24,7 +24,6 @@ from contextbase.storage.blobs.retrying import RetryingBlobStore
 from contextbase.storage.blobs.s3 import S3BlobStore
 from contextbase.storage.blobs.s3_connection import S3Connection
 from contextbase.storage.blobs.spool import SpoolFolder
-from contextbase.storage.blobs.tiered import TieredBlobStore
 from contextbase.storage.collector import GarbageCollector
 from contextbase.storage.fsck import Fsck
 from contextbase.storage.projects import ProjectService
@@ -41,7 +40,6 @@ class Services:
     settings: Settings
     data: DataFolder
     database: Database
-    store: BlobStore
     large_blobs: BlobStore
     catalog: BlobCatalog
     identity: IdentityService
@@ -102,18 +100,23 @@ async def open_services(
         audit = AuditRepository(_audit_key(settings, data))
         spool = SpoolFolder(data.blobs / "tmp")
         large = _large_blobs(settings, data, spool)
-        store = TieredBlobStore(small=InlineBlobStore(database), large=large, limit=settings.inline_limit_bytes)
+        catalog = BlobCatalog(
+            database=database,
+            small=InlineBlobStore(database),
+            large=large,
+            limit=settings.inline_limit_bytes,
+            spool=spool,
+        )
         yield Services(
             settings=settings,
             data=data,
             database=database,
-            store=store,
             large_blobs=large,
-            catalog=BlobCatalog(database=database, store=store, spool=spool),
+            catalog=catalog,
             identity=IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock),
             projects=ProjectService(database=database, audit=audit, clock=clock),
-            collector=GarbageCollector(database=database, store=store, spool=spool, clock=clock),
-            fsck=Fsck(database=database, store=store, audit=audit),
+            collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
+            fsck=Fsck(database=database, store=catalog.store, audit=audit),
         )
 
 

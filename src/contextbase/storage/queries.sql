@@ -177,14 +177,24 @@ SELECT hash, octet_length(content) AS size, stored_at FROM blob_contents WHERE h
 -- name: delete_blob_content
 DELETE FROM blob_contents WHERE hash = $1 RETURNING true
 
--- name: renew_blob
--- Say that the bytes are stored: a new row, or a new time on the row there is. No row comes back while GC removes it.
-INSERT INTO blobs (hash, size) VALUES ($1, $2)
-ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live
-RETURNING true
+-- name: put_inline
+-- A small blob's row and bytes in one statement, the row first: while it is ours, GC cannot mark it. Nothing comes
+-- back, and nothing is stored, while GC removes that blob.
+WITH renewed AS (
+    INSERT INTO blobs (hash, size) VALUES ($1, octet_length($2::bytea))
+    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live
+    RETURNING true AS live
+), stored AS (
+    INSERT INTO blob_contents (hash, content) SELECT $1, $2 FROM renewed ON CONFLICT (hash) DO NOTHING
+)
+SELECT live FROM renewed
 
--- name: revive_blob
--- After a GC that died half-way: the bytes are stored again. Only under the blob's lock.
+-- name: renew_blob
+-- Say that somebody has just put it again. No row comes back if it is not stored, or being removed.
+UPDATE blobs SET renewed_at = clock_timestamp() WHERE hash = $1 AND live RETURNING true
+
+-- name: record_blob
+-- The bytes are stored: from now on it may be referred to. Only under the blob's lock.
 INSERT INTO blobs (hash, size) VALUES ($1, $2)
 ON CONFLICT (hash) DO UPDATE SET live = true, renewed_at = clock_timestamp()
 

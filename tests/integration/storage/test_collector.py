@@ -14,8 +14,8 @@ from contextbase.ids import ContentHash, SystemClock, new_uuid
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.local import LocalBlobStore
+from contextbase.storage.blobs.ports import BlobStore
 from contextbase.storage.blobs.spool import SpoolFolder
-from contextbase.storage.blobs.tiered import TieredBlobStore
 from contextbase.storage.collector import Collected, GarbageCollector
 
 LIMIT = 1000
@@ -39,7 +39,7 @@ class PausedStore(LocalBlobStore):
 @dataclass
 class World:
     database: Database
-    store: TieredBlobStore
+    store: BlobStore
     catalog: BlobCatalog
     collector: GarbageCollector
     large: LocalBlobStore
@@ -53,12 +53,13 @@ class World:
 
 def world_over(database: Database, large: LocalBlobStore, folder: Path) -> World:
     spool = SpoolFolder(folder / "spool")
-    store = TieredBlobStore(small=InlineBlobStore(database), large=large, limit=LIMIT)
+    small = InlineBlobStore(database)
+    catalog = BlobCatalog(database=database, small=small, large=large, limit=LIMIT, spool=spool)
     return World(
         database=database,
-        store=store,
-        catalog=BlobCatalog(database=database, store=store, spool=spool),
-        collector=GarbageCollector(database=database, store=store, spool=spool, clock=SystemClock()),
+        store=catalog.store,
+        catalog=catalog,
+        collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=SystemClock()),
         large=large,
     )
 
@@ -132,14 +133,19 @@ async def test_a_version_cannot_name_a_blob_that_is_being_removed(database: Data
     await collecting
 
 
-async def test_a_collection_that_died_half_way_is_picked_up_by_a_put_and_by_the_next_run(world: World) -> None:
-    revived, removed = await world.put(LARGE), await world.put(LARGE + b"!")
+@pytest.mark.parametrize("content", [SMALL, LARGE], ids=["inline", "local"])
+@pytest.mark.parametrize("bytes_gone", [True, False])
+async def test_a_collection_that_died_half_way_is_picked_up_by_a_put_and_by_the_next_run(
+    world: World, content: bytes, bytes_gone: bool
+) -> None:
+    revived, removed = await world.put(content), await world.put(content + b"!")
     async with world.database.connection() as connection:
         await connection.execute("UPDATE blobs SET live = false")
-    await world.large.delete(revived)
-    assert await world.put(LARGE) == revived
+    if bytes_gone:
+        await world.store.delete(revived)
+    assert await world.put(content) == revived
     assert (await world.collect(timedelta(hours=1))).blobs == 1
-    assert await world.store.verify(revived) == len(LARGE)
+    assert await world.store.verify(revived) == len(content)
     assert not await world.store.exists(removed)
 
 
@@ -161,7 +167,7 @@ async def test_puts_and_commits_of_one_content_race_with_collections_and_lose_no
         removed = 0
         while not stop.is_set():
             removed += (await world.collect()).blobs
-        return removed
+        return removed + (await world.collect()).blobs
 
     async def write(index: int) -> int:
         writer, committed = await TreeWriter.start(world.database, f"racer{index}"), 0

@@ -89,4 +89,4 @@ async def check_all_there(services: Services, acknowledged: list[Acknowledged]) 
             assert version is not None
             assert (version.seq, version.content_hash) == (entry.seq, entry.content_hash)
     for entry in acknowledged:
-        await services.store.verify(entry.content_hash)
+        await services.catalog.store.verify(entry.content_hash)

@@ -13,7 +13,6 @@ from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.local import LocalBlobStore
 from contextbase.storage.blobs.spool import SpoolFolder
-from contextbase.storage.blobs.tiered import TieredBlobStore
 from contextbase.storage.fsck import Fsck, Problem
 
 LARGE = b"large" * 1000
@@ -40,8 +39,7 @@ class World:
 async def world(database: Database, tmp_path: Path) -> World:
     """A project with two files, one of them changed once, over both tiers."""
     large, spool = LocalBlobStore(tmp_path / "blobs"), SpoolFolder(tmp_path / "spool")
-    store = TieredBlobStore(small=InlineBlobStore(database), large=large, limit=1000)
-    catalog = BlobCatalog(database=database, store=store, spool=spool)
+    catalog = BlobCatalog(database=database, small=InlineBlobStore(database), large=large, limit=1000, spool=spool)
     writer = await TreeWriter.start(database, "demo")
     small, big = await writer.put(catalog, b"small"), await writer.put(catalog, LARGE)
     await writer.commit([writer.write("docs/a", small[0], size=small[1])])
@@ -49,7 +47,7 @@ async def world(database: Database, tmp_path: Path) -> World:
     return World(
         database=database,
         large=large,
-        fsck=Fsck(database=database, store=store, audit=AuditRepository(TEST_AUDIT_KEY)),
+        fsck=Fsck(database=database, store=catalog.store, audit=AuditRepository(TEST_AUDIT_KEY)),
     )
 
 

@@ -7,8 +7,10 @@ from typing import Final
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.ids import ContentHash
+from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.ports import BlobStore, StoredBlob
 from contextbase.storage.blobs.spool import Spooled, SpoolFolder
+from contextbase.storage.blobs.tiered import TieredBlobStore
 
 __all__ = ["BlobCatalog", "blob_lock"]
 
@@ -16,28 +18,55 @@ _SQL: Final = load_queries("contextbase.storage")
 
 
 class BlobCatalog:
-    """Keeps rows and bytes in step. What was put stays for GC's grace period, and as long as something refers to it."""
+    """Keeps rows and bytes in step. What was put stays for GC's grace period, and as long as something refers to it.
 
-    def __init__(self, *, database: Database, store: BlobStore, spool: SpoolFolder) -> None:
+    A live row means that the bytes are there. Small blobs get row and bytes in one statement; for large ones the row
+    is made under the blob's lock, which GC holds while it removes one.
+    """
+
+    def __init__(
+        self, *, database: Database, small: InlineBlobStore, large: BlobStore, limit: int, spool: SpoolFolder
+    ) -> None:
         self._database = database
-        self._store = store
+        self._large = large
+        self._limit = limit
         self._spool = spool
+        self._store = TieredBlobStore(small=small, large=large, limit=limit)
+
+    @property
+    def store(self) -> BlobStore:
+        """Both tiers as one store, without the rows: for fsck and GC."""
+        return self._store
 
     async def put(self, content: AsyncIterable[bytes], *, expected: ContentHash | None = None) -> StoredBlob:
         """Store the content; when this returns, a version may name it. Also renews a blob that is there already."""
         async with self._spool.spooled(content, expected=expected) as spooled:
-            blob = await self._store.put(spooled)
-            async with self._database.connection() as connection:
-                if await connection.fetchval(_SQL.renew_blob, blob.hash, blob.size):
-                    return blob
-            return await self._put_after_collection(spooled)
+            if spooled.size < self._limit:
+                return await self._put_small(spooled)
+            return await self._put_large(spooled)
 
-    async def _put_after_collection(self, spooled: Spooled) -> StoredBlob:
-        """GC was removing the very bytes we found: wait until it is done (or dead), then store them again."""
-        async with blob_lock(self._database, spooled.hash) as connection:
-            blob = await self._store.put(spooled)
-            await connection.execute(_SQL.revive_blob, blob.hash, blob.size)
+    async def _put_small(self, spooled: Spooled) -> StoredBlob:
+        body = b"".join([piece async for piece in spooled])
+        while True:
+            async with self._database.connection() as connection:
+                if await connection.fetchval(_SQL.put_inline, spooled.hash, body):
+                    return StoredBlob(hash=spooled.hash, size=spooled.size)
+            async with blob_lock(self._database, spooled.hash) as connection:
+                # GC is done with it, or died half-way and left a row that is not live.
+                await connection.execute(_SQL.forget_blob, spooled.hash)
+
+    async def _put_large(self, spooled: Spooled) -> StoredBlob:
+        async with self._database.connection() as connection:
+            renewed = await connection.fetchval(_SQL.renew_blob, spooled.hash)
+        # Without the lock, which would keep a database connection for as long as the upload takes.
+        blob = await self._large.put(spooled)
+        if renewed:
             return blob
+        async with blob_lock(self._database, spooled.hash) as connection:
+            if not await self._large.exists(spooled.hash):  # GC removed what we had found there
+                blob = await self._large.put(spooled)
+            await connection.execute(_SQL.record_blob, blob.hash, blob.size)
+        return blob
 
     def get(self, content_hash: ContentHash, *, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes, None]:
         return self._store.get(content_hash, start=start, end=end)

@@ -104,6 +104,8 @@ class LocalBlobStore:
                 # Also when the name was there already: the other writer may not have come this far yet.
                 flush(folder)
                 return _stored(spooled.hash, os.stat(name, dir_fd=folder, follow_symlinks=False))
+            except FileNotFoundError:  # a delete came right after: the put is done all the same
+                return StoredBlob(hash=spooled.hash, size=spooled.size)
             finally:
                 os.close(folder)
 
