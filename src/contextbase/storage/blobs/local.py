@@ -103,9 +103,7 @@ class LocalBlobStore:
                             os.rename(spooled.file, name, dst_dir_fd=folder)
                 # Also when the name was there already: the other writer may not have come this far yet.
                 flush(folder)
-                return _stored(spooled.hash, os.stat(name, dir_fd=folder, follow_symlinks=False))
-            except FileNotFoundError:  # a delete came right after: the put is done all the same
-                return StoredBlob(hash=spooled.hash, size=spooled.size)
+                return _published(folder, name, spooled)
             finally:
                 os.close(folder)
 
@@ -242,6 +240,13 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 def _take(blobs: Iterator[StoredBlob]) -> tuple[StoredBlob, ...]:
     return tuple(islice(blobs, _LIST_BATCH))
+
+
+def _published(folder: int, name: str, spooled: Spooled) -> StoredBlob:
+    try:
+        return _stored(spooled.hash, os.stat(name, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:  # a delete came right after: the put is done all the same
+        return StoredBlob(hash=spooled.hash, size=spooled.size)
 
 
 def _stored(content_hash: ContentHash, status: os.stat_result) -> StoredBlob:
