@@ -1,0 +1,167 @@
+"""Path policies: who may do what where. One model, asked by every way in and every way out. Pure.
+
+A rule gives a subject (a principal, a group, or everyone) a level on the paths its pattern matches. Among the rules
+that apply to a caller and a path, the most specific decides: first by pattern (more literal text, fewer wildcards),
+then by subject (principal before group before everyone); between equals the lower level. Without a rule the project's
+default does. The owner always has RW.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from functools import lru_cache
+from typing import Final
+from uuid import UUID
+
+from contextbase.errors import InvalidInput
+from contextbase.ids import PrincipalId, TreePath
+
+__all__ = ["Decision", "Level", "PathAuthority", "PathRule", "SubjectKind", "check_pattern"]
+
+_LONGEST_PATTERN: Final = 1024
+
+
+class Level(IntEnum):
+    """Each level allows what the one before does, and more."""
+
+    HIDDEN = 0  # does not exist, as far as the caller can tell
+    READ = 1
+    READ_ADD = 2  # may make new files, not change or delete what is there
+    READ_WRITE_KEEP = 3  # may change, not delete
+    READ_WRITE = 4
+
+    @classmethod
+    def parse(cls, text: str) -> "Level":
+        try:
+            return _OF_SPELLING[text]
+        except KeyError:
+            raise InvalidInput(f"{text[:40]!r} is not a level: {', '.join(_OF_SPELLING)}.") from None
+
+    def __str__(self) -> str:
+        return _SPELLING[self]
+
+
+_SPELLING: Final = {
+    Level.HIDDEN: "hidden",
+    Level.READ: "R",
+    Level.READ_ADD: "RA",
+    Level.READ_WRITE_KEEP: "RW-",
+    Level.READ_WRITE: "RW",
+}
+_OF_SPELLING: Final = {spelling: level for level, spelling in _SPELLING.items()}
+
+
+class SubjectKind(StrEnum):
+    PRINCIPAL = "principal"
+    GROUP = "group"
+    EVERYONE = "everyone"
+
+
+_SUBJECT_RANK: Final = {SubjectKind.PRINCIPAL: 2, SubjectKind.GROUP: 1, SubjectKind.EVERYONE: 0}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PathRule:
+    """`*` matches within a part of a path, `**` across parts. `docs/**` is the folder itself and all in it."""
+
+    id: UUID
+    subject_kind: SubjectKind
+    subject_id: UUID | None  # None: everyone
+    subject_name: str
+    pattern: str
+    level: Level
+
+    @property
+    def specificity(self) -> tuple[int, int, int, int]:
+        """Higher is more specific: literal characters, then fewer `**`, then fewer `*`, then the subject."""
+        wild = self.pattern.count("**")
+        single = len(re.findall(r"(?<!\*)\*(?!\*)|\?", self.pattern))
+        literal = len(re.sub(r"[*?]", "", self.pattern).rstrip("/"))
+        return literal, -wild, -single, _SUBJECT_RANK[self.subject_kind]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """A level and what decided it."""
+
+    level: Level
+    rule: PathRule | None
+    reason: str
+
+
+class PathAuthority:
+    """What one caller may do, path by path, under one version of a project's policy."""
+
+    def __init__(
+        self,
+        *,
+        rules: Iterable[PathRule],
+        principal_id: PrincipalId,
+        groups: frozenset[UUID],
+        default: Level,
+        is_owner: bool = False,
+        may_write: bool = True,
+        below: TreePath | None = None,
+    ) -> None:
+        """`may_write` and `below` are the token's own limits, which no rule widens."""
+        self._is_owner = is_owner
+        self._default = default
+        self._may_write = may_write
+        self._below = below
+        applying = (rule for rule in rules if _applies(rule, principal_id, groups))
+        # Most specific first; between equals the lower level.
+        self._rules = sorted(applying, key=lambda rule: (*(-part for part in rule.specificity), rule.level))
+
+    def level(self, path: TreePath) -> Level:
+        return self.decide(path).level
+
+    def sees(self, path: TreePath) -> bool:
+        return self.decide(path).level > Level.HIDDEN
+
+    def decide(self, path: TreePath) -> Decision:
+        """The level on a path, and why."""
+        if self._below is not None and path != self._below and not path.is_below(self._below):
+            return Decision(level=Level.HIDDEN, rule=None, reason=f"the token is for {self._below} only")
+        decision = self._by_rules(path)
+        if not self._may_write and decision.level > Level.READ:
+            return Decision(level=Level.READ, rule=decision.rule, reason="the token does not allow 'write'")
+        return decision
+
+    def _by_rules(self, path: TreePath) -> Decision:
+        if self._is_owner:
+            return Decision(level=Level.READ_WRITE, rule=None, reason="the owner may do everything")
+        for rule in self._rules:
+            if _expression(rule.pattern).fullmatch(path):
+                whom = rule.subject_name if rule.subject_id else "everyone"
+                reason = f"the rule for {rule.subject_kind} {whom} on {rule.pattern} is the most specific"
+                return Decision(level=rule.level, rule=rule, reason=reason)
+        return Decision(level=self._default, rule=None, reason="no rule matches; it is the project's default")
+
+
+def check_pattern(pattern: str) -> str:
+    """A pattern as it is stored: relative, like a path, with wildcards."""
+    plain = pattern.strip("/")
+    if not plain or len(plain.encode()) > _LONGEST_PATTERN:
+        raise InvalidInput(f"A pattern has 1 to {_LONGEST_PATTERN} bytes.")
+    if plain.count("**") > 8 or "***" in plain:
+        raise InvalidInput("A pattern has at most 8 '**', and never '***'.")
+    TreePath(re.sub(r"[*?]+", "x", plain))
+    return plain
+
+
+def _applies(rule: PathRule, principal_id: PrincipalId, groups: frozenset[UUID]) -> bool:
+    if rule.subject_kind is SubjectKind.EVERYONE:
+        return True
+    if rule.subject_kind is SubjectKind.GROUP:
+        return rule.subject_id in groups
+    return rule.subject_id == principal_id
+
+
+@lru_cache(maxsize=4096)
+def _expression(pattern: str) -> re.Pattern[str]:
+    folder, deep = (pattern[: -len("/**")], True) if pattern.endswith("/**") else (pattern, False)
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", folder)
+    wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    body = "".join(wild.get(part, re.escape(part)) for part in parts)
+    return re.compile(body + ("(?:/.*)?" if deep else ""), re.DOTALL)
