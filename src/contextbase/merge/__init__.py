@@ -1,0 +1,1 @@
+"""Three-way merge by file type: pure code, no I/O."""

@@ -1,0 +1,11 @@
+"""The formats the engine can take apart, strictest first for each file type. A new one joins by a line here."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from contextbase.merge.ports import Format
+from contextbase.merge.sniff import FileType
+
+__all__ = ["FORMATS"]
+
+FORMATS: Final[Mapping[FileType, tuple[Format, ...]]] = {}
