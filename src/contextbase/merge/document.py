@@ -9,11 +9,34 @@ Nodes are named tuples: a merge makes thousands, and they cost a third of a froz
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-__all__ = ["EMPTY", "Body", "Contested", "Folded", "Group", "Item", "Leaf", "Side", "items_of", "render"]
+__all__ = [
+    "Alternatives",
+    "Body",
+    "Contested",
+    "Folded",
+    "Group",
+    "Item",
+    "Leaf",
+    "Side",
+    "items_of",
+    "pieces_of",
+    "render",
+]
 
 Side = Literal["base", "ours", "theirs"]
+
+
+SIDES: Final[tuple[Side, Side, Side]] = ("base", "ours", "theirs")
+
+
+class Alternatives(NamedTuple):
+    """Text that differs by side."""
+
+    base: str
+    ours: str
+    theirs: str
 
 
 class Leaf(NamedTuple):
@@ -90,8 +113,6 @@ class Folded(NamedTuple):
 
 Body = Leaf | Group | Folded
 
-EMPTY = Leaf("", "")
-
 
 def items_of(group: Group, side: Side = "ours") -> Iterable[Item]:
     """The group's items, with `side` at the contested places."""
@@ -104,23 +125,48 @@ def items_of(group: Group, side: Side = "ours") -> Iterable[Item]:
 
 def render(body: Body, side: Side = "ours") -> str:
     """The text of a tree, with `side` at the contested places."""
-    pieces: list[str] = []
-    _write(body, side, pieces)
-    return "".join(pieces)
+    return "".join(piece if isinstance(piece, str) else getattr(piece, side) for piece in pieces_of(body))
 
 
-def _write(body: Body, side: Side, pieces: list[str]) -> None:
+def pieces_of(body: Body) -> list[str | Alternatives]:
+    """The text of a tree in order, as plain text and as alternatives where the sides differ."""
+    pieces: list[str | Alternatives] = []
+    _write(body, pieces)
+    return pieces
+
+
+def _write(body: Body, pieces: list[str | Alternatives]) -> None:
     if not isinstance(body, Group):
         pieces.append(body.text)
         return
     pieces.append(body.open)
-    items = list(items_of(body, side))
-    last = len(items) - 1
-    for position, item in enumerate(items):
-        pieces += (item.lead, item.head)
-        _write(item.body, side, pieces)
-        pieces.append(item.gap)
-        if position < last or body.closed:
-            pieces.append(body.separator)
-        pieces.append(item.trail)
+    left = [sum(1 for _ in items_of(body, side)) for side in SIDES]
+    for entry in body.items:
+        if isinstance(entry, Item):
+            left = [count - 1 for count in left]
+            pieces += (entry.lead, entry.head)
+            _write(entry.body, pieces)
+            pieces.append(entry.gap)
+            if body.separator:
+                pieces.append(_separators(body, left))
+            pieces.append(entry.trail)
+        else:
+            left = [count - len(items) for count, items in zip(left, entry, strict=True)]
+            runs = (_run(body, items, count) for items, count in zip(entry, left, strict=True))
+            pieces.append(Alternatives(*runs))
     pieces.append(body.close)
+
+
+def _separators(group: Group, left: list[int]) -> str | Alternatives:
+    """The separator after an item, on the sides where another item follows."""
+    written = [group.separator if count or group.closed else "" for count in left]
+    return written[0] if written[0] == written[1] == written[2] else Alternatives(*written)
+
+
+def _run(group: Group, items: tuple[Item, ...], left: int) -> str:
+    """The text of contested items of one side, `left` more of which follow."""
+    text = ""
+    for following, item in zip(range(len(items) + left - 1, left - 1, -1), items, strict=True):
+        separator = group.separator if following or group.closed else ""
+        text += f"{item.lead}{item.head}{item.body.text}{item.gap}{separator}{item.trail}"
+    return text

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
+
+from contextbase.merge.sniff import AS_IT_IS, Spelling
 
 __all__ = ["Conflict", "Merged", "Outcome", "Place", "PlaceKind", "Reason", "Sides"]
 
@@ -48,9 +51,8 @@ class Conflict:
     suggestion: bytes | None = None  # what might well be meant here; never applied by itself
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sides:
-    """The file three times, all uncontested changes in each, differing at the contested places only."""
+class Sides(NamedTuple):
+    """A stretch of text that is contested, as each side has it."""
 
     base: bytes
     ours: bytes
@@ -64,6 +66,7 @@ class Merged:
     strategy: str  # what decided: "trivial", "lines", "json", "last-writer", ...
     conflicts: tuple[Conflict, ...] = ()
     partial: bytes | None = None  # on conflict: everything uncontested merged, ours at the contested places
-    sides: Sides | None = None  # on a text conflict: what `render_markers` draws
+    pieces: tuple[bytes | Sides, ...] = ()  # on a text conflict: the whole file, agreed text and contested stretches
+    spelling: Spelling = AS_IT_IS  # how `pieces` (UTF-8, `\n`) are written down in this file
     other: bytes | None = None  # the side that lost under last-writer, priority, ours or theirs, to be kept by the gate
     notes: tuple[str, ...] = ()  # what a person should know: a strategy that had to give way, and why

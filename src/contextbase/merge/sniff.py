@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["FileType", "Spelling", "decode", "encode", "file_type", "is_binary"]
+__all__ = ["AS_IT_IS", "FileType", "Spelling", "decode", "encode", "file_type", "is_binary", "is_wide", "respell"]
 
 
 class FileType(StrEnum):
@@ -106,9 +106,12 @@ def file_type(path: str, sample: bytes = b"") -> FileType:
 
 def is_binary(content: bytes) -> bool:
     """git's rule (a NUL among the first 8,000 bytes), except for text that says by its mark that it is UTF-16 or 32."""
-    if b"\0" not in content[:_PREFIX_LOOKED_AT]:
-        return False
-    return _marked_encoding(content)[1] in (None, "utf-8")
+    return b"\0" in content[:_PREFIX_LOOKED_AT] and not is_wide(content)
+
+
+def is_wide(content: bytes) -> bool:
+    """Whether it says by its mark that it is UTF-16 or UTF-32, which no line merge of bytes can read."""
+    return _marked_encoding(content)[1] not in (None, "utf-8")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,6 +122,9 @@ class Spelling:
     mark: bytes = b""
     newline: str = "\n"  # "\r\n" when every line ends so; mixed line ends stay in the text
     ends_with_newline: bool = True
+
+
+AS_IT_IS: Final = Spelling()
 
 
 def decode(content: bytes) -> tuple[str, Spelling]:
@@ -144,6 +150,11 @@ def encode(text: str, spelling: Spelling) -> bytes:
     if spelling.newline != "\n":
         text = text.replace("\n", spelling.newline)
     return spelling.mark + text.encode(spelling.encoding)
+
+
+def respell(text: bytes, spelling: Spelling) -> bytes:
+    """UTF-8 text written down in another way."""
+    return text if spelling == AS_IT_IS else encode(text.decode(), spelling)
 
 
 def _marked_encoding(content: bytes) -> tuple[bytes, str | None]:

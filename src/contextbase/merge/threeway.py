@@ -1,13 +1,13 @@
 """The one structural merge: three documents of a format become one, with contested places where no rule decides."""
 
 from collections.abc import Hashable, Sequence
-from itertools import pairwise
 from typing import NamedTuple, cast
 
 from contextbase.merge.alignment import Hunk, hunks
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Contested, Folded, Group, Item, Leaf, items_of
 from contextbase.merge.model import Reason
+from contextbase.merge.ordering import are_sorted, merged_order, shared_identity, sort_key, token
 from contextbase.merge.ports import Format, Path
 
 __all__ = ["Contest", "merge_documents"]
@@ -45,7 +45,7 @@ class _Merge:
         self.budget.tick(sum(map(len, items)))
         if all(side.keyed for side in sides):
             entries = self._by_key(path, *({item.key: item for item in side} for side in items))
-        elif (identity := _shared_identity(items)) is not None:
+        elif (identity := shared_identity(items)) is not None:
             entries = self._by_key(path, *({dict(item.identities)[identity]: item for item in side} for side in items))
         else:
             entries = self._by_value(path, *items, keeps_both=ours.keeps_both and theirs.keeps_both)
@@ -56,7 +56,7 @@ class _Merge:
         self, path: Path, base: dict[Hashable, Item], ours: dict[Hashable, Item], theirs: dict[Hashable, Item]
     ) -> list[Item | Contested]:
         entries: list[Item | Contested] = []
-        for key in _merged_order(list(base), list(ours), list(theirs)):
+        for key in merged_order(list(base), list(ours), list(theirs)):
             self.budget.tick()
             merged = self._item((*path, key), base.get(key), ours.get(key), theirs.get(key))
             if merged is not None:
@@ -66,12 +66,10 @@ class _Merge:
     def _by_value(
         self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, keeps_both: bool
     ) -> list[Item | Contested]:
-        base_tokens, ours_tokens, theirs_tokens = (
-            [_token(item.body) for item in side] for side in (base, ours, theirs)
-        )
+        base_tokens, ours_tokens, theirs_tokens = ([token(item.body) for item in side] for side in (base, ours, theirs))
         ours_hunks = hunks(base_tokens, ours_tokens, self.budget)
         theirs_hunks = hunks(base_tokens, theirs_tokens, self.budget)
-        in_order = _are_sorted(base_tokens, ours_tokens, theirs_tokens)
+        in_order = are_sorted(base_tokens, ours_tokens, theirs_tokens)
         entries: list[Item | Contested] = []
         at, ours_shift, theirs_shift = 0, 0, 0
 
@@ -109,23 +107,23 @@ class _Merge:
             return list(theirs)
         if span.base_kept_by_theirs:
             return list(ours)
-        base_tokens, ours_tokens, theirs_tokens = (
-            [_token(item.body) for item in side] for side in (base, ours, theirs)
-        )
+        base_tokens, ours_tokens, theirs_tokens = ([token(item.body) for item in side] for side in (base, ours, theirs))
         if ours_tokens == theirs_tokens:
             return list(ours)
         if not base and keeps_both:
-            added = [item for item, token in zip(theirs, theirs_tokens, strict=True) if token not in ours_tokens]
+            of_ours = set(ours_tokens)
+            added = [item for item, known_by in zip(theirs, theirs_tokens, strict=True) if known_by not in of_ours]
             both = [*ours, *added]
             if in_order:
-                both.sort(key=lambda item: _sort_key(item.body.value))
+                both.sort(key=lambda item: sort_key(item.body.value))
             return [*both]
         if not base and _is_subsequence(theirs_tokens, ours_tokens):
             return list(ours)
         if not base and _is_subsequence(ours_tokens, theirs_tokens):
             return list(theirs)
         if base and _is_subsequence(ours_tokens, base_tokens) and _is_subsequence(theirs_tokens, base_tokens):
-            return [item for item, token in zip(ours, ours_tokens, strict=True) if token in theirs_tokens]
+            of_theirs = set(theirs_tokens)
+            return [item for item, known_by in zip(ours, ours_tokens, strict=True) if known_by in of_theirs]
         if len(base) == len(ours) == len(theirs):
             *parent, start = path
             entries: list[Item | Contested] = []
@@ -245,59 +243,6 @@ def _clusters(ours: list[Hunk], theirs: list[Hunk]) -> list[tuple[list[Hunk], li
     return clusters
 
 
-def _merged_order(base: list[Hashable], ours: list[Hashable], theirs: list[Hashable]) -> list[Hashable]:
-    """Every key of ours and theirs.
-
-    New keys stand after the neighbour they were put after, ours before theirs; if all three sides are sorted, so is the
-    result. A side that moved keys decides the order of the rest; if both did, ours.
-    """
-    of_ours, of_theirs = set(ours), set(theirs)
-    if of_ours == of_theirs and ours == theirs:
-        return ours
-    if _are_sorted(base, ours, theirs):
-        return sorted(of_ours | of_theirs, key=_sort_key)
-    shared = of_ours & of_theirs & set(base)
-    ours_order = [key for key in ours if key in shared]
-    ours_leads = ours_order != [key for key in base if key in shared] or ours_order == [
-        key for key in theirs if key in shared
-    ]
-    leading, of_leading, following = (ours, of_ours, theirs) if ours_leads else (theirs, of_theirs, ours)
-    after: dict[Hashable, list[Hashable]] = {}
-    anchor: Hashable = _START
-    for key in following:
-        if key in of_leading:
-            anchor = key
-        else:
-            after.setdefault(anchor, []).append(key)
-    of_following = of_theirs if ours_leads else of_ours
-    of_base = set(base)
-    order: list[Hashable] = []
-    pending: list[Hashable] = after.get(_START, [])
-    for key in leading:
-        is_insert = key not in of_base and key not in of_following
-        if pending and not (ours_leads and is_insert):
-            order += pending
-            pending = []
-        order.append(key)
-        pending = pending + after.get(key, [])
-    return order + pending
-
-
-_START = object()
-
-
-def _shared_identity(sides: Sequence[list[Item]]) -> str | None:
-    """The first identity that every element of every side has, and no two of a side share."""
-    every = [item for side in sides for item in side]
-    if not every or not all(item.identities for item in every):
-        return None
-    for name, _ in every[0].identities:
-        found = [[value for item in side for key, value in item.identities if key == name] for side in sides]
-        if all(len(set(values)) == len(values) == len(side) for values, side in zip(found, sides, strict=True)):
-            return name
-    return None
-
-
 def _unfolded(body: Body) -> Group | None:
     if isinstance(body, Folded):
         return body.unfold()
@@ -306,11 +251,6 @@ def _unfolded(body: Body) -> Group | None:
 
 def _frame(group: Group) -> tuple[object, ...]:
     return group.open, group.close, group.separator, group.closed
-
-
-def _token(body: Body) -> Hashable:
-    """What two list elements must share to be the same one."""
-    return ("folded", repr(body.value)) if isinstance(body, Folded) else body.value
 
 
 def _says_the_same(one: Item, other: Item) -> bool:
@@ -345,18 +285,3 @@ def _shown(items: Sequence[Item]) -> str | None:
 def _is_subsequence(shorter: Sequence[Hashable], longer: Sequence[Hashable]) -> bool:
     remaining = iter(longer)
     return all(element in remaining for element in shorter)
-
-
-def _sort_key(key: Hashable) -> str:
-    return cast("str", key).casefold()
-
-
-def _are_sorted(base: Sequence[Hashable], *sides: Sequence[Hashable]) -> bool:
-    """Whether the sides keep an order that base shows: three elements are evidence, two are chance."""
-    return len(base) >= 3 and all(map(_is_sorted, (base, *sides)))
-
-
-def _is_sorted(keys: Sequence[Hashable]) -> bool:
-    if not all(isinstance(key, str) for key in keys):
-        return False
-    return all(_sort_key(one) < _sort_key(other) for one, other in pairwise(keys))

@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
+from contextbase.merge.formats.json import JsonFormat
 from contextbase.merge.ports import Format
 from contextbase.merge.sniff import FileType
 
 __all__ = ["FORMATS"]
 
-FORMATS: Final[Mapping[FileType, tuple[Format, ...]]] = {}
+FORMATS: Final[Mapping[FileType, tuple[Format, ...]]] = {
+    FileType.JSON: (JsonFormat(with_comments=False), JsonFormat(with_comments=True)),
+}

@@ -1,0 +1,58 @@
+"""The structured merge of one text: parse the three sides, merge the documents, check the result."""
+
+from contextbase.merge.budget import Budget
+from contextbase.merge.document import Alternatives, Group, pieces_of
+from contextbase.merge.model import Conflict, Merged, Outcome, Sides
+from contextbase.merge.ports import Format, Unstructured
+from contextbase.merge.sniff import encode
+from contextbase.merge.texts import Texts
+from contextbase.merge.threeway import Contest, merge_documents
+
+__all__ = ["merge_structured"]
+
+
+def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
+    """The merge by keys, items or sections.
+
+    Raises `Unstructured` when it cannot be done or does not give a valid file.
+    """
+    ours, theirs = reader.parse(texts.ours, budget), reader.parse(texts.theirs, budget)
+    base = reader.parse(texts.base, budget) if texts.base else _emptied(ours)
+    document, contests = merge_documents(base, ours, theirs, reader=reader, budget=budget)
+    pieces = pieces_of(document)
+    text = "".join(piece if isinstance(piece, str) else piece.ours for piece in pieces)
+    if not reader.is_valid(text, budget):
+        raise Unstructured("its parts do not make a valid file when merged")
+    content = encode(text, texts.spelling)
+    if not contests:
+        return Merged(content=content, outcome=Outcome.MERGED, strategy=reader.name)
+    return Merged(
+        content=None,
+        outcome=Outcome.CONFLICT,
+        strategy=reader.name,
+        conflicts=tuple(_conflict(contest, reader) for contest in contests),
+        partial=content,
+        pieces=tuple(_encoded(piece) for piece in pieces),
+        spelling=texts.spelling,
+    )
+
+
+def _emptied(document: Group) -> Group:
+    return document._replace(items=())
+
+
+def _conflict(contest: Contest, reader: Format) -> Conflict:
+    sides = (contest.base, contest.ours, contest.theirs, contest.suggestion)
+    base, ours, theirs, suggestion = (None if text is None else text.encode() for text in sides)
+    return Conflict(
+        place=reader.place(contest.path),
+        reason=contest.reason,
+        base=base,
+        ours=ours,
+        theirs=theirs,
+        suggestion=suggestion,
+    )
+
+
+def _encoded(piece: str | Alternatives) -> bytes | Sides:
+    return piece.encode() if isinstance(piece, str) else Sides(*(text.encode() for text in piece))
