@@ -1,13 +1,13 @@
 """The one structural merge: three documents of a format become one, with contested places where no rule decides."""
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from contextbase.merge.alignment import Hunk, hunks
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Contested, Folded, Group, Item, Leaf, items_of
+from contextbase.merge.listing import ListMerge
 from contextbase.merge.model import Reason
-from contextbase.merge.ordering import are_sorted, merged_order, shared_identity, sort_key, token
+from contextbase.merge.ordering import merged_order, shared_identity
 from contextbase.merge.ports import Format, Path
 
 __all__ = ["Contest", "merge_documents"]
@@ -66,73 +66,13 @@ class _Merge:
     def _by_value(
         self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, keeps_both: bool
     ) -> list[Item | Contested]:
-        base_tokens, ours_tokens, theirs_tokens = ([token(item.body) for item in side] for side in (base, ours, theirs))
-        ours_hunks = hunks(base_tokens, ours_tokens, self.budget)
-        theirs_hunks = hunks(base_tokens, theirs_tokens, self.budget)
-        in_order = are_sorted(base_tokens, ours_tokens, theirs_tokens)
-        entries: list[Item | Contested] = []
-        at, ours_shift, theirs_shift = 0, 0, 0
-
-        def keep_until(end: int) -> None:
-            nonlocal at
-            for position in range(at, end):
-                kept = base[position], ours[position + ours_shift], theirs[position + theirs_shift]
-                merged = self._item((*path, position + ours_shift), *kept)
-                if merged is not None:
-                    entries.append(merged)
-            at = end
-
-        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks):
-            start = min(hunk.start for hunk in (*ours_run, *theirs_run))
-            end = max(hunk.end for hunk in (*ours_run, *theirs_run))
-            keep_until(start)
-            ours_end = ours_run[-1].side_end + (end - ours_run[-1].end) if ours_run else end + ours_shift
-            theirs_end = theirs_run[-1].side_end + (end - theirs_run[-1].end) if theirs_run else end + theirs_shift
-            span = _Span(
-                base=base[start:end],
-                ours=ours[start + ours_shift : ours_end],
-                theirs=theirs[start + theirs_shift : theirs_end],
-                base_kept_by_ours=not ours_run,
-                base_kept_by_theirs=not theirs_run,
-            )
-            entries += self._span((*path, start + ours_shift), span, keeps_both=keeps_both, in_order=in_order)
-            at, ours_shift, theirs_shift = end, ours_end - end, theirs_end - end
-        keep_until(len(base))
-        return entries
-
-    def _span(self, path: Path, span: "_Span", *, keeps_both: bool, in_order: bool) -> list[Item | Contested]:
-        """Settle a stretch of a list that changed."""
-        base, ours, theirs = span.base, span.ours, span.theirs
-        if span.base_kept_by_ours:
-            return list(theirs)
-        if span.base_kept_by_theirs:
-            return list(ours)
-        base_tokens, ours_tokens, theirs_tokens = ([token(item.body) for item in side] for side in (base, ours, theirs))
-        if ours_tokens == theirs_tokens:
-            return list(ours)
-        if not base and keeps_both:
-            of_ours = set(ours_tokens)
-            added = [item for item, known_by in zip(theirs, theirs_tokens, strict=True) if known_by not in of_ours]
-            both = [*ours, *added]
-            if in_order:
-                both.sort(key=lambda item: sort_key(item.body.value))
-            return [*both]
-        if not base and _is_subsequence(theirs_tokens, ours_tokens):
-            return list(ours)
-        if not base and _is_subsequence(ours_tokens, theirs_tokens):
-            return list(theirs)
-        if base and _is_subsequence(ours_tokens, base_tokens) and _is_subsequence(theirs_tokens, base_tokens):
-            of_theirs = set(theirs_tokens)
-            return [item for item, known_by in zip(ours, ours_tokens, strict=True) if known_by in of_theirs]
-        if len(base) == len(ours) == len(theirs):
-            *parent, start = path
-            entries: list[Item | Contested] = []
-            for offset, (was, mine, other) in enumerate(zip(base, ours, theirs, strict=True)):
-                merged = self._item((*parent, cast("int", start) + offset), was, mine, other)
-                if merged is not None:
-                    entries.append(merged)
-            return entries
-        return [self._contest(path, base, ours, theirs)]
+        elements = ListMerge(
+            merge_item=lambda position, *sides: self._item((*path, position), *sides),
+            contest=lambda position, *sides: self._contest((*path, position), *sides),
+            keeps_both=keeps_both,
+            budget=self.budget,
+        )
+        return elements.merged(base, ours, theirs)
 
     def _item(self, path: Path, base: Item | None, ours: Item | None, theirs: Item | None) -> Item | Contested | None:
         if ours is None or theirs is None:
@@ -219,30 +159,6 @@ class _Merge:
         return Contested(tuple(base), tuple(ours), tuple(theirs))
 
 
-class _Span(NamedTuple):
-    base: list[Item]
-    ours: list[Item]
-    theirs: list[Item]
-    base_kept_by_ours: bool
-    base_kept_by_theirs: bool
-
-
-def _clusters(ours: list[Hunk], theirs: list[Hunk]) -> list[tuple[list[Hunk], list[Hunk]]]:
-    """Hunks of both sides, together where they touch the same base elements or insert at the same spot."""
-    clusters: list[tuple[list[Hunk], list[Hunk]]] = []
-    reach = -1
-    point = -1
-    for hunk, mine in sorted([*((h, True) for h in ours), *((h, False) for h in theirs)], key=lambda pair: pair[0][:2]):
-        same_spot = hunk.start == hunk.end == point
-        if clusters and (hunk.start < reach or same_spot):
-            clusters[-1][0 if mine else 1].append(hunk)
-        else:
-            clusters.append(([hunk], []) if mine else ([], [hunk]))
-        reach = max(reach, hunk.end)
-        point = hunk.start if hunk.start == hunk.end else -1
-    return clusters
-
-
 def _unfolded(body: Body) -> Group | None:
     if isinstance(body, Folded):
         return body.unfold()
@@ -280,8 +196,3 @@ def _shown(items: Sequence[Item]) -> str | None:
     if not items:
         return None
     return items[0].body.text if len(items) == 1 else "".join(item.text for item in items)
-
-
-def _is_subsequence(shorter: Sequence[Hashable], longer: Sequence[Hashable]) -> bool:
-    remaining = iter(longer)
-    return all(element in remaining for element in shorter)
