@@ -26,6 +26,7 @@ _STAGES: Final = {
     **dict.fromkeys(("final", "ga"), 0),
     **dict.fromkeys(("post", "p", "r"), 1),
 }
+_HASH: Final = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{40,64}(?![0-9A-Za-z])")  # pinned: action@hash # v4.1.0
 _MAX_LENGTH: Final = 400  # a longer value is prose, not a version or a requirement
 
 
@@ -42,6 +43,7 @@ def find_versions(text: str) -> tuple[tuple[str, ...], tuple[Version, ...]]:
     around: list[str] = []
     versions: list[Version] = []
     end = 0
+    text = _HASH.sub("", text)
     for match in _VERSION.finditer(text):
         around.append(text[end : match.start()])
         versions.append(_version(match))

@@ -248,10 +248,11 @@ class _Parser:
         return Item(key=None, head=first[:at], body=flow_value(text[at:end], _STYLE, self.budget), trail=trail)
 
     def _unfold(self, lines: list[str], depth: int) -> Group:
-        body = self.block(lines, depth)
-        if isinstance(body, Group):
-            return body
-        return Group(kind="scalar", items=(Item(key="", body=body),))
+        try:
+            body = self.block(lines, depth)
+        except Unstructured:
+            body = Leaf("".join(lines), "".join(lines))
+        return body if isinstance(body, Group) else Group(kind="scalar", items=(Item(key="", body=body),))
 
     def _compact_mapping(self, entry: list[str], start: int, depth: int) -> Item:
         """`- name: x` with more keys below: the dash's line holds the first key.
@@ -325,8 +326,7 @@ def _identities(items: Sequence[Item]) -> tuple[tuple[str, Hashable], ...]:
         body = values.get(name)
         if body is not None and body.value is not None:
             return (("signature", (name, _VERSION_SUFFIX.sub("", str(body.value)))),)
-    first = items[0]
-    return (("signature", (first.key, first.body.text)),)
+    return ()
 
 
 def _document_signature(lines: list[str]) -> str:
