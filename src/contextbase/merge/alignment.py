@@ -1,5 +1,6 @@
-"""Which elements of two sequences are the same: Myers' greedy diff, bounded."""
+"""Which elements of two sequences are the same: a longest common subsequence, bounded."""
 
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from typing import Final, NamedTuple
 
@@ -41,15 +42,42 @@ def align(base: Sequence[Hashable], side: Sequence[Hashable], budget: Budget) ->
         tail += 1
     budget.tick(head + tail)
     pairs = [(position, position) for position in range(head)]
-    middle = _myers(base[head : len(base) - tail], side[head : len(side) - tail], budget)
+    middle = _matches(base[head : len(base) - tail], side[head : len(side) - tail], budget)
     pairs += [(left + head, right + head) for left, right in middle]
     pairs += [(len(base) - back, len(side) - back) for back in range(tail, 0, -1)]
     return pairs
 
 
-def _myers(a: Sequence[Hashable], b: Sequence[Hashable], budget: Budget) -> list[tuple[int, int]]:
+def _matches(a: Sequence[Hashable], b: Sequence[Hashable], budget: Budget) -> list[tuple[int, int]]:
     if not a or not b:
         return []
+    budget.tick(len(a) + len(b))
+    places = {element: position for position, element in enumerate(b)}
+    if len(places) == len(b) and len(set(a)) == len(a):
+        return _longest_increasing([(x, places[element]) for x, element in enumerate(a) if element in places])
+    return _myers(a, b, budget)
+
+
+def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Where no element stands twice, the longest common subsequence is a longest run that rises on both sides."""
+    tails: list[int] = []  # the lowest end of a rising run of each length
+    ends: list[int] = []  # which pair that is
+    previous: list[int] = []
+    for index, (_, y) in enumerate(pairs):
+        length = bisect_left(tails, y)
+        previous.append(ends[length - 1] if length else -1)
+        tails[length : length + 1] = [y]
+        ends[length : length + 1] = [index]
+    run: list[tuple[int, int]] = []
+    index = ends[-1] if ends else -1
+    while index >= 0:
+        run.append(pairs[index])
+        index = previous[index]
+    run.reverse()
+    return run
+
+
+def _myers(a: Sequence[Hashable], b: Sequence[Hashable], budget: Budget) -> list[tuple[int, int]]:
     trace: list[dict[int, int]] = []
     frontier = {1: 0}
     for edits in range(min(len(a) + len(b), _MAX_EDITS) + 1):

@@ -10,7 +10,7 @@ from contextbase.merge.crdt import merge_crdt
 from contextbase.merge.formats import FORMATS
 from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind, Reason, Sides
 from contextbase.merge.policy import MergePolicy, Strategy
-from contextbase.merge.ports import Unstructured
+from contextbase.merge.ports import InvalidResult, Unstructured
 from contextbase.merge.sniff import AS_IT_IS, decode, file_type, is_binary, is_wide, respell
 from contextbase.merge.structure import merge_structured
 from contextbase.merge.texts import Texts
@@ -137,6 +137,9 @@ class _TextMerge:
         for reader in self.readers:
             try:
                 return merge_structured(texts, reader, self.budget)
+            except InvalidResult as reason:
+                problem = str(reason)
+                break
             except Unstructured as reason:
                 problem = problem or str(reason)
             except RecursionError:

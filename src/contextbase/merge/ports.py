@@ -7,7 +7,7 @@ from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, Leaf
 from contextbase.merge.model import Place
 
-__all__ = ["Format", "Path", "Resolution", "Unstructured"]
+__all__ = ["Format", "InvalidResult", "Path", "Resolution", "Unstructured"]
 
 Path = tuple[Hashable, ...]
 """The keys from the root of a document to a place in it; a position (int) where an item has no key."""
@@ -15,6 +15,10 @@ Path = tuple[Hashable, ...]
 
 class Unstructured(Exception):
     """The text is not of this format, or is beyond its bounds; the message says which, for a note."""
+
+
+class InvalidResult(Unstructured):
+    """All sides could be read, but what became of them is not a valid file."""
 
 
 class Resolution(NamedTuple):

@@ -1,9 +1,13 @@
 """The structured merge of one text: parse the three sides, merge the documents, check the result."""
 
+from collections.abc import Iterable
+from itertools import groupby
+from typing import cast
+
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Alternatives, Group, pieces_of
 from contextbase.merge.model import Conflict, Merged, Outcome, Sides
-from contextbase.merge.ports import Format, Unstructured
+from contextbase.merge.ports import Format, InvalidResult
 from contextbase.merge.sniff import encode
 from contextbase.merge.texts import Texts
 from contextbase.merge.threeway import Contest, merge_documents
@@ -22,7 +26,7 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
     pieces = pieces_of(document)
     text = "".join(piece if isinstance(piece, str) else piece.ours for piece in pieces)
     if not reader.is_valid(text, budget):
-        raise Unstructured("its parts do not make a valid file when merged")
+        raise InvalidResult("its parts do not make a valid file when merged")
     content = encode(text, texts.spelling)
     if not contests:
         return Merged(content=content, outcome=Outcome.MERGED, strategy=reader.name)
@@ -32,7 +36,7 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
         strategy=reader.name,
         conflicts=tuple(_conflict(contest, reader) for contest in contests),
         partial=content,
-        pieces=tuple(_encoded(piece) for piece in pieces),
+        pieces=_encoded(pieces),
         spelling=texts.spelling,
     )
 
@@ -54,5 +58,11 @@ def _conflict(contest: Contest, reader: Format) -> Conflict:
     )
 
 
-def _encoded(piece: str | Alternatives) -> bytes | Sides:
-    return piece.encode() if isinstance(piece, str) else Sides(*(text.encode() for text in piece))
+def _encoded(pieces: list[str | Alternatives]) -> tuple[bytes | Sides, ...]:
+    encoded: list[bytes | Sides] = []
+    for is_text, run in groupby(pieces, key=lambda piece: isinstance(piece, str)):
+        if is_text:
+            encoded.append("".join(cast("Iterable[str]", run)).encode())
+        else:
+            encoded += (Sides(*(text.encode() for text in piece)) for piece in run)
+    return tuple(encoded)

@@ -19,6 +19,13 @@ _CHARACTERS_PER_TICK: Final = 50
 
 _blank = re.compile(r"[ \t\n\r]*").match
 _line_comment = re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t]*(?=\n))").match
+# A member or element whose value is a scalar, read at one go: nearly all are. Only used on text known to be valid.
+_SCALAR: Final = r'("(?:[^"\\]|\\.)*"|[-\d][\d.eE+-]*|true|false|null)'
+_BLANK: Final = r"([ \t\n\r]*)"
+_plain_member = re.compile(rf'{_BLANK}("(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*){_SCALAR}{_BLANK}([,}}])').match
+_plain_element = re.compile(rf"{_BLANK}{_SCALAR}{_BLANK}([,\]])").match
+_LITERALS: Final = {"true": True, "false": False, "null": None}
+
 _STRING_OR_COMMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _STRING_OR_TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=[ \t\n\r]*[}\]])', re.DOTALL)
 _NOT_NEWLINE: Final = re.compile(r"[^\n]")
@@ -133,13 +140,19 @@ def _body(source: _Source, value: Any, start: int, end: int) -> Body:
 
 def _members(source: _Source, start: int) -> Group:
     items: list[Item] = []
-    strict = source.strict
     at, closed = start + 1, False
     while True:
+        plain = None if source.has_comments else _plain_member(source.text, at)
+        if plain is not None:
+            lead, head, text, gap, end_mark = plain.groups()
+            key = _string(head[: head.rindex('"') + 1])
+            at, closed = (plain.end(), True) if end_mark == "," else (plain.end(3), False)
+            items.append(Item(key, Leaf(text, _scalar(text)), lead, head, gap if end_mark == "," else ""))
+            continue
         key_start = _end_of_blank(source, at)
-        if strict[key_start] == "}":
+        if source.strict[key_start] == "}":
             return _group("object", source, items, at, key_start, closed=closed)
-        key, key_end = _decode(strict, key_start)
+        key, key_end = _decode(source.strict, key_start)
         value_start = _end_of_blank(source, _end_of_blank(source, key_end) + 1)
         value, end = _scan(source, value_start)
         head = source.text[key_start:value_start]
@@ -152,6 +165,12 @@ def _elements(source: _Source, start: int) -> Group:
     items: list[Item] = []
     at, closed = start + 1, False
     while True:
+        plain = None if source.has_comments else _plain_element(source.text, at)
+        if plain is not None:
+            lead, text, gap, end_mark = plain.groups()
+            at, closed = (plain.end(), True) if end_mark == "," else (plain.end(2), False)
+            items.append(Item(None, Leaf(text, _scalar(text)), lead, "", gap if end_mark == "," else ""))
+            continue
         value_start = _end_of_blank(source, at)
         if source.strict[value_start] == "]":
             return _group("array", source, items, at, value_start, closed=closed)
@@ -160,6 +179,20 @@ def _elements(source: _Source, start: int) -> Group:
         item = Item(None, body, lead=source.text[at:value_start], identities=_identities(value))
         item, at, closed = _with_margins(source, item, end)
         items.append(item)
+
+
+def _scalar(text: str) -> Hashable:
+    """The value of a scalar that is known to be valid."""
+    if text[0] == '"':
+        return _string(text)
+    return _LITERALS[text] if text in _LITERALS else text.encode()
+
+
+def _string(text: str) -> str:
+    if "\\" not in text:
+        return text[1:-1]
+    value: str = _decode(text)[0]
+    return value
 
 
 def _with_margins(source: _Source, item: Item, end: int) -> tuple[Item, int, bool]:
