@@ -3,70 +3,44 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, Item, Leaf
 
-__all__ = ["FENCE", "ProseStyle", "blocks", "definitions", "is_blank", "spaced"]
+__all__ = ["FENCE", "blocks", "definitions", "is_blank"]
 
 FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MARKER: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|(?=\n))")
 _ROW: Final = re.compile(r"[ \t]*\|.*\|[ \t]*\n")
 _DELIMITER_ROW: Final = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\n")
 _DEFINITION: Final = re.compile(r" {0,3}\[([^\]\n]+)\]:[ \t]*\S")
+_REFERENCE: Final = re.compile(r"(?:#|/pull/|/issues/|/merge_requests/)(\d{1,9})\b")
 _SPACE: Final = re.compile(r"\s+")
-
-
-class ProseStyle(NamedTuple):
-    """How prose is taken apart."""
-
-    flat: bool  # list entries stand among the blocks, so that lists both sides began become one list
-    keeps_both: bool  # whether paragraphs both sides inserted at one spot are both kept; list entries always are
 
 
 def is_blank(line: str) -> bool:
     return not line.strip()
 
 
-def spaced(pieces: list[tuple[str, Item]], *, of_sections: bool, keeps_both: bool) -> Group:
-    """Sections, or blocks, each with the blank lines above it.
+def blocks(lines: list[str], *, keeps_both: bool, budget: Budget) -> Group:
+    """Lines without a heading among them: a list's entries if they are one list, otherwise blocks between blank lines.
 
-    Where a blank line stands above every item but the first, that line is the separator: whatever comes or goes, one
-    blank line stands between two items. Other blank lines go with the section above them (sections come in on top),
-    or with the block below them (blocks come in at the end).
+    One blank line stands between two blocks, whichever come or go; more of them stay with the block below.
     """
-    above = [blanks for blanks, _ in pieces[1:]]
-    separator = "\n" if above and all(blanks.startswith("\n") for blanks in above) else ""
-    extra = [blanks.removeprefix(separator) for blanks in above]
-    if of_sections:
-        below = [*extra, ""] if pieces else []
-        items = [item._replace(gap=blanks) for (_, item), blanks in zip(pieces, below, strict=True)]
-    else:
-        items = [item._replace(lead=blanks) for (_, item), blanks in zip(pieces, ["", *extra], strict=False)]
-    if pieces and pieces[0][0]:
-        items[0] = items[0]._replace(lead=pieces[0][0])
-    kind = "section" if of_sections else "blocks"
-    return Group(kind=kind, items=tuple(items), keyed=of_sections, separator=separator, keeps_both=keeps_both)
-
-
-def blocks(lines: list[str], style: ProseStyle, budget: Budget) -> Group:
-    """Lines without a heading among them, as a list of blocks."""
-    pieces: list[tuple[str, Item]] = []
-    for blanks, run in _runs(lines, budget):
-        block = _block(run, style, budget)
-        if style.flat and isinstance(block.body, Group) and block.body.kind == "list":
-            above = blanks
-            if block.head:
-                pieces.append((above, Item(key=None, body=_leaf(block.head))))
-                above = ""
-            for entry in block.body.items:
-                if isinstance(entry, Item):
-                    pieces.append((above, entry))
-                    above = ""
+    runs = [(above, _block(run, budget)) for above, run in _runs(lines, budget)]
+    if len(runs) == 1:
+        above, block = runs[0]
+        if isinstance(block.body, Group) and block.body.kind == "list" and not block.head:
+            return block.body._replace(open=above)
+    items: list[Item] = []
+    for above, block in runs:
+        if items and not above.startswith("\n"):  # a blank line with blanks in it: they stand before the separator
+            items[-1] = items[-1]._replace(gap=above[:-1])
+            items.append(block)
         else:
-            pieces.append((blanks, block))
-    return spaced(pieces, of_sections=False, keeps_both=style.keeps_both)
+            items.append(block._replace(lead=above[1:] if items else above))
+    return Group(kind="blocks", items=tuple(items), keyed=False, separator="\n", keeps_both=keeps_both)
 
 
 def _runs(lines: list[str], budget: Budget) -> Iterator[tuple[str, list[str]]]:
@@ -100,7 +74,7 @@ def _runs(lines: list[str], budget: Budget) -> Iterator[tuple[str, list[str]]]:
         yield above, run
 
 
-def _block(run: list[str], style: ProseStyle, budget: Budget) -> Item:
+def _block(run: list[str], budget: Budget) -> Item:
     text = "".join(run)
     body = _list(run) or _table(run) or definitions(run)
     if body is not None:
@@ -115,7 +89,10 @@ def _block(run: list[str], style: ProseStyle, budget: Budget) -> Item:
 
 
 def _leaf(text: str) -> Leaf:
-    return Leaf(text, _SPACE.sub(" ", text).strip())
+    """Entries that name a ticket or pull request sort by its number."""
+    words = _SPACE.sub(" ", text).strip()
+    reference = _REFERENCE.search(words)
+    return Leaf(text, words if reference is None else f"{int(reference.group(1)):012} {words}")
 
 
 def _list(run: list[str]) -> Group | None:

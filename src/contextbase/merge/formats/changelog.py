@@ -5,7 +5,6 @@ from typing import Final
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, Leaf
-from contextbase.merge.formats.blocks import ProseStyle
 from contextbase.merge.formats.markdown import heading_place
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings
@@ -15,7 +14,6 @@ from contextbase.merge.versions import Version, find_versions
 
 __all__ = ["Changelog"]
 
-_STYLE: Final = ProseStyle(flat=True, keeps_both=True)
 _UNDERLINES: Final = "=-~^\"*+#`'"
 _UNRELEASED: Final = re.compile(r"\W*(?:unreleased|upcoming|next|head|main|master|in progress)\b", re.IGNORECASE)
 _NOT_A_NAME: Final = re.compile(r"[^\w]+")
@@ -29,7 +27,7 @@ class Changelog:
     def parse(self, text: str, budget: Budget) -> Group:
         lines = text.splitlines(keepends=True)
         found = headings(lines, budget, underlined=_UNDERLINES)
-        return Outline(lines, found, _key, _STYLE, budget).document()
+        return Outline(lines, found, _key, keeps_both=True, budget=budget).document()
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         budget.tick()

@@ -5,7 +5,6 @@ from typing import Final
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, Item, Leaf
-from contextbase.merge.formats.blocks import ProseStyle
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings
 from contextbase.merge.formats.yaml import parse_yaml_block
@@ -14,7 +13,6 @@ from contextbase.merge.ports import Path, Resolution
 
 __all__ = ["Markdown", "heading_place"]
 
-_STYLE: Final = ProseStyle(flat=False, keeps_both=False)
 _SPACE: Final = re.compile(r"\s+")
 _FRONT_MATTER: Final = "front matter"
 
@@ -30,7 +28,7 @@ class Markdown:
             matter = parse_yaml_block("".join(lines[1:end]), budget)
             items.append(Item(key=_FRONT_MATTER, head=lines[0], body=matter, trail=lines[end]))
             lines = lines[end + 1 :]
-        body = Outline(lines, headings(lines, budget), _key, _STYLE, budget).document()
+        body = Outline(lines, headings(lines, budget), _key, keeps_both=False, budget=budget).document()
         return Group(kind="markdown", items=(*items, Item(key="text", body=body)))
 
     def is_valid(self, text: str, budget: Budget) -> bool:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Folded, Group, Item
-from contextbase.merge.formats.blocks import FENCE, ProseStyle, blocks, definitions, is_blank, spaced
+from contextbase.merge.formats.blocks import FENCE, blocks, definitions, is_blank
 
 __all__ = ["CONTENT", "Heading", "Outline", "SectionKey", "headings"]
 
@@ -81,7 +81,7 @@ class Outline(NamedTuple):
     lines: list[str]
     headings: list[Heading]
     name: Callable[[str], SectionKey]
-    style: ProseStyle
+    keeps_both: bool  # whether paragraphs both sides inserted at one spot are both kept; list entries always are
     budget: Budget
 
     def document(self) -> Group:
@@ -115,8 +115,7 @@ class Outline(NamedTuple):
             pieces.append((above, Item(key=key, head=head, body=Folded(text, text, unfold))))
             at = after
         end_of_text = "".join(self.lines[self._last(start, end) : end])
-        group = spaced(pieces, of_sections=True, keeps_both=True)
-        return group._replace(close=end_of_text) if end_of_text else group
+        return _spaced(pieces)._replace(close=end_of_text)
 
     def _content(self, start: int, end: int) -> Iterator[tuple[str, Item]]:
         """What stands above the first heading; link definitions at its end are kept apart."""
@@ -127,7 +126,7 @@ class Outline(NamedTuple):
         last = self._last(start, cut) if links is not None else end
         text = "".join(self.lines[start:last])
         if text:
-            body = Folded(text, text, lambda: blocks(self.lines[start:last], self.style, self.budget))
+            body = Folded(text, text, lambda: blocks(self.lines[start:last], keeps_both=self.keeps_both, budget=self.budget))
             yield "", Item(key=SectionKey(CONTENT, ""), body=body)
         if links is not None:
             yield "".join(self.lines[last:cut]), Item(key=SectionKey(DEFINITIONS, ""), body=links)
@@ -137,3 +136,20 @@ class Outline(NamedTuple):
         while end > start and is_blank(self.lines[end - 1]):
             end -= 1
         return end
+
+
+def _spaced(pieces: list[tuple[str, Item]]) -> Group:
+    """Sections, each with the blank lines above it.
+
+    Where a blank line stands above every one but the first, that line is the separator: whatever comes or goes, one
+    blank line stands between two sections. Other blank lines go with the section above them.
+    """
+    above = [blanks for blanks, _ in pieces[1:]]
+    separator = "\n" if all(above) else ""
+    items = [
+        item._replace(gap=blanks.removesuffix(separator))
+        for (_, item), blanks in zip(pieces, [*above, separator], strict=False)
+    ]
+    if pieces and pieces[0][0]:
+        items[0] = items[0]._replace(lead=pieces[0][0])
+    return Group(kind="section", items=tuple(items), separator=separator)

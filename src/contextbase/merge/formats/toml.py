@@ -149,10 +149,10 @@ def _key_parts(text: str) -> tuple[str, ...]:
 
 
 def _scalar(text: str) -> Hashable:
-    """A string without escapes means the same in either kind of quotes."""
+    """A string without escapes means the same in either kind of quotes, and is what lists are sorted by."""
     if len(text) > 1 and text[0] in "\"'" and text[:3] not in ('"""', "\'\'\'") and "\\" not in text:
-        return ("string", text[1:-1])
-    return text
+        return text[1:-1]
+    return ("literal", text)
 
 
 _STYLE: Final = FlowStyle(token=_TOKEN, key_separator="=", scalar=_scalar, key=lambda text: ".".join(_key_parts(text)))

@@ -367,11 +367,11 @@ def _unquoted(text: str) -> str:
 
 
 def _scalar(text: str) -> Hashable:
-    """Quoted or not, a string without escapes means the same."""
+    """Quoted or not, a string without escapes means the same, and is what lists are sorted by."""
     if text[:1] in ("'", '"'):
         inner = text[1:-1]
-        return text if "\\" in inner or "''" in inner or "\n" in inner else ("string", inner)
-    return text if _NOT_A_STRING.fullmatch(text) else ("string", text)
+        return ("quoted", text) if "\\" in inner or "''" in inner or "\n" in inner else inner
+    return ("literal", text) if _NOT_A_STRING.fullmatch(text) else text
 
 
 _END: Final = ("", "end of block")
