@@ -49,7 +49,9 @@ class _Merge:
             entries = self._by_key(path, *({dict(item.identities)[identity]: item for item in side} for side in items))
         else:
             entries = self._by_value(path, *items, keeps_both=ours.keeps_both and theirs.keeps_both)
-        framing = theirs if _frame(ours) == _frame(base) else ours
+        framing = _framing(base, ours, theirs)
+        if framing.separator:
+            entries = _with_leads(entries, items)
         return framing._replace(items=tuple(entries))
 
     def _by_key(
@@ -165,8 +167,27 @@ def _unfolded(body: Body) -> Group | None:
     return body if isinstance(body, Group) else None
 
 
+def _framing(base: Group, ours: Group, theirs: Group) -> Group:
+    """The side whose brackets and separators the result has: the one that changed them, but rather one that shows how
+    several items are written than one that has hardly any."""
+    changed, other = (theirs, ours) if _frame(ours) == _frame(base) else (ours, theirs)
+    return other if len(changed.items) < 2 <= len(other.items) else changed
+
+
 def _frame(group: Group) -> tuple[object, ...]:
     return group.open, group.close, group.separator, group.closed
+
+
+def _with_leads(entries: list[Item | Contested], sides: list[list[Item]]) -> list[Item | Contested]:
+    """`[a]` and `[b, c]` make `[a, b, c]`: what was first on its side is written as the others are."""
+    usual = next((side[1].lead for side in sides if len(side) > 1), "")
+    firsts = [id(side[0].body) for side in sides if side]
+    return [
+        entry._replace(lead=usual)
+        if position and isinstance(entry, Item) and not entry.lead and id(entry.body) in firsts
+        else entry
+        for position, entry in enumerate(entries)
+    ]
 
 
 def _says_the_same(one: Item, other: Item) -> bool:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from contextbase.merge.formats.json import JsonFormat
+from contextbase.merge.formats.jsonl import JsonLinesFormat
+from contextbase.merge.formats.notebook import NotebookFormat
 from contextbase.merge.ports import Format
 from contextbase.merge.sniff import FileType
 
@@ -11,4 +13,6 @@ __all__ = ["FORMATS"]
 
 FORMATS: Final[Mapping[FileType, tuple[Format, ...]]] = {
     FileType.JSON: (JsonFormat(with_comments=False), JsonFormat(with_comments=True)),
+    FileType.JSON_LINES: (JsonLinesFormat(),),
+    FileType.NOTEBOOK: (NotebookFormat(),),
 }

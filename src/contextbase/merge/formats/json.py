@@ -8,11 +8,13 @@ from typing import Any, Final, NamedTuple
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Folded, Group, Item, Leaf
+from contextbase.merge.lines import merge_lines
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.versions import higher
+from contextbase.merge.words import suggest
 
-__all__ = ["JsonFormat", "read_value"]
+__all__ = ["JsonFormat", "body_at", "identities_of"]
 
 _IDENTITIES: Final = ("id", "_id", "uuid", "guid", "key", "name", "slug", "login", "path", "file", "url", "href")
 _CHARACTERS_PER_TICK: Final = 50
@@ -28,6 +30,7 @@ _LITERALS: Final = {"true": True, "false": False, "null": None}
 
 _STRING_OR_COMMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _STRING_OR_TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=[ \t\n\r]*[}\]])', re.DOTALL)
+_STRING_LINE: Final = re.compile(r"(?:[^\\]|\\[^n])*?\\n|(?:[^\\]|\\.)+$")
 _NOT_NEWLINE: Final = re.compile(r"[^\n]")
 
 
@@ -36,11 +39,24 @@ class _Source(NamedTuple):
     uncommented: str  # comments blanked out, every character at its place
     strict: str  # trailing commas blanked out too: what the standard library's scanner reads
     has_comments: bool
+    derived: frozenset[str] = frozenset()
+    line_lists: frozenset[str] = frozenset()
 
 
 class JsonFormat:
-    def __init__(self, *, with_comments: bool) -> None:
+    """`derived` names members that a program makes anew (the last writer's are as good as any); `line_lists` names
+    arrays that are the lines of a text, where two insertions at one spot are contested."""
+
+    def __init__(
+        self,
+        *,
+        with_comments: bool,
+        derived: frozenset[str] = frozenset(),
+        line_lists: frozenset[str] = frozenset(),
+    ) -> None:
         self._with_comments = with_comments
+        self._derived = derived
+        self._line_lists = line_lists
 
     @property
     def name(self) -> str:
@@ -65,11 +81,19 @@ class JsonFormat:
             return False
         return _end_of_blank(source, end) == len(text)
 
-    def resolve(self, path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:  # noqa: ARG002 - the port's signature
+    def resolve(self, path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
+        if path[-1] in self._derived:
+            return Resolution(theirs.text)
         if not isinstance(ours.value, str) or not isinstance(theirs.value, str):
             return None
         chosen = higher(base and base.text, ours.text, theirs.text)
-        return None if chosen is None else Resolution(chosen)
+        if chosen is not None or base is None or not isinstance(base.value, str):
+            return None if chosen is None else Resolution(chosen)
+        merged = _merge_string_lines(base.text, ours.text, theirs.text)
+        if merged is not None:
+            return Resolution(merged)
+        suggestion = suggest(base.text.encode(), ours.text.encode(), theirs.text.encode())
+        return None if suggestion is None else Resolution(suggestion.decode(), applies=False)
 
     def place(self, path: Path) -> Place:
         steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path[1:])
@@ -77,19 +101,33 @@ class JsonFormat:
 
     def _source(self, text: str) -> _Source:
         if not self._with_comments:
-            return _Source(text, text, text, has_comments=False)
+            return _Source(text, text, text, has_comments=False, derived=self._derived, line_lists=self._line_lists)
         uncommented = _STRING_OR_COMMENT.sub(_blank_comment, text)
         strict = _STRING_OR_TRAILING_COMMA.sub(lambda match: " " if match[0] == "," else match[0], uncommented)
         return _Source(text, uncommented, strict, has_comments=True)
 
 
-def read_value(text: str) -> Any:
-    """The value of a strict JSON text, numbers as the bytes of their spelling; raises `Unstructured`."""
+def body_at(text: str, start: int) -> tuple[Body, Any, int]:
+    """The strict JSON value that starts there, as a body and as a value (numbers as bytes), and where it ends."""
     source = _Source(text, text, text, has_comments=False)
-    value, end = _scan(source, _end_of_blank(source, 0))
-    if _end_of_blank(source, end) != len(text):
-        raise Unstructured("there is text after the JSON value")
-    return value
+    value, end = _scan(source, start)
+    return _body(source, value, start, end), value, end
+
+
+def identities_of(value: object) -> tuple[tuple[str, Hashable], ...]:
+    """By which members an element of a list can be told from the others."""
+    if not isinstance(value, dict):
+        return ()
+    return tuple((name, value[name]) for name in _IDENTITIES if isinstance(value.get(name), (str, bytes)))
+
+
+def _merge_string_lines(base: str, ours: str, theirs: str) -> str | None:
+    """The line merge of strings of several lines, without taking off their escapes."""
+    if "\\n" not in base:
+        return None
+    lines = ("\n".join(_STRING_LINE.findall(side)).encode() + b"\n" for side in (base, ours, theirs))
+    merged = merge_lines(*lines)
+    return None if merged is None else merged.decode().replace("\n", "")
 
 
 def _blank_comment(match: re.Match[str]) -> str:
@@ -156,7 +194,12 @@ def _members(source: _Source, start: int) -> Group:
         value_start = _end_of_blank(source, _end_of_blank(source, key_end) + 1)
         value, end = _scan(source, value_start)
         head = source.text[key_start:value_start]
-        item = Item(key, _body(source, value, value_start, end), lead=source.text[at:key_start], head=head)
+        body = _body(source, value, value_start, end)
+        if key in source.derived:
+            body = Leaf(body.text, repr(value))
+        elif key in source.line_lists and isinstance(value, list):
+            body = Folded(body.text, value, partial(_lines, source, value_start))
+        item = Item(key, body, lead=source.text[at:key_start], head=head)
         item, at, closed = _with_margins(source, item, end)
         items.append(item)
 
@@ -176,9 +219,13 @@ def _elements(source: _Source, start: int) -> Group:
             return _group("array", source, items, at, value_start, closed=closed)
         value, end = _scan(source, value_start)
         body = _body(source, value, value_start, end)
-        item = Item(None, body, lead=source.text[at:value_start], identities=_identities(value))
+        item = Item(None, body, lead=source.text[at:value_start], identities=identities_of(value))
         item, at, closed = _with_margins(source, item, end)
         items.append(item)
+
+
+def _lines(source: _Source, start: int) -> Group:
+    return _elements(source, start)._replace(kind="lines", keeps_both=False)
 
 
 def _scalar(text: str) -> Hashable:
@@ -217,9 +264,3 @@ def _group(kind: str, source: _Source, items: list[Item], at: int, close: int, *
         separator=",",
         closed=closed,
     )
-
-
-def _identities(value: object) -> tuple[tuple[str, Hashable], ...]:
-    if not isinstance(value, dict):
-        return ()
-    return tuple((name, value[name]) for name in _IDENTITIES if isinstance(value.get(name), (str, bytes)))
