@@ -61,6 +61,8 @@ def _drawn(sides: Sides, labels: tuple[bytes, bytes, bytes], size: int) -> list[
     while tail < min(len(ours), len(theirs)) - head and ours[-1 - tail] == theirs[-1 - tail]:
         tail += 1
     ours_end, theirs_end = len(ours) - tail, len(theirs) - tail
+    if base[:head] == ours[:head] and base[len(base) - tail :] == ours[ours_end:] and len(base) >= head + tail:
+        base = base[head : len(base) - tail]
     newline = b"\r\n" if any(line.endswith(b"\r\n") for line in ours) else b"\n"
     return [
         *ours[:head],

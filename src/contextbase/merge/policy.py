@@ -1,7 +1,7 @@
 """Which strategy a path is merged by: the last rule whose pattern matches decides."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -42,6 +42,10 @@ class MergePolicy:
             if _expression(rule.pattern).fullmatch(path):
                 return rule.strategy
         return Strategy.CRDT if path.lower().endswith(".crdt.json") else Strategy.AUTO
+
+    def with_only(self, strategy: Strategy) -> "MergePolicy":
+        """The same policy with one strategy for every path."""
+        return replace(self, rules=(MergeRule(pattern="**", strategy=strategy),))
 
 
 @lru_cache(maxsize=1024)
