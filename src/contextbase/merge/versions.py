@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-__all__ = ["Version", "find_versions", "higher"]
+__all__ = ["Version", "find_versions", "higher", "substantial"]
 
 _VERSION: Final = re.compile(
     r"""
@@ -31,54 +31,76 @@ _MAX_LENGTH: Final = 400  # a longer value is prose, not a version or a requirem
 
 
 class Version(NamedTuple):
-    """A version in order of precedence. Compare with `<`; `text` and build metadata do not count for equality of rank."""
+    """A version in order of precedence; build metadata does not count."""
 
     release: tuple[int, ...]  # without trailing zeros
     stage: int  # below 0: before the release, above: after it
     stage_number: tuple[int, ...]
 
+    @property
+    def is_placeholder(self) -> bool:
+        """0.0.0, which release tools fill in later."""
+        return not self.release
 
-def find_versions(text: str) -> tuple[tuple[str, ...], tuple[Version, ...]]:
+
+class _Parts(NamedTuple):
+    around: tuple[str, ...]
+    versions: tuple[Version, ...]
+
+
+def find_versions(text: str) -> _Parts:
     """The text around the versions in it, and the versions: `">=1.2,<2"` is (">=", ",<", "") and two versions."""
     around: list[str] = []
     versions: list[Version] = []
-    end = 0
     text = _HASH.sub("", text)
+    end = 0
     for match in _VERSION.finditer(text):
         around.append(text[end : match.start()])
         versions.append(_version(match))
         end = match.end()
     around.append(text[end:])
-    return tuple(around), tuple(versions)
+    return _Parts(tuple(around), tuple(versions))
 
 
 def higher(base: str | None, ours: str, theirs: str) -> str | None:
     """Whichever of ours and theirs holds the higher version, or None where the rule does not apply.
 
-    It applies when the two differ in their versions alone, neither lowered one of base's, none is a placeholder such
-    as 0.0.0, and one side is at least as high in every version (`>=1.2,<3` against `>=1.3,<2` is left to people).
+    It applies when the two differ in their versions alone, neither lowered one of base's, none is a placeholder, and
+    one side is at least as high in every version (`>=1.2,<3` against `>=1.3,<2` is left to people).
     """
     if max(len(base or ""), len(ours), len(theirs)) > _MAX_LENGTH:
         return None
-    ours_around, ours_versions = find_versions(ours)
-    theirs_around, theirs_versions = find_versions(theirs)
-    if not ours_versions or ours_around != theirs_around or ours_versions == theirs_versions:
+    mine, other = find_versions(ours), find_versions(theirs)
+    if not mine.versions or mine.around != other.around or mine.versions == other.versions:
         return None
-    if any(not version.release for version in (*ours_versions, *theirs_versions)):
+    if any(version.is_placeholder for version in (*mine.versions, *other.versions)):
         return None
     if base is not None:
-        base_versions = find_versions(base)[1]
-        if len(base_versions) != len(ours_versions) or any(not version.release for version in base_versions):
+        was = find_versions(base)
+        if any(version.is_placeholder for version in was.versions):
             return None
-        if not _dominates(ours_versions, base_versions) or not _dominates(theirs_versions, base_versions):
+        if not (_dominates(mine.versions, was.versions) and _dominates(other.versions, was.versions)):
             return None
-    if _dominates(ours_versions, theirs_versions):
+    if _dominates(mine.versions, other.versions):
         return ours
-    return theirs if _dominates(theirs_versions, ours_versions) else None
+    return theirs if _dominates(other.versions, mine.versions) else None
+
+
+def substantial(base: str, ours: str, theirs: str) -> str | None:
+    """The side that changed more than a version, if the other only raised one: the bump is of what was replaced."""
+    if max(len(base), len(ours), len(theirs)) > _MAX_LENGTH:
+        return None
+    was = find_versions(base)
+    for bumped, changed in ((ours, theirs), (theirs, ours)):
+        raised = find_versions(bumped)
+        is_bump = raised.around == was.around and was.versions and _dominates(raised.versions, was.versions)
+        if is_bump and find_versions(changed).around != was.around:
+            return changed
+    return None
 
 
 def _dominates(one: tuple[Version, ...], other: tuple[Version, ...]) -> bool:
-    return all(left >= right for left, right in zip(one, other, strict=True))
+    return len(one) == len(other) and all(left >= right for left, right in zip(one, other, strict=True))
 
 
 def _version(match: re.Match[str]) -> Version:

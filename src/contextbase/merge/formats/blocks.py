@@ -1,4 +1,4 @@
-"""The content of a prose section: runs of lines between blank lines, as paragraphs, lists, tables or link definitions."""
+"""The content of a prose section: paragraphs, lists, tables and link definitions between blank lines."""
 
 import re
 from collections import Counter
@@ -138,5 +138,3 @@ def definitions(run: list[str]) -> Group | None:
         return None
     items = tuple(Item(key=label, body=_leaf(line)) for label, line in zip(labels, run, strict=True))
     return Group(kind="definitions", items=items)
-
-

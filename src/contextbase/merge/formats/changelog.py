@@ -12,7 +12,7 @@ from contextbase.merge.model import Place
 from contextbase.merge.ports import Path, Resolution
 from contextbase.merge.versions import Version, find_versions
 
-__all__ = ["Changelog"]
+__all__ = ["ChangelogFormat"]
 
 _UNDERLINES: Final = "=-~^\"*+#`'"
 _UNRELEASED: Final = re.compile(r"\W*(?:unreleased|upcoming|next|head|main|master|in progress)\b", re.IGNORECASE)
@@ -21,7 +21,7 @@ _MAX_NUMBER: Final = 10**10 - 1
 _DEVELOPMENT: Final = -6  # the stage of 1.2.0dev: the section that becomes 1.2.0
 
 
-class Changelog:
+class ChangelogFormat:
     name = "changelog"
 
     def parse(self, text: str, budget: Budget) -> Group:
@@ -29,11 +29,11 @@ class Changelog:
         found = headings(lines, budget, underlined=_UNDERLINES)
         return Outline(lines, found, _key, keeps_both=True, budget=budget).document()
 
-    def is_valid(self, text: str, budget: Budget) -> bool:
-        budget.tick()
-        return bool(text) or True
+    def is_valid(self, _text: str, _budget: Budget) -> bool:
+        """Any text is a changelog."""
+        return True
 
-    def resolve(self, path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
+    def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_prose(base, ours, theirs)
 
     def place(self, path: Path) -> Place:

@@ -11,6 +11,7 @@ from contextbase.merge.ports import Unstructured
 __all__ = ["FlowStyle", "end_of_value", "flow_value"]
 
 _MAX_DEPTH: Final = 64
+_SEPARATOR: Final = ","
 _CLOSER: Final = {"[": "]", "{": "}"}
 
 
@@ -88,7 +89,7 @@ def _group(text: str, style: FlowStyle, budget: Budget) -> Group:
         open=text[0],
         close=text[at:],
         keyed=text[0] == "{",
-        separator=",",
+        separator=_SEPARATOR,
         closed=closed,
     )
     return _on_one_line(group, text)
@@ -105,7 +106,7 @@ def _pieces(text: str, style: FlowStyle, budget: Budget) -> list[_Piece]:
             depth += 1
         elif token in ("]", "}"):
             depth -= 1
-        elif depth == 1 and token == ",":
+        elif depth == 1 and token == _SEPARATOR:
             pieces.append(_Piece(start, match.start(), key_end))
             start, key_end = match.end(), None
         elif depth == 1 and token == style.key_separator and key_end is None:

@@ -11,13 +11,13 @@ from contextbase.merge.formats.yaml import parse_yaml_block
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution
 
-__all__ = ["Markdown", "heading_place"]
+__all__ = ["MarkdownFormat", "heading_place"]
 
 _SPACE: Final = re.compile(r"\s+")
 _FRONT_MATTER: Final = "front matter"
 
 
-class Markdown:
+class MarkdownFormat:
     name = "markdown"
 
     def parse(self, text: str, budget: Budget) -> Group:
@@ -31,11 +31,11 @@ class Markdown:
         body = Outline(lines, headings(lines, budget), _key, keeps_both=False, budget=budget).document()
         return Group(kind="markdown", items=(*items, Item(key="text", body=body)))
 
-    def is_valid(self, text: str, budget: Budget) -> bool:
-        budget.tick()
-        return bool(text) or True
+    def is_valid(self, _text: str, _budget: Budget) -> bool:
+        """Any text is Markdown."""
+        return True
 
-    def resolve(self, path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
+    def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_prose(base, ours, theirs)
 
     def place(self, path: Path) -> Place:
@@ -43,7 +43,7 @@ class Markdown:
 
 
 def heading_place(path: Path) -> Place:
-    titles = [step.title for step in path if isinstance(step, SectionKey) and step.title]
+    titles = [step.shown for step in path if isinstance(step, SectionKey) and step.shown]
     return Place(kind=PlaceKind.HEADING, at=" > ".join(titles))
 
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Folded, Group, Item
@@ -31,14 +31,14 @@ class Heading(NamedTuple):
 
 
 class SectionKey(str):
-    """A section's identity; `title` is what people are shown."""
+    """A section's identity; `shown` is what people call it."""
 
-    __slots__ = ("title",)
-    title: str
+    __slots__ = ("shown",)
+    shown: str
 
-    def __new__(cls, key: str, title: str) -> "SectionKey":
+    def __new__(cls, key: str, shown: str) -> Self:
         made = super().__new__(cls, key)
-        made.title = title
+        made.shown = shown
         return made
 
 
@@ -110,7 +110,7 @@ class Outline(NamedTuple):
             key = self.name(heading.title)
             seen[key] += 1
             if seen[key] > 1:
-                key = SectionKey(f"{key}\n{seen[key]}", key.title)
+                key = SectionKey(f"{key}\n{seen[key]}", key.shown)
             head = "".join(self.lines[heading.line : body_start])
             pieces.append((above, Item(key=key, head=head, body=Folded(text, text, unfold))))
             at = after
@@ -126,7 +126,9 @@ class Outline(NamedTuple):
         last = self._last(start, cut) if links is not None else end
         text = "".join(self.lines[start:last])
         if text:
-            body = Folded(text, text, lambda: blocks(self.lines[start:last], keeps_both=self.keeps_both, budget=self.budget))
+            body = Folded(
+                text, text, lambda: blocks(self.lines[start:last], keeps_both=self.keeps_both, budget=self.budget)
+            )
             yield "", Item(key=SectionKey(CONTENT, ""), body=body)
         if links is not None:
             yield "".join(self.lines[last:cut]), Item(key=SectionKey(DEFINITIONS, ""), body=links)

@@ -12,7 +12,7 @@ from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 
-__all__ = ["Toml"]
+__all__ = ["TomlFormat"]
 
 _KEY_PART: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _KEY: Final = rf"{_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART})*"
@@ -24,13 +24,11 @@ _STRING: Final = re.compile(
     r'''"""(?:[^"\\]|\\.|"(?!""))*"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*\'''', re.DOTALL
 )
 _BARE: Final = re.compile(r"[^\s#,\[\]{}]+(?: [\d:.]+[^\s#,\[\]{}]*)?")
-_TOKEN: Final = re.compile(
-    _STRING.pattern + r"""|\#[^\n]*|[\[\]{},=]|[ \t\n\r]+|[^\s"'\#\[\]{},=]+|.""", re.DOTALL
-)
+_TOKEN: Final = re.compile(_STRING.pattern + r"""|\#[^\n]*|[\[\]{},=]|[ \t\n\r]+|[^\s"'\#\[\]{},=]+|.""", re.DOTALL)
 _IDENTIFYING: Final = ("id", "key", "name", "module", "path", "file", "url", "pattern")
 
 
-class Toml:
+class TomlFormat:
     name = "toml"
 
     def parse(self, text: str, budget: Budget) -> Group:
@@ -44,8 +42,8 @@ class Toml:
             return False
         return True
 
-    def resolve(self, path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
-        return resolve_scalar(path, base, ours, theirs)
+    def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
+        return resolve_scalar(base, ours, theirs)
 
     def place(self, path: Path) -> Place:
         parts = [part for step in path for part in (step if isinstance(step, tuple) else (step,))]
@@ -150,7 +148,7 @@ def _key_parts(text: str) -> tuple[str, ...]:
 
 def _scalar(text: str) -> Hashable:
     """A string without escapes means the same in either kind of quotes, and is what lists are sorted by."""
-    if len(text) > 1 and text[0] in "\"'" and text[:3] not in ('"""', "\'\'\'") and "\\" not in text:
+    if len(text) > 1 and text[0] in "\"'" and text[:3] not in ('"""', "'''") and "\\" not in text:
         return text[1:-1]
     return ("literal", text)
 

@@ -9,38 +9,37 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Group, Item, Leaf
+from contextbase.merge.document import Body, Folded, Group, Item, Leaf, items_of
 from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.yaml_check import is_valid_yaml
+from contextbase.merge.formats.yaml_lines import DASH, KEY, QUOTED, entries, indent_of, is_margin
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 
-__all__ = ["Yaml", "parse_yaml_block"]
+__all__ = ["YamlFormat", "parse_yaml_block"]
 
 _MAX_DEPTH: Final = 100
-_QUOTED: Final = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
-_KEY: Final = re.compile(
-    rf"""({_QUOTED}|(?![-?:](?:\s|$))[^\s#&*!|>'"%@`\[\]{{}},](?:[^\n:\#]|:(?=\S)|(?<=\S)\#)*?)[ \t]*:(?=\s|$)"""
-)
-_DASH: Final = re.compile(r"-(?:[ \t]+|(?=\n))")
+_END: Final = ("", "end of block")
 _PROPERTIES: Final = re.compile(r"[ \t]*(?:[&!][^\s,\[\]{}]*[ \t]*)*")
 _LINE_END: Final = re.compile(r"(?:[ \t]+#[^\n]*|[ \t]*)\n")
-_PINNED: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
+_VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
 _BLOCK_SCALAR: Final = re.compile(r"[|>][-+0-9]*(?:[ \t]+#[^\n]*)?[ \t]*\n")
-_QUOTED_SCALAR: Final = re.compile(_QUOTED, re.DOTALL)
+_QUOTED_SCALAR: Final = re.compile(QUOTED, re.DOTALL)
 _PLAIN: Final = re.compile(r"[^\n]*?(?=[ \t]+#|[ \t]*\n)")
 _NOT_A_STRING: Final = re.compile(r"(?i)~?|null|true|false|yes|no|on|off|[-+.]?\d.*|\.inf|\.nan")
 _REQUIREMENT: Final = re.compile(r"['\"]?([A-Za-z0-9_.:/-]+?)(?:\[[\w,-]+\])?[ \t]*(?:([=<>!~^ ]).*)?['\"]?")
 _DOCUMENT_START: Final = re.compile(r"---(?=\s)")
-_VERSION_SUFFIX: Final = re.compile(r"@[^@]*$")
+_PINNED_VERSION: Final = re.compile(r"@[^@]*$")
 _TOKEN: Final = re.compile(
-    rf"""{_QUOTED}|(?<=\s)\#[^\n]*|[\[\]{{}},]|:(?=[\s,\]}}])|[ \t\n\r]+|(?:[^\s"'\[\]{{}},:]|:(?![\s,\]}}]))+|.""", re.DOTALL
+    rf"{QUOTED}|(?<=\s)\#[^\n]*|[\[\]{{}},]|:(?=[\s,\]}}])|[ \t\n\r]+"
+    r"""|(?:[^\s"'\[\]{},:]|:(?![\s,\]}]))+|.""",
+    re.DOTALL,
 )
 _IDENTIFYING: Final = ("id", "key", "name", "repo", "uses", "path", "url", "type")
 
 
-class Yaml:
+class YamlFormat:
     name = "yaml"
 
     def parse(self, text: str, budget: Budget) -> Group:
@@ -49,19 +48,16 @@ class Yaml:
     def is_valid(self, text: str, budget: Budget) -> bool:
         return is_valid_yaml(text, budget)
 
-    def resolve(self, path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
-        return resolve_scalar(path, base, ours, theirs)
+    def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
+        return resolve_scalar(base, ours, theirs)
 
     def place(self, path: Path) -> Place:
-        return Place(kind=PlaceKind.KEY, at=".".join(str(step) for step in path))
+        return Place(kind=PlaceKind.KEY, at=".".join(map(_shown, path)))
 
 
 def parse_yaml_block(text: str, budget: Budget) -> Group:
     """A single YAML document, such as a front matter."""
-    body = _Parser(budget).block(text.splitlines(keepends=True), 0)
-    if not isinstance(body, Group):
-        raise Unstructured("it is neither a mapping nor a list")
-    return body
+    return _Parser(budget).document(text.splitlines(keepends=True))
 
 
 class _Parser:
@@ -70,160 +66,106 @@ class _Parser:
 
     def stream(self, lines: list[str]) -> Group:
         """The documents of a file, each with the `---` line above it."""
+        if any(line.startswith(("%", "...")) for line in lines):
+            raise Unstructured("it has directives or document ends")
         starts = [number for number, line in enumerate(lines) if _DOCUMENT_START.match(line)]
-        if any(line.startswith(("%", "...")) or "\t" in line[: len(line) - len(line.lstrip())] for line in lines):
-            raise Unstructured("it has directives, document ends or tabs for indentation")
         if not starts:
-            return self._document(lines)
-        items = []
-        if _is_margin(lines[: starts[0]]):
-            preface, starts[0] = lines[: starts[0]], starts[0]
-        else:
-            preface, starts = [], [-1, *starts]
+            return self.document(lines)
+        preface = "".join(lines[: starts[0]])
+        if not is_margin(lines[: starts[0]]):
+            preface, starts = "", [-1, *starts]
+        items: list[Item] = []
         seen: Counter[str] = Counter()
         for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-            body_lines = lines[start + 1 : end]
             marker = lines[start] if start >= 0 else ""
-            if marker.strip() not in ("---", "") and not marker[3:].lstrip().startswith("#"):
+            if not _LINE_END.match(marker, 3) and marker:
                 raise Unstructured("a document starts on its marker's line")
+            body_lines = lines[start + 1 : end]
             signature = _document_signature(body_lines)
             seen[signature] += 1
-            body = self._document(body_lines)
-            items.append(
-                Item(key=(signature, seen[signature]), lead="".join(preface), head=marker, body=body)
-            )
-            preface = []
+            body = self.document(body_lines)
+            items.append(Item(key=(signature, seen[signature]), lead=preface, head=marker, body=body))
+            preface = ""
         return Group(kind="stream", items=tuple(items))
 
-    def _document(self, lines: list[str]) -> Group:
-        if _is_margin(lines):
+    def document(self, lines: list[str]) -> Group:
+        if is_margin(lines):
             text = "".join(lines)
             return Group(kind="mapping", items=(Item(key=_END, body=Leaf(text, text)),))
-        body = self.block(lines, 0)
+        body = self._block(lines, 0)
         if isinstance(body, Group):
             return body
         raise Unstructured("it is a single value")
 
-    def block(self, lines: list[str], depth: int) -> Body:
+    def _block(self, lines: list[str], depth: int) -> Body:
         """A run of whole lines that make one value."""
         if depth > _MAX_DEPTH:
             raise Unstructured(f"it is nested deeper than {_MAX_DEPTH}")
-        first = next((line for line in lines if not _is_margin([line])), None)
-        if first is None:
-            raise Unstructured("a value is missing")
-        indent = _indent(first)
-        content = first[indent:]
-        if _DASH.match(content):
+        first = next(line for line in lines if not is_margin([line]))
+        indent = indent_of(first)
+        if first[indent] == "\t":
+            raise Unstructured("it has tabs for indentation")
+        if DASH.match(first, indent):
             return self._sequence(lines, indent, depth)
-        if _KEY.match(content):
+        if KEY.match(first, indent):
             return self._mapping(lines, indent, depth)
         text = "".join(lines)
         return Leaf(text, text)
 
+    def _nested(self, lines: list[str], depth: int) -> Group:
+        """A block below a key, when the sides differ in it; what cannot be read stays whole."""
+        text = "".join(lines)
+        try:
+            body = self._block(lines, depth)
+        except Unstructured:
+            body = Leaf(text, text)
+        return body if isinstance(body, Group) else Group(kind="scalar", items=(Item(key="", body=body),))
+
     def _mapping(self, lines: list[str], indent: int, depth: int) -> Group:
         items: list[Item] = []
-        seen: set[str] = set()
-        for lead, entry in self._entries(lines, indent, in_mapping=True):
+        for margin, entry in entries(lines, indent, of_mapping=True, budget=self.budget):
             if not entry:
-                items.append(Item(key=_END, body=Leaf(lead, lead)))
+                items.append(Item(key=_END, body=Leaf(margin, margin)))
                 continue
-            match = _KEY.match(entry[0], indent)
+            match = KEY.match(entry[0], indent)
             if match is None:
                 raise Unstructured(f"{entry[0].strip()[:40]!r} is not a key")
             key = _unquoted(match.group(1))
-            if key in seen:
-                raise Unstructured(f"the key {key[:40]!r} stands twice")
-            seen.add(key)
-            items.append(self._value(entry, match.end(), indent, depth)._replace(key=key, lead=lead))
+            items.append(self._value(entry, match.end(), depth)._replace(key=key, lead=margin))
+        if len({item.key for item in items}) < len(items):
+            raise Unstructured("a key stands twice")
         return Group(kind="mapping", items=tuple(items))
 
     def _sequence(self, lines: list[str], indent: int, depth: int) -> Group:
         items: list[Item] = []
-        tail: list[Item] = []
-        for lead, entry in self._entries(lines, indent, in_mapping=False):
+        end: list[Item] = []
+        for margin, entry in entries(lines, indent, of_mapping=False, budget=self.budget):
             if not entry:
-                tail.append(Item(key=_END, body=Leaf(lead, lead)))
+                end = [Item(key=_END, body=Leaf(margin, margin))]
                 continue
-            dash = _DASH.match(entry[0], indent)
+            dash = DASH.match(entry[0], indent)
             if dash is None:
                 raise Unstructured(f"{entry[0].strip()[:40]!r} is not a list item")
-            if _KEY.match(entry[0], dash.end()):
+            if KEY.match(entry[0], dash.end()):
                 item = self._compact_mapping(entry, dash.end(), depth)
             else:
-                item = self._value(entry, dash.end(), indent, depth)
-            items.append(item._replace(lead=lead))
+                item = self._value(entry, dash.end(), depth)
+            items.append(item._replace(lead=margin))
         elements = Group(kind="sequence", items=tuple(_with_identities(items)), keyed=False)
-        if not tail:
-            return elements
         # What stands below the last element is kept apart, so that elements alone are compared with each other.
-        return Group(kind="closed sequence", items=(Item(key="elements", body=elements), *tail))
+        return Group(kind="elements", items=(Item(key="", body=elements), *end))
 
-    def _entries(self, lines: list[str], indent: int, *, in_mapping: bool) -> list[tuple[str, list[str]]]:
-        """The block's entries, each with the margin above it; a last one without lines if a margin ends the block."""
-        found: list[tuple[str, list[str]]] = []
-        margin: list[str] = []
-        entry: list[str] = []
-        deeper_than: int | None = None  # inside a block scalar: everything indented deeper than this is its text
-        for line in lines:
-            self.budget.tick()
-            stripped = line.strip()
-            column = _indent(line)
-            if deeper_than is not None:
-                if not stripped:
-                    margin.append(line)
-                    continue
-                if column > deeper_than:
-                    entry += margin
-                    entry.append(line)
-                    margin = []
-                    continue
-                deeper_than = None
-            if not stripped or stripped[0] == "#":
-                margin.append(line)
-                continue
-            belongs = column > indent or (in_mapping and column == indent and _DASH.match(line, column) is not None)
-            if belongs:
-                if not entry:
-                    raise Unstructured("its indentation is uneven")
-                entry += margin
-                entry.append(line)
-            elif column < indent:
-                raise Unstructured("its indentation is uneven")
-            else:
-                if entry:
-                    kept = _comments_below(margin, indent)
-                    entry += margin[:kept]
-                    margin = margin[kept:]
-                    found.append(("", entry))
-                    found[-1] = (pending, entry)
-                pending = "".join(margin)
-                entry = [line]
-            margin = []
-            if _opens_block_scalar(line):
-                deeper_than = column if not _DASH.match(line, column) else _dash_column(line, column)
-        if entry:
-            kept = _comments_below(margin, indent)
-            entry += margin[:kept]
-            found.append((pending, entry))
-            margin = margin[kept:]
-        if margin:
-            found.append(("".join(margin), []))
-        return found
-
-    def _value(self, entry: list[str], start: int, indent: int, depth: int) -> Item:
+    def _value(self, entry: list[str], start: int, depth: int) -> Item:
         """An entry whose value starts at `start` of its first line."""
-        first = entry[0]
-        match = _PROPERTIES.match(first, start)
-        at = match.end() if match is not None else start
+        first, text = entry[0], "".join(entry)
+        properties = _PROPERTIES.match(first, start)
+        at = properties.end() if properties is not None else start
         if _LINE_END.match(first, at):
             nested = entry[1:]
-            if not nested:
-                return Item(key=None, head=first[:at], body=Leaf("", None), trail=first[at:])
-            text = "".join(nested)
-            if _is_margin(nested):
-                return Item(key=None, head=first[:at], body=Leaf("", None), trail=first[at:] + text)
-            return Item(key=None, head=first, body=Folded(text, text, lambda: self._unfold(nested, depth + 1)))
-        text = "".join(entry)
+            if is_margin(nested):
+                return Item(key=None, head=first[:at], body=Leaf("", None), trail=text[at:])
+            below = "".join(nested)
+            return Item(key=None, head=first, body=Folded(below, below, lambda: self._nested(nested, depth + 1)))
         if first[at] in "|>":
             if not _BLOCK_SCALAR.match(first, at):
                 raise Unstructured("a block scalar has an odd header")
@@ -235,76 +177,60 @@ class _Parser:
             if quoted is None:
                 raise Unstructured("a quote is not closed")
             end = quoted.end()
+        elif len(entry) > 1:
+            return Item(key=None, head=first[:at], body=Leaf(text[at:], text[at:]))
         else:
             plain = _PLAIN.match(text, at)
             end = plain.end() if plain is not None else len(text) - 1
-            if len(entry) > 1:
-                return Item(key=None, head=first[:at], body=Leaf(text[at:], text[at:]))
-            pinned = _PINNED.match(text, end)
-            end = pinned.end() if pinned is not None else end
+            # `action@hash # v4.1`: hash and comment say the same and change together.
+            comment = _VERSION_COMMENT.match(text, end)
+            end = comment.end() if comment is not None else end
         trail = text[end:]
-        if not _is_margin(trail.splitlines(keepends=True)):
+        if not is_margin(trail.splitlines()):
             raise Unstructured("something follows a value")
         return Item(key=None, head=first[:at], body=flow_value(text[at:end], _STYLE, self.budget), trail=trail)
-
-    def _unfold(self, lines: list[str], depth: int) -> Group:
-        try:
-            body = self.block(lines, depth)
-        except Unstructured:
-            body = Leaf("".join(lines), "".join(lines))
-        return body if isinstance(body, Group) else Group(kind="scalar", items=(Item(key="", body=body),))
 
     def _compact_mapping(self, entry: list[str], start: int, depth: int) -> Item:
         """`- name: x` with more keys below: the dash's line holds the first key.
 
         The indentation of the other keys becomes the separator, so that any of them may come first after a merge.
         """
-        first = entry[0]
-        lines = [" " * start + first[start:], *entry[1:]]
-        mapping = self._mapping(lines, start, depth + 1)
-        items = [item for item in mapping.items if isinstance(item, Item)]
         margin = " " * start
-        joined: list[Item] = []
-        for item in items:
-            text = f"{item.lead}{item.head}"
-            moved = len(item.lead)
-            if item.key != _END:
-                moved = _to_previous(item.lead, margin)
-                rest = text[moved + len(margin) :]
-                lead_length = len(item.lead) - moved
-                lead = rest[:lead_length] if lead_length else ""
-                head = rest[lead_length:]
-                body, trail = item.body, item.trail
-            else:
-                moved = len(text + item.body.text)
-            if joined and moved:
-                above = (item.lead + item.body.text) if item.key == _END else item.lead[:moved]
-                joined[-1] = joined[-1]._replace(gap=joined[-1].gap + above)
-            if item.key != _END:
-                joined.append(Item(key=item.key, lead=lead, head=head, body=body, gap=trail))
-        group = Group(kind="mapping", items=tuple(joined), separator=margin)
-        text = first[start:] + "".join(entry[1:])
-        return Item(key=None, head=first[:start], body=Folded(text, text, lambda: group), identities=_identities(joined))
+        mapping = self._mapping([margin + entry[0][start:], *entry[1:]], start, depth + 1)
+        items: list[Item] = []
+        for item in items_of(mapping):
+            if item.key == _END:
+                items[-1] = items[-1]._replace(gap=items[-1].gap + item.text)
+                continue
+            cut = _unmovable(item.lead, start)
+            if cut:
+                items[-1] = items[-1]._replace(gap=items[-1].gap + item.lead[:cut])
+            above = (item.lead[cut:] + item.head[:start])[start:]
+            items.append(item._replace(lead=above, head=item.head[start:], gap=item.trail, trail=""))
+        group = Group(kind="mapping", items=tuple(items), separator=margin)
+        text = entry[0][start:] + "".join(entry[1:])
+        body = Folded(text, text, lambda: group)
+        return Item(key=None, head=entry[0][:start], body=body, identities=_identities(items))
 
 
-def _to_previous(lead: str, margin: str) -> int:
+def _unmovable(lead: str, indent: int) -> int:
     """How much of the margin above a key cannot stand after its indentation: blank lines, oddly indented comments."""
-    moved = at = 0
+    cut = at = 0
     for line in lead.splitlines(keepends=True):
         at += len(line)
-        if not line.strip() or _indent(line) != len(margin):
-            moved = at
-    return moved
+        if not line.strip() or indent_of(line) != indent:
+            cut = at
+    return cut
 
 
 def _with_identities(items: list[Item]) -> list[Item]:
     """Elements that can be told apart by a name, or (`numpy >=1.2`) by what is required, are matched by it."""
     seen: Counter[Hashable] = Counter()
     named: list[Item] = []
-    requirements = any(_is_requirement(item.body) for item in items)
+    of_requirements = any(_is_requirement(item.body) for item in items)
     for item in items:
         identity = item.identities[0][1] if item.identities else None
-        if identity is None and requirements and isinstance(item.body, Leaf):
+        if identity is None and of_requirements and isinstance(item.body, Leaf):
             match = _REQUIREMENT.fullmatch(item.body.text)
             identity = match.group(1).lower() if match is not None else item.body.value
         if identity is None:
@@ -321,11 +247,11 @@ def _is_requirement(body: Body) -> bool:
 
 
 def _identities(items: Sequence[Item]) -> tuple[tuple[str, Hashable], ...]:
-    values = {item.key: item.body for item in items if isinstance(item.body, Leaf)}
+    values = {item.key: item.body.value for item in items if isinstance(item.body, Leaf)}
     for name in _IDENTIFYING:
-        body = values.get(name)
-        if body is not None and body.value is not None:
-            return (("signature", (name, _VERSION_SUFFIX.sub("", str(body.value)))),)
+        value = values.get(name)
+        if value is not None:
+            return (("signature", _PINNED_VERSION.sub("", _shown(value))),)
     return ()
 
 
@@ -336,30 +262,11 @@ def _document_signature(lines: list[str]) -> str:
     return f"{kind.strip()} {name.strip()}".strip()
 
 
-def _opens_block_scalar(line: str) -> bool:
-    if "|" not in line and ">" not in line:
-        return False
-    return re.search(r"(?:^|[:\-]|[&!]\S+)[ \t]+[|>][-+0-9]*(?:[ \t]+#.*)?$", line.rstrip()) is not None
-
-
-def _dash_column(line: str, column: int) -> int:
-    """The column a block scalar in a list item must be deeper than: that of the innermost key or dash."""
-    while (dash := _DASH.match(line, column)) is not None and _KEY.match(line, dash.end()):
-        column = dash.end()
-    return column
-
-
-def _comments_below(margin: list[str], indent: int) -> int:
-    """How many lines of a margin belong to the entry above: up to the last comment indented deeper than the entry."""
-    return max((n for n, line in enumerate(margin, 1) if line.strip() and _indent(line) > indent), default=0)
-
-
-def _is_margin(lines: list[str]) -> bool:
-    return all(not (stripped := line.strip()) or stripped[0] == "#" for line in lines)
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" "))
+def _shown(step: Hashable) -> str:
+    """A key, a position, or the first part of an identity, for people."""
+    while isinstance(step, tuple):
+        step = step[0]
+    return str(step)
 
 
 def _unquoted(text: str) -> str:
@@ -374,5 +281,4 @@ def _scalar(text: str) -> Hashable:
     return ("literal", text) if _NOT_A_STRING.fullmatch(text) else text
 
 
-_END: Final = ("", "end of block")
 _STYLE: Final = FlowStyle(token=_TOKEN, key_separator=":", scalar=_scalar, key=_unquoted)

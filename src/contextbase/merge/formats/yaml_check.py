@@ -47,8 +47,8 @@ def is_valid_yaml(text: str, budget: Budget) -> bool:
                 continue
             if not isinstance(event, yaml.NodeEvent):
                 continue
-            is_scalar = isinstance(event, yaml.ScalarEvent)
-            if levels and not levels[-1].takes(event.value if is_scalar else None):
+            scalar = event.value if isinstance(event, yaml.ScalarEvent) else None
+            if levels and not levels[-1].takes(scalar):
                 return False
             if isinstance(event, yaml.AliasEvent):
                 if event.anchor not in anchors:
@@ -56,7 +56,7 @@ def is_valid_yaml(text: str, budget: Budget) -> bool:
                 continue
             if event.anchor is not None:
                 anchors.add(event.anchor)
-            if not is_scalar:
+            if scalar is None:
                 levels.append(_Level(is_mapping=isinstance(event, yaml.MappingStartEvent)))
                 if len(levels) > _MAX_DEPTH:
                     return False
