@@ -1,5 +1,6 @@
 """The merge of lists whose elements have no keys: by a diff of their values, element by element."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -92,8 +93,13 @@ class ListMerge:
 
 def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]) -> list[Item]:
     """Ours, then what theirs has more; in order, if each is and the whole fits between its neighbours."""
-    in_ours = set(ours.tokens)
-    both = [*ours.items, *(item for item, value in zip(*theirs, strict=True) if value not in in_ours)]
+    known = Counter(ours.tokens)
+    both = list(ours.items)
+    for item, value in zip(*theirs, strict=True):
+        if known[value]:
+            known[value] -= 1
+        else:
+            both.append(item)
     above, below = neighbours
     if len(above) + len(below) == 0 or not (_is_sorted(ours.tokens) and _is_sorted(theirs.tokens)):
         return both

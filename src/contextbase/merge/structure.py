@@ -5,9 +5,9 @@ from itertools import groupby
 from typing import cast
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Alternatives, Group, pieces_of
+from contextbase.merge.document import Alternatives, pieces_of
 from contextbase.merge.model import Conflict, Merged, Outcome, Sides
-from contextbase.merge.ports import Format, InvalidResult
+from contextbase.merge.ports import Format, InvalidResult, Unstructured
 from contextbase.merge.sniff import encode
 from contextbase.merge.texts import Texts
 from contextbase.merge.threeway import Contest, merge_documents
@@ -21,7 +21,11 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
     Raises `Unstructured` when it cannot be done or does not give a valid file.
     """
     ours, theirs = reader.parse(texts.ours, budget), reader.parse(texts.theirs, budget)
-    base = reader.parse(texts.base, budget) if texts.base else _emptied(ours)
+    if ours.kind != theirs.kind:
+        raise Unstructured("the sides are of different kinds")
+    base = reader.parse(texts.base, budget) if texts.base else ours
+    if not texts.base or base.kind != ours.kind:
+        base = ours._replace(items=())
     document, contests = merge_documents(base, ours, theirs, reader=reader, budget=budget)
     pieces = pieces_of(document)
     text = "".join(piece if isinstance(piece, str) else piece.ours for piece in pieces)
@@ -39,10 +43,6 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
         pieces=_encoded(pieces),
         spelling=texts.spelling,
     )
-
-
-def _emptied(document: Group) -> Group:
-    return document._replace(items=())
 
 
 def _conflict(contest: Contest, reader: Format) -> Conflict:
