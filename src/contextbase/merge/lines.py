@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 __all__ = [
     "LineConflict",
-    "conflict_text",
     "line_conflicts",
     "merge_lines",
     "merge_lines_for_ours",
@@ -103,28 +102,12 @@ def merge_lines_union(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     return _merge(base, ours, theirs, _Options(version=1, favor=_FAVOR_UNION))[0]
 
 
-def conflict_text(
-    base: bytes, ours: bytes, theirs: bytes, *, labels: tuple[str, str, str], marker_size: int = _MARKER_SIZE
-) -> bytes:
-    """The merge with zdiff3 markers at the conflicts; `labels` name base, ours and theirs."""
-    base_label, ours_label, theirs_label = (label.encode() for label in labels)
-    options = _Options(
-        version=1,
-        ancestor_label=base_label,
-        our_label=ours_label,
-        their_label=theirs_label,
-        flags=_STYLE_ZDIFF3,
-        marker_size=marker_size,
-    )
-    return _merge(base, ours, theirs, options)[0]
-
-
 def line_conflicts(base: bytes, ours: bytes, theirs: bytes) -> list[LineConflict]:
     """The conflicts of a line merge, in order."""
     size = _unused_marker_size(base, ours, theirs)
     if size > _MAX_MARKER_SIZE:
         return [LineConflict(1, base, ours, theirs)]
-    text = conflict_text(base, ours, theirs, labels=("", "", ""), marker_size=size)
+    text, _ = _merge(base, ours, theirs, _Options(version=1, flags=_STYLE_ZDIFF3, marker_size=size))
     opening, middle, closing = b"<" * size, b"|" * size, b">" * size
     divider = b"=" * size
     conflicts: list[LineConflict] = []
@@ -132,7 +115,7 @@ def line_conflicts(base: bytes, ours: bytes, theirs: bytes) -> list[LineConflict
     sections: dict[bytes, list[bytes]] = {}
     current: bytes | None = None
     for line in _split_at_newlines(text):
-        mark = line.rstrip(b"\r\n ")
+        mark = line.partition(b" ")[0].rstrip(b"\r\n")
         if mark == opening:
             first_line, current, sections = line_number, opening, {opening: [], middle: [], divider: []}
         elif current is not None and mark in (middle, divider):

@@ -1,30 +1,49 @@
-"""A suggestion for lines both sides changed: never applied, since half of such guesses are wrong."""
+"""A suggestion for a text both sides changed: never applied, since half of such guesses are wrong."""
 
 import re
 from typing import Final
 
-from contextbase.merge.lines import merge_lines
+from contextbase.merge.alignment import hunks
+from contextbase.merge.budget import Budget, BudgetSpent
 
 __all__ = ["suggest"]
 
-_WORD: Final = re.compile(rb"\w+|[^\w\n]|\n")
-_MAX_BYTES: Final = 20_000
+_WORD: Final = re.compile(
+    r"\d+(?:\.\w+)+|\w+|\s|[^\w\s]"
+)  # a version is one word: half of one and half of another is none
+_MAX_LENGTH: Final = 20_000
+_SECONDS: Final = 0.05
 
 
 def suggest(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """What the contested lines might be meant to be: the side that has the other's addition in it, or both sides'
+    """What the contested text might be meant to be: the side that has the other's addition in it, or both sides'
     changes to different words; None when neither fits."""
     if not base:
         longer, shorter = (ours, theirs) if len(ours) > len(theirs) else (theirs, ours)
         return longer if shorter in longer else None
-    if max(len(base), len(ours), len(theirs)) > _MAX_BYTES:
+    if max(len(base), len(ours), len(theirs)) > _MAX_LENGTH:
         return None
-    # One word a line makes a word merge of the line merge; a newline is a word of its own, spelled so as to survive.
-    merged = merge_lines(
-        *(b"\n".join(_WORD.findall(side)).replace(b"\n\n", b"\n\0") + b"\n" for side in (base, ours, theirs))
-    )
-    return None if merged is None else _joined(merged)
+    try:
+        merged = _merge_words(base.decode(), ours.decode(), theirs.decode(), Budget(_SECONDS))
+    except (UnicodeDecodeError, BudgetSpent):
+        return None
+    return None if merged is None else merged.encode()
 
 
-def _joined(words: bytes) -> bytes:
-    return b"".join(b"\n" if word == b"\0" else word for word in words.split(b"\n"))
+def _merge_words(base: str, ours: str, theirs: str, budget: Budget) -> str | None:
+    was, mine, other = (_WORD.findall(side) for side in (base, ours, theirs))
+    edits = [(hunk.start, hunk.end, mine[hunk.side_start : hunk.side_end]) for hunk in hunks(was, mine, budget)]
+    for hunk in hunks(was, other, budget):
+        edit = (hunk.start, hunk.end, other[hunk.side_start : hunk.side_end])
+        if edit not in edits:
+            edits.append(edit)
+    edits.sort(key=lambda edit: edit[:2])
+    words: list[str] = []
+    at = 0
+    last_start = -1
+    for start, end, written in edits:
+        if start < at or start == last_start:
+            return None
+        words += [*was[at:start], *written]
+        at, last_start = end, start
+    return "".join([*words, *was[at:]])
