@@ -16,7 +16,7 @@ _ROW: Final = re.compile(r"[ \t]*\|.*\|[ \t]*\n")
 _DELIMITER_ROW: Final = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\n")
 _DEFINITION: Final = re.compile(r" {0,3}\[([^\]\n]+)\]:[ \t]*\S")
 _REFERENCE: Final = re.compile(r"(?:#|/pull/|/issues/|/merge_requests/)(\d{1,9})\b")
-_SPACE: Final = re.compile(r"\s+")
+_TRAILING_SPACE: Final = re.compile(r"[ \t\n]+$", re.MULTILINE)
 
 
 def is_blank(line: str) -> bool:
@@ -89,8 +89,8 @@ def _block(run: list[str], budget: Budget) -> Item:
 
 
 def _leaf(text: str) -> Leaf:
-    """Entries that name a ticket or pull request sort by its number."""
-    words = _SPACE.sub(" ", text).strip()
+    """Entries that name a ticket or pull request sort by its number. White space counts, but at the end of lines."""
+    words = _TRAILING_SPACE.sub("", text)
     reference = _REFERENCE.search(words)
     return Leaf(text, words if reference is None else f"{int(reference.group(1)):012} {words}")
 

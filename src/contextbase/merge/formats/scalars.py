@@ -17,8 +17,18 @@ def resolve_scalar(base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | 
 
 
 def resolve_prose(base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
-    """The line merge of several lines both sides changed."""
-    if base is None or "\n" not in base.text.rstrip("\n"):
+    """The merge of several lines both sides changed: git's, or, if none came or went, the version rule for each."""
+    if base is None:
         return None
-    lines = merge_lines(base.text.encode(), ours.text.encode(), theirs.text.encode())
-    return None if lines is None else Resolution(lines.decode())
+    sides = [text.splitlines(keepends=True) for text in (base.text, ours.text, theirs.text)]
+    if len(sides[0]) == len(sides[1]) == len(sides[2]):
+        lines = [_line(*trio) for trio in zip(*sides, strict=True)]
+        return None if None in lines else Resolution("".join(line for line in lines if line is not None))
+    merged = merge_lines(base.text.encode(), ours.text.encode(), theirs.text.encode())
+    return None if merged is None else Resolution(merged.decode())
+
+
+def _line(base: str, ours: str, theirs: str) -> str | None:
+    if theirs in (ours, base):
+        return ours
+    return theirs if ours == base else higher(base, ours, theirs)
