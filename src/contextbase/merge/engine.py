@@ -1,0 +1,216 @@
+"""git's line merge first, the structured merge where that conflicts or breaks the file, conflicts for the rest."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from contextbase.merge import lines
+from contextbase.merge.budget import Budget, BudgetSpent
+from contextbase.merge.crdt import merge_crdt
+from contextbase.merge.formats import FORMATS
+from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind, Reason, Sides
+from contextbase.merge.policy import MergePolicy, Strategy
+from contextbase.merge.ports import InvalidResult, Unstructured
+from contextbase.merge.sniff import AS_IT_IS, decode, file_type, is_binary, is_wide, respell
+from contextbase.merge.structure import merge_structured
+from contextbase.merge.texts import Texts
+from contextbase.merge.words import suggest
+
+__all__ = ["merge"]
+
+MAX_STRUCTURED_BYTES: Final = 8 << 20
+MAX_TEXT_BYTES: Final = 256 << 20
+
+_DEFAULT_POLICY: Final = MergePolicy()
+
+
+def merge(
+    base: bytes | None,
+    ours: bytes | None,
+    theirs: bytes | None,
+    *,
+    path: str,
+    policy: MergePolicy = _DEFAULT_POLICY,
+) -> Merged:
+    """Merge what is in the head (ours) with what a writer brings (theirs), both made from base.
+
+    None means that the file does not exist there. Never raises, whatever the bytes.
+    """
+    if theirs in (ours, base):
+        return Merged(content=ours, outcome=Outcome.UNCHANGED, strategy="trivial")
+    if ours == base:
+        return Merged(content=theirs, outcome=Outcome.FAST_FORWARD, strategy="trivial")
+    strategy = policy.strategy_for(path)
+    if strategy is Strategy.LAST_WRITER:
+        return _whole(theirs, other=ours, strategy=strategy)
+    if strategy is Strategy.PRIORITY and policy.ours_rank > policy.theirs_rank:
+        return _whole(ours, other=theirs, strategy=strategy)
+    if strategy is Strategy.PRIORITY:
+        return _whole(theirs, other=ours, strategy=strategy)
+    if ours is None or theirs is None:
+        merged = _conflict_of_files(base, ours, theirs, Reason.DELETED_AND_CHANGED)
+    elif any(map(is_binary, (base or b"", ours, theirs))):
+        merged = _whole(theirs, other=ours, strategy=Strategy.LAST_WRITER, notes=("It is binary: the last writer's.",))
+    elif max(len(base or b""), len(ours), len(theirs)) > MAX_TEXT_BYTES:
+        note = f"It is over {MAX_TEXT_BYTES >> 20} MiB: the last writer's."
+        merged = _whole(theirs, other=ours, strategy=Strategy.LAST_WRITER, notes=(note,))
+    elif strategy is Strategy.CRDT:
+        return merge_crdt(base or b"", ours, theirs, seconds=policy.seconds)
+    else:
+        merged = _TextMerge(base or b"", ours, theirs, path=path, seconds=policy.seconds).merged()
+    return _by_strategy(merged, strategy, base, ours, theirs)
+
+
+def _by_strategy(
+    merged: Merged, strategy: Strategy, base: bytes | None, ours: bytes | None, theirs: bytes | None
+) -> Merged:
+    """What the policy makes of an automatic merge."""
+    if strategy is Strategy.REVIEW and merged.outcome is not Outcome.CONFLICT:
+        asked = _conflict_of_files(base, ours, theirs, Reason.REVIEW)
+        conflict = replace(asked.conflicts[0], suggestion=merged.content)
+        return replace(asked, strategy=strategy, conflicts=(conflict,), notes=merged.notes)
+    if merged.outcome is not Outcome.CONFLICT:
+        return merged
+    if strategy is Strategy.OURS:
+        content = merged.partial if merged.pieces else ours
+        return _whole(content, other=theirs, strategy=strategy, notes=merged.notes)
+    if strategy is Strategy.THEIRS:
+        content = _taking_theirs(merged) if merged.pieces else theirs
+        return _whole(content, other=ours, strategy=strategy, notes=merged.notes)
+    if strategy is Strategy.UNION and ours is not None and theirs is not None:
+        content = lines.merge_lines_union(base or b"", ours, theirs)
+        return _whole(content, other=None, strategy=strategy, notes=merged.notes)
+    return merged
+
+
+class _TextMerge:
+    """One merge of three texts of the same path."""
+
+    def __init__(self, base: bytes, ours: bytes, theirs: bytes, *, path: str, seconds: float) -> None:
+        self.sides = Sides(base, ours, theirs)
+        self.readers = FORMATS.get(file_type(path, ours), ())
+        self.budget = Budget(seconds)
+        self.notes: list[str] = []
+        if self.readers and max(map(len, self.sides)) > MAX_STRUCTURED_BYTES:
+            self.readers = ()
+            self.notes.append(f"It is over {MAX_STRUCTURED_BYTES >> 20} MiB: merged as lines, not checked.")
+
+    def merged(self) -> Merged:
+        texts = self._texts() if any(map(is_wide, self.sides)) else None
+        by_line = lines.merge_lines(*self.sides) if texts is None else None
+        if by_line is None:
+            texts = texts or self._texts()
+            by_line = _merge_respelled(texts) if texts else None
+        if by_line is not None and self._may_stand(by_line):
+            return Merged(content=by_line, outcome=Outcome.MERGED, strategy="lines", notes=tuple(self.notes))
+        texts = texts or self._texts()
+        structured = self._structured(texts) if texts else None
+        if structured is None and by_line is not None:
+            self.notes.append("Its lines merge, but not to a valid file.")
+            structured = _conflict_of_files(*self.sides, Reason.BOTH_CHANGED)
+        return replace(structured or self._conflict_of_lines(texts), notes=tuple(self.notes))
+
+    def _texts(self) -> Texts | None:
+        try:
+            return Texts.read(*self.sides)
+        except Unstructured as problem:
+            self.notes.append(f"Merged as lines: {problem}.")
+            return None
+
+    def _may_stand(self, content: bytes) -> bool:
+        """Whether a clean line merge is as valid as the sides were."""
+        try:
+            text = decode(content)[0] if self.readers else ""
+            for reader in self.readers:
+                if reader.is_valid(text, self.budget):
+                    return True
+                if all(reader.is_valid(decode(side)[0], self.budget) for side in self.sides if side):
+                    return False
+        except UnicodeDecodeError:
+            self.notes.append("Merged as lines, not checked: it is not valid text.")
+        except BudgetSpent:
+            self.notes.append("Merged as lines, not checked: there was no time left.")
+        return True
+
+    def _structured(self, texts: Texts) -> Merged | None:
+        problem = ""
+        for reader in self.readers:
+            try:
+                return merge_structured(texts, reader, self.budget)
+            except InvalidResult as reason:
+                problem = str(reason)
+                break
+            except Unstructured as reason:
+                problem = problem or str(reason)
+            except RecursionError:
+                problem = "it is nested too deep"
+            except BudgetSpent:
+                problem = "there was no time left"
+                break
+        if problem:
+            self.notes.append(f"Merged as lines: {problem}.")
+        return None
+
+    def _conflict_of_lines(self, texts: Texts | None) -> Merged:
+        sides, spelling = self.sides, AS_IT_IS
+        if texts is not None and texts.differ_in_spelling:
+            sides, spelling = texts.encoded(), texts.spelling
+        found = lines.line_conflicts(*sides)
+        partial = lines.merge_lines_for_ours(*sides)
+        return Merged(
+            content=None,
+            outcome=Outcome.CONFLICT,
+            strategy="lines",
+            conflicts=tuple(map(_conflict_of, found)),
+            partial=respell(partial, spelling),
+            pieces=_pieces(partial, found),
+            spelling=spelling,
+        )
+
+
+def _merge_respelled(texts: Texts) -> bytes | None:
+    """The line merge of texts that differ in encoding, line ends or final newline, once these are taken off."""
+    if not texts.differ_in_spelling:
+        return None
+    merged = lines.merge_lines(*texts.encoded())
+    return None if merged is None else respell(merged, texts.spelling)
+
+
+def _conflict_of(found: lines.LineConflict) -> Conflict:
+    last = found.first_line + found.ours.count(b"\n") - found.ours.endswith(b"\n")
+    return Conflict(
+        place=Place(kind=PlaceKind.LINES, at=f"{found.first_line}-{last if found.ours else found.first_line - 1}"),
+        reason=Reason.BOTH_CHANGED if found.base else Reason.BOTH_ADDED,
+        base=found.base,
+        ours=found.ours,
+        theirs=found.theirs,
+        suggestion=suggest(found.base, found.ours, found.theirs),
+    )
+
+
+def _pieces(partial: bytes, found: Sequence[lines.LineConflict]) -> tuple[bytes | Sides, ...]:
+    """The text with ours at every conflict, cut at the conflicts."""
+    text = partial.split(b"\n")
+    pieces: list[bytes | Sides] = []
+    at = 0
+    for conflict in found:
+        start = conflict.first_line - 1
+        pieces.append(b"".join(line + b"\n" for line in text[at:start]))
+        pieces.append(Sides(conflict.base, conflict.ours, conflict.theirs))
+        at = start + conflict.ours.count(b"\n")
+    pieces.append(b"\n".join(text[at:]))
+    return tuple(pieces)
+
+
+def _taking_theirs(merged: Merged) -> bytes:
+    text = b"".join(piece if isinstance(piece, bytes) else piece.theirs for piece in merged.pieces)
+    return respell(text, merged.spelling)
+
+
+def _whole(content: bytes | None, *, other: bytes | None, strategy: str, notes: tuple[str, ...] = ()) -> Merged:
+    return Merged(content=content, outcome=Outcome.MERGED, strategy=strategy, other=other, notes=notes)
+
+
+def _conflict_of_files(base: bytes | None, ours: bytes | None, theirs: bytes | None, reason: Reason) -> Merged:
+    conflict = Conflict(place=Place(kind=PlaceKind.FILE), reason=reason, base=base, ours=ours, theirs=theirs)
+    return Merged(content=None, outcome=Outcome.CONFLICT, strategy="file", conflicts=(conflict,), partial=ours)

@@ -1,0 +1,65 @@
+"""Whether a text is YAML, by libyaml: events only, so that neither depth nor aliases can grow out of bounds."""
+
+from typing import Final
+
+import yaml
+
+from contextbase.merge.budget import Budget
+
+__all__ = ["is_valid_yaml"]
+
+_MAX_DEPTH: Final = 200
+
+
+class _Level:
+    """An open collection; `keys` and `expects_key` of a mapping only."""
+
+    __slots__ = ("expects_key", "keys")
+
+    def __init__(self, *, is_mapping: bool) -> None:
+        self.keys: set[str] | None = set() if is_mapping else None
+        self.expects_key = is_mapping
+
+    def takes(self, key: str | None) -> bool:
+        """Note a child; False if it is a key that stands here already. `<<` may be repeated."""
+        if self.keys is None:
+            return True
+        is_key, self.expects_key = self.expects_key, not self.expects_key
+        if not is_key or key is None or key == "<<":
+            return True
+        fresh = key not in self.keys
+        self.keys.add(key)
+        return fresh
+
+
+def is_valid_yaml(text: str, budget: Budget) -> bool:
+    """Well formed, every alias defined, no key twice in a mapping, and not nested absurdly deep."""
+    levels: list[_Level] = []
+    anchors: set[str] = set()
+    try:
+        for event in yaml.parse(text, yaml.CSafeLoader):
+            budget.tick(4)
+            if isinstance(event, yaml.DocumentStartEvent):
+                anchors.clear()
+                continue
+            if isinstance(event, yaml.CollectionEndEvent):
+                levels.pop()
+                continue
+            if not isinstance(event, yaml.NodeEvent):
+                continue
+            scalar = event.value if isinstance(event, yaml.ScalarEvent) else None
+            if levels and not levels[-1].takes(scalar):
+                return False
+            if isinstance(event, yaml.AliasEvent):
+                if event.anchor not in anchors:
+                    return False
+                continue
+            if event.anchor is not None:
+                anchors.add(event.anchor)
+            if scalar is None:
+                levels.append(_Level(is_mapping=isinstance(event, yaml.MappingStartEvent)))
+                if len(levels) > _MAX_DEPTH:
+                    return False
+    except (yaml.YAMLError, ValueError):
+        return False
+    return True

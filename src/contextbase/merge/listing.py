@@ -1,0 +1,149 @@
+"""The merge of lists whose elements have no keys: by a diff of their values, element by element."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from contextbase.merge.alignment import Hunk, hunks
+from contextbase.merge.budget import Budget
+from contextbase.merge.document import Contested, Item
+from contextbase.merge.ordering import sort_key, token
+
+__all__ = ["ListMerge"]
+
+
+class _Run(NamedTuple):
+    items: list[Item]
+    tokens: list[Hashable]
+
+    def between(self, start: int, end: int) -> "_Run":
+        return _Run(self.items[start:end], self.tokens[start:end])
+
+
+class ListMerge:
+    """`merge_item(position, base, ours, theirs)` settles an element all sides have; `contest(position, base, ours,
+    theirs)` records a stretch no rule settles. Positions count in ours."""
+
+    def __init__(
+        self,
+        *,
+        merge_item: Callable[[int, Item, Item, Item], Item | Contested | None],
+        contest: Callable[[int, Sequence[Item], Sequence[Item], Sequence[Item]], Contested],
+        keeps_both: bool,
+        budget: Budget,
+    ) -> None:
+        self._merge_item = merge_item
+        self._contest = contest
+        self._keeps_both = keeps_both
+        self._budget = budget
+
+    def merged(self, base: list[Item], ours: list[Item], theirs: list[Item]) -> list[Item | Contested]:
+        was, mine, other = (_Run(side, [token(item.body) for item in side]) for side in (base, ours, theirs))
+        ours_hunks = hunks(was.tokens, mine.tokens, self._budget)
+        theirs_hunks = hunks(was.tokens, other.tokens, self._budget)
+        entries: list[Item | Contested] = []
+        at = ours_at = theirs_at = 0
+        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks):
+            start = min(hunk.start for hunk in (*ours_run, *theirs_run))
+            end = max(hunk.end for hunk in (*ours_run, *theirs_run))
+            kept = start - at
+            entries += self._kept(base[at:start], ours[ours_at:], theirs[theirs_at:], ours_at)
+            ours_at, theirs_at = ours_at + kept, theirs_at + kept
+            ours_end = ours_run[-1].side_end + end - ours_run[-1].end if ours_run else ours_at + end - start
+            theirs_end = theirs_run[-1].side_end + end - theirs_run[-1].end if theirs_run else theirs_at + end - start
+            if not ours_run:
+                entries += theirs[theirs_at:theirs_end]
+            elif not theirs_run:
+                entries += ours[ours_at:ours_end]
+            else:
+                neighbours = was.tokens[start - 1 : start] if start else [], was.tokens[end : end + 1]
+                changed = was.between(start, end), mine.between(ours_at, ours_end), other.between(theirs_at, theirs_end)
+                entries += self._both_changed(ours_at, *changed, neighbours)
+            at, ours_at, theirs_at = end, ours_end, theirs_end
+        entries += self._kept(base[at:], ours[ours_at:], theirs[theirs_at:], ours_at)
+        if all(len(set(side.tokens)) == len(side.tokens) for side in (was, mine, other)):
+            return _without_repeats(entries)
+        return entries
+
+    def _kept(self, base: list[Item], ours: list[Item], theirs: list[Item], first: int) -> list[Item | Contested]:
+        merged = (
+            self._merge_item(first + offset, *trio) for offset, trio in enumerate(zip(base, ours, theirs, strict=False))
+        )
+        return [entry for entry in merged if entry is not None]
+
+    def _both_changed(
+        self, position: int, base: _Run, ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]
+    ) -> list[Item | Contested]:
+        if ours.tokens == theirs.tokens:
+            return [*ours.items]
+        if not base.items and self._keeps_both:
+            return [*_both_inserts(ours, theirs, neighbours)]
+        if not base.items and _is_subsequence(theirs.tokens, ours.tokens):
+            return [*ours.items]
+        if not base.items and _is_subsequence(ours.tokens, theirs.tokens):
+            return [*theirs.items]
+        if _is_subsequence(ours.tokens, base.tokens) and _is_subsequence(theirs.tokens, base.tokens):
+            in_theirs = set(theirs.tokens)
+            return [item for item, value in zip(*ours, strict=True) if value in in_theirs]
+        if len(base.items) == len(ours.items) == len(theirs.items):
+            return self._kept(base.items, ours.items, theirs.items, position)
+        return [self._contest(position, base.items, ours.items, theirs.items)]
+
+
+def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]) -> list[Item]:
+    """Ours, then what theirs has more; in order, if each is and the whole fits between its neighbours."""
+    known = Counter(ours.tokens)
+    both = list(ours.items)
+    for item, value in zip(*theirs, strict=True):
+        if known[value]:
+            known[value] -= 1
+        else:
+            both.append(item)
+    above, below = neighbours
+    if len(above) + len(below) == 0 or not (_is_sorted(ours.tokens) and _is_sorted(theirs.tokens)):
+        return both
+    in_order = sorted(both, key=lambda item: sort_key(item.body.value))
+    fits = _is_sorted([*above, *(item.body.value for item in in_order), *below])
+    return in_order if fits else both
+
+
+def _clusters(ours: list[Hunk], theirs: list[Hunk]) -> list[tuple[list[Hunk], list[Hunk]]]:
+    """Hunks of both sides, together where they touch the same base elements or insert at the same spot."""
+    clusters: list[tuple[list[Hunk], list[Hunk]]] = []
+    reach = -1
+    point = -1
+    for hunk, mine in sorted([*((h, True) for h in ours), *((h, False) for h in theirs)], key=lambda pair: pair[0][:2]):
+        same_spot = hunk.start == hunk.end == point
+        if clusters and (hunk.start < reach or same_spot):
+            clusters[-1][0 if mine else 1].append(hunk)
+        else:
+            clusters.append(([hunk], []) if mine else ([], [hunk]))
+        reach = max(reach, hunk.end)
+        point = hunk.start if hunk.start == hunk.end else -1
+    return clusters
+
+
+def _without_repeats(entries: list[Item | Contested]) -> list[Item | Contested]:
+    """The entries without an element that stands there already: both sides may have put it at different spots."""
+    seen: set[Hashable] = set()
+    unique: list[Item | Contested] = []
+    for entry in entries:
+        if isinstance(entry, Item):
+            value = token(entry.body)
+            if value in seen:
+                continue
+            seen.add(value)
+        unique.append(entry)
+    return unique
+
+
+def _is_subsequence(shorter: Sequence[Hashable], longer: Sequence[Hashable]) -> bool:
+    remaining = iter(longer)
+    return all(element in remaining for element in shorter)
+
+
+def _is_sorted(values: Sequence[Hashable]) -> bool:
+    if not all(isinstance(value, str) for value in values):
+        return False
+    return all(sort_key(one) < sort_key(other) for one, other in pairwise(values))
