@@ -17,12 +17,12 @@
 | retargeted symlink  | retargeted symlink              | conflict, symlinks are never merged as text           |
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
-from contextbase.ids import TreePath
+from contextbase.ids import ContentHash, TreePath
 from contextbase.merge.engine import merge
 from contextbase.merge.model import Merged, Outcome
 from contextbase.merge.policy import MergePolicy, Strategy
@@ -39,7 +39,7 @@ class EntryKind(StrEnum):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
     kind: EntryKind = EntryKind.FILE
-    content: bytes = b""  # a symlink's target; nothing for a directory
+    content: ContentHash | None = None  # a symlink's target for a symlink; None for a directory
     executable: bool = False
 
 
@@ -75,6 +75,7 @@ class Settled:
     verdict: Verdict
     path: TreePath  # where the result stands: another than asked for if the head renamed it
     entry: Entry | None = None  # the result; None: nothing stands there, or (conflict) nothing changes
+    new_content: bytes | None = None  # what the merge made: content of the result that no side has yet
     removed: TreePath | None = None  # the old place of a rename
     conflict: TreeConflict | None = None
     merged: Merged | None = None  # how the contents were merged, if they were
@@ -106,10 +107,15 @@ _STRICTEST_FIRST: Final = (
 )
 
 
-def settle(changes: Sequence[Change], head: Head, *, policy: MergePolicy | None = None) -> tuple[Settled, ...]:
+def settle(
+    changes: Sequence[Change], head: Head, read: Callable[[ContentHash], bytes], *, policy: MergePolicy | None = None
+) -> tuple[Settled, ...]:
     """One answer per change, in the order given. Deletions take effect first, the deepest before all: a file may take
-    the place of a folder that the same change set removes."""
-    work = _Settlement(head, policy or MergePolicy())
+    the place of a folder that the same change set removes.
+
+    Contents are compared by name; `read` is asked only for those that have to be merged.
+    """
+    work = _Settlement(head, read, policy or MergePolicy())
     order = sorted(range(len(changes)), key=lambda index: _turn(changes[index]))
     answers = {index: work.settle(changes[index]) for index in order}
     return tuple(answers[index] for index in range(len(changes)))
@@ -120,8 +126,9 @@ def _turn(change: Change) -> tuple[bool, int]:
 
 
 class _Settlement:
-    def __init__(self, head: Head, policy: MergePolicy) -> None:
+    def __init__(self, head: Head, read: Callable[[ContentHash], bytes], policy: MergePolicy) -> None:
         self.head = head
+        self.read = read
         self.policy = policy
         self.done: dict[TreePath, Entry | None] = {}
 
@@ -186,16 +193,25 @@ class _Settlement:
                 return _conflict(change, path, TreeConflict.CONTENT)
             content = entry.content if current.content == base.content else current.content
             return Settled(change=change, verdict=Verdict.MERGED, path=path, entry=replace(entry, content=content))
-        policy = self._policy(change, path)
-        merged = merge(None if base is None else base.content, current.content, entry.content, path=path, policy=policy)
+        merged = merge(
+            self._bytes(base),
+            self._bytes(current),
+            self._bytes(entry),
+            path=path,
+            policy=self._policy(change, path),
+        )
         if merged.outcome is Outcome.CONFLICT or merged.content is None:
             return replace(_conflict(change, path, TreeConflict.CONTENT), merged=merged)
-        result = Entry(kind=EntryKind.FILE, content=merged.content, executable=executable)
-        if result == current and merged.other == entry.content:
-            verdict = Verdict.SUPERSEDED
-        else:
-            verdict = Verdict.UNCHANGED if result == current else Verdict.MERGED
-        return Settled(change=change, verdict=verdict, path=path, entry=result, merged=merged)
+        result = Entry(kind=EntryKind.FILE, content=ContentHash.of(merged.content), executable=executable)
+        if result == current:
+            lost = merged.other is not None and ContentHash.of(merged.other) == entry.content
+            verdict = Verdict.SUPERSEDED if lost else Verdict.UNCHANGED
+            return Settled(change=change, verdict=verdict, path=path, entry=result, merged=merged)
+        new = None if result.content == entry.content else merged.content
+        return Settled(change=change, verdict=Verdict.MERGED, path=path, entry=result, new_content=new, merged=merged)
+
+    def _bytes(self, entry: Entry | None) -> bytes | None:
+        return None if entry is None or entry.content is None else self.read(entry.content)
 
     def _policy(self, change: Change, path: TreePath) -> MergePolicy:
         """A rename obeys the stricter of the policies of both places."""

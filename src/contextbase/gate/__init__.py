@@ -1,0 +1,1 @@
+"""The one write door: authorize, compare, merge, commit, audit."""

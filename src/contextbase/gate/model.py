@@ -1,0 +1,121 @@
+"""What writers ask of the gate, and what it answers."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+from contextbase.errors import InvalidInput
+from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
+from contextbase.merge import Conflict
+
+__all__ = [
+    "Change",
+    "ChangeAction",
+    "ChangeAnswer",
+    "ChangeStatus",
+    "CommitAnswer",
+    "CommitRequest",
+    "Content",
+    "ContentKind",
+]
+
+MOST_CHANGES: Final = 10_000
+LONGEST_MESSAGE: Final = 10_000
+LONGEST_KEY: Final = 200
+
+
+class ChangeAction(StrEnum):
+    WRITE = "write"  # make or replace a file or link
+    DELETE = "delete"
+    RENAME = "rename"  # move to `target`, with new content if any is given
+    MAKE_DIRECTORY = "mkdir"
+
+
+class ContentKind(StrEnum):
+    FILE = "file"
+    SYMLINK = "symlink"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Content:
+    """What a writer brings: the bytes themselves, or the name of a blob that is stored already."""
+
+    hash: ContentHash
+    size: int
+    inline: bytes | None = None  # None: it is stored
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    action: ChangeAction
+    path: TreePath
+    base: Seq  # the snapshot the writer saw: what stood at the path there is the base of the merge
+    content: Content | None = None
+    kind: ContentKind = ContentKind.FILE
+    executable: bool | None = None  # None: as it was
+    mime: str = ""
+    target: TreePath | None = None  # of a rename
+
+    def __post_init__(self) -> None:
+        if (self.action is ChangeAction.WRITE) and self.content is None:
+            raise InvalidInput(f"The write of {self.path} has no content.")
+        if (self.action is ChangeAction.RENAME) != (self.target is not None):
+            raise InvalidInput(f"A rename, and nothing else, has a target; see the change of {self.path}.")
+        if self.action in (ChangeAction.DELETE, ChangeAction.MAKE_DIRECTORY) and self.content is not None:
+            raise InvalidInput(f"A {self.action} has no content; see the change of {self.path}.")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommitRequest:
+    project_id: ProjectId
+    changes: tuple[Change, ...]
+    message: str = ""
+    key: str | None = None  # idempotency: the same key and request has the effect of one
+    atomic: bool = False  # all changes, or none
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.changes) <= MOST_CHANGES:
+            raise InvalidInput(f"A commit has 1 to {MOST_CHANGES} changes, not {len(self.changes)}.")
+        if len(self.message.encode()) > LONGEST_MESSAGE or "\x00" in self.message:
+            raise InvalidInput(f"A message has at most {LONGEST_MESSAGE} bytes and no NUL.")
+        if self.key is not None and not (1 <= len(self.key.encode()) <= LONGEST_KEY and self.key.isprintable()):
+            raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} printable bytes.")
+        places = [place for change in self.changes for place in (change.path, change.target) if place is not None]
+        if len(set(places)) != len(places):
+            twice = next(place for place in places if places.count(place) > 1)
+            raise InvalidInput(f"Two changes of one commit are about {twice}; join them.")
+
+
+class ChangeStatus(StrEnum):
+    """What became of a change. Every one of these, refused apart, means that nothing the writer sent is lost."""
+
+    WRITTEN = "written"
+    MERGED = "merged"
+    UNCHANGED = "unchanged"  # the head has it already
+    SUPERSEDED = "superseded"  # the policy prefers the head; kept as a side version
+    IN_REVIEW = "in_review"  # kept as a side version with a review item; what was not contested is in
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangeAnswer:
+    path: TreePath  # as asked
+    status: ChangeStatus
+    result_path: TreePath | None = None  # where it stands now, if anywhere
+    node_id: NodeId | None = None
+    number: int | None = None  # the version that holds the result
+    strategy: str | None = None
+    notes: tuple[str, ...] = ()
+    side_version_id: UUID | None = None
+    review_id: UUID | None = None
+    conflicts: tuple[Conflict, ...] = ()
+    code: str | None = None  # of a refusal
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommitAnswer:
+    seq: Seq  # of this request's own commit; when nothing was to be done, the head's
+    committed: bool  # False: no change needed a commit
+    changes: tuple[ChangeAnswer, ...]
