@@ -5,7 +5,17 @@ from contextbase.merge.fold import Fold, fold
 from contextbase.merge.markers import render_markers
 from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind, Reason, Sides
 from contextbase.merge.policy import MergePolicy, MergeRule, Strategy
-from contextbase.merge.tree import Change, Entry, EntryKind, Head, Settled, TreeConflict, Verdict, settle
+from contextbase.merge.tree import (
+    Change,
+    Entry,
+    EntryKind,
+    Head,
+    Settled,
+    TooLargeToMerge,
+    TreeConflict,
+    Verdict,
+    settle,
+)
 
 __all__ = [
     "Change",
@@ -24,6 +34,7 @@ __all__ = [
     "Settled",
     "Sides",
     "Strategy",
+    "TooLargeToMerge",
     "TreeConflict",
     "Verdict",
     "fold",

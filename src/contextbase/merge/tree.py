@@ -27,7 +27,7 @@ from contextbase.merge.engine import merge
 from contextbase.merge.model import Merged, Outcome
 from contextbase.merge.policy import MergePolicy, Strategy
 
-__all__ = ["Change", "Entry", "EntryKind", "Head", "Settled", "TreeConflict", "Verdict", "settle"]
+__all__ = ["Change", "Entry", "EntryKind", "Head", "Settled", "TooLargeToMerge", "TreeConflict", "Verdict", "settle"]
 
 
 class EntryKind(StrEnum):
@@ -58,6 +58,10 @@ class Verdict(StrEnum):
     UNCHANGED = "unchanged"
     SUPERSEDED = "superseded"  # the policy prefers the head; the writer's side is to be kept aside
     CONFLICT = "conflict"
+
+
+class TooLargeToMerge(Exception):
+    """Raised by a reader for content that is not worth holding in memory: the last writer's file is taken whole."""
 
 
 class TreeConflict(StrEnum):
@@ -92,6 +96,10 @@ class Head(Protocol):
 
     def renamed_to(self, path: TreePath) -> TreePath | None:
         """Where the file that stood here in the writer's base stands now, if someone has renamed it since."""
+        ...
+
+    def rank(self, path: TreePath) -> int:
+        """The rank of who wrote what stands here: for the strategy `priority`."""
         ...
 
 
@@ -193,13 +201,13 @@ class _Settlement:
                 return _conflict(change, path, TreeConflict.CONTENT)
             content = entry.content if current.content == base.content else current.content
             return Settled(change=change, verdict=Verdict.MERGED, path=path, entry=replace(entry, content=content))
-        merged = merge(
-            self._bytes(base),
-            self._bytes(current),
-            self._bytes(entry),
-            path=path,
-            policy=self._policy(change, path),
-        )
+        try:
+            sides = (self._bytes(base), self._bytes(current), self._bytes(entry))
+        except TooLargeToMerge as problem:
+            result = replace(entry, executable=executable)
+            whole = Merged(content=None, outcome=Outcome.MERGED, strategy=Strategy.LAST_WRITER, notes=(str(problem),))
+            return Settled(change=change, verdict=Verdict.MERGED, path=path, entry=result, merged=whole)
+        merged = merge(*sides, path=path, policy=self._policy(change, path))
         if merged.outcome is Outcome.CONFLICT or merged.content is None:
             return replace(_conflict(change, path, TreeConflict.CONTENT), merged=merged)
         result = Entry(kind=EntryKind.FILE, content=ContentHash.of(merged.content), executable=executable)
@@ -216,7 +224,11 @@ class _Settlement:
     def _policy(self, change: Change, path: TreePath) -> MergePolicy:
         """A rename obeys the stricter of the policies of both places."""
         strategies = {self.policy.strategy_for(place) for place in (path, change.renamed_from or path)}
-        return self.policy.with_only(min(strategies, key=_STRICTEST_FIRST.index))
+        strictest = min(strategies, key=_STRICTEST_FIRST.index)
+        policy = self.policy.with_only(strictest)
+        if strictest is Strategy.PRIORITY:
+            return replace(policy, ours_rank=self.head.rank(change.renamed_from or path))
+        return policy
 
     def _is_blocked(self, path: TreePath, entry: Entry, leaving: TreePath | None) -> bool:
         """Whether a file stands where a folder is needed, or a folder with something in it where a file shall be."""

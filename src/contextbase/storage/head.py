@@ -33,6 +33,17 @@ class HeadRepository:
             raise NotFound(f"There is no project {project_id}.")
         return LockedHead(seq=Seq(row["head"]), epoch=row["epoch"], policy_version=row["policy_version"])
 
+    async def read(self, connection: Connection, project_id: ProjectId) -> LockedHead:
+        """The head as it is, without holding it: to be compared with what `lock` says later."""
+        row = await connection.fetchrow(_SQL.read_head, project_id)
+        if row is None:
+            raise NotFound(f"There is no project {project_id}.")
+        return LockedHead(seq=Seq(row["head"]), epoch=row["epoch"], policy_version=row["policy_version"])
+
+    async def has_commit(self, connection: Connection, commit_id: UUID) -> bool:
+        """Whether a commit whose outcome is unknown happened."""
+        return await connection.fetchrow(_SQL.commit_by_id, commit_id) is not None
+
     async def append(
         self, connection: Connection, project_id: ProjectId, head: LockedHead, commits: Sequence[NewCommit]
     ) -> Seq:

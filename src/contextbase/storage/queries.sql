@@ -137,6 +137,9 @@ WHERE b.hash IN (SELECT content_hash FROM versions WHERE project_id = $1
 -- The project's head, held to the end of the transaction: only one writer moves it.
 SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS NULL FOR UPDATE
 
+-- name: read_head
+SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS NULL
+
 -- name: insert_commits
 INSERT INTO commits (project_id, seq, id, principal_id, operator_type, message)
 SELECT $1, * FROM unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[])

@@ -34,6 +34,11 @@ class BlobCatalog:
         self._store = TieredBlobStore(small=small, large=large, limit=limit)
 
     @property
+    def limit(self) -> int:
+        """Blobs shorter than this are in the database."""
+        return self._limit
+
+    @property
     def store(self) -> BlobStore:
         """Both tiers as one store, without the rows: for fsck and GC."""
         return self._store

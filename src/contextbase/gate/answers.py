@@ -1,0 +1,98 @@
+"""Answers as they are stored for requests that are sent again."""
+
+import base64
+import json
+from typing import Any
+from uuid import UUID
+
+from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitAnswer
+from contextbase.ids import NodeId, Seq, TreePath
+from contextbase.merge import Conflict, Place, PlaceKind, Reason
+
+__all__ = ["answer_from_json", "answer_to_json", "conflict_to_dict"]
+
+_SIDES = ("base", "ours", "theirs", "suggestion")
+
+
+def answer_to_json(answer: CommitAnswer) -> str:
+    return json.dumps(
+        {
+            "seq": answer.seq,
+            "committed": answer.committed,
+            "changes": [_change_to_dict(change) for change in answer.changes],
+        }
+    )
+
+
+def answer_from_json(text: str) -> CommitAnswer:
+    fields = json.loads(text)
+    return CommitAnswer(
+        seq=Seq(fields["seq"]),
+        committed=fields["committed"],
+        changes=tuple(map(_change_from_dict, fields["changes"])),
+    )
+
+
+def conflict_to_dict(conflict: Conflict) -> dict[str, Any]:
+    """A conflict object for JSON: text where it is text, base64 where it is not."""
+    sides = {name: _side_to_dict(getattr(conflict, name)) for name in _SIDES}
+    return {"place": {"kind": conflict.place.kind, "at": conflict.place.at}, "reason": conflict.reason, **sides}
+
+
+def _change_to_dict(change: ChangeAnswer) -> dict[str, Any]:
+    return {
+        "path": change.path,
+        "status": change.status,
+        "result_path": change.result_path,
+        "node_id": None if change.node_id is None else str(change.node_id),
+        "number": change.number,
+        "strategy": change.strategy,
+        "notes": change.notes,
+        "side_version_id": None if change.side_version_id is None else str(change.side_version_id),
+        "review_id": None if change.review_id is None else str(change.review_id),
+        "conflicts": [conflict_to_dict(conflict) for conflict in change.conflicts],
+        "code": change.code,
+        "reason": change.reason,
+    }
+
+
+def _change_from_dict(fields: dict[str, Any]) -> ChangeAnswer:
+    def uuid(name: str) -> UUID | None:
+        return None if fields[name] is None else UUID(fields[name])
+
+    node_id = uuid("node_id")
+    return ChangeAnswer(
+        path=TreePath(fields["path"]),
+        status=ChangeStatus(fields["status"]),
+        result_path=None if fields["result_path"] is None else TreePath(fields["result_path"]),
+        node_id=None if node_id is None else NodeId(node_id),
+        number=fields["number"],
+        strategy=fields["strategy"],
+        notes=tuple(fields["notes"]),
+        side_version_id=uuid("side_version_id"),
+        review_id=uuid("review_id"),
+        conflicts=tuple(map(_conflict_from_dict, fields["conflicts"])),
+        code=fields["code"],
+        reason=fields["reason"],
+    )
+
+
+def _conflict_from_dict(fields: dict[str, Any]) -> Conflict:
+    sides = {name: _side_from_dict(fields[name]) for name in _SIDES}
+    place = Place(kind=PlaceKind(fields["place"]["kind"]), at=fields["place"]["at"])
+    return Conflict(place=place, reason=Reason(fields["reason"]), **sides)
+
+
+def _side_to_dict(content: bytes | None) -> dict[str, str] | None:
+    if content is None:
+        return None
+    try:
+        return {"text": content.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(content).decode()}
+
+
+def _side_from_dict(fields: dict[str, str] | None) -> bytes | None:
+    if fields is None:
+        return None
+    return fields["text"].encode() if "text" in fields else base64.b64decode(fields["base64"])

@@ -1,0 +1,331 @@
+"""Group commit: concurrent requests to a project are folded into one transaction, by one leader per process.
+
+The leader takes what waits, plans it against the head (merging in memory, no lock held), then locks the head; if the
+head or the policy moved meanwhile, it plans again under the lock, where merges that were made before are remembered by
+their sides. It writes everything in a handful of statements and answers when the COMMIT is durable. Other processes
+on the same database do the same: the row lock puts them in line.
+"""
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Connection, Database
+from contextbase.errors import Conflict, ContextbaseError, DatabaseUnavailable, Unavailable
+from contextbase.gate.answers import answer_from_json, answer_to_json
+from contextbase.gate.model import CommitAnswer
+from contextbase.gate.plan import BatchPlan, ContentNeeded, Contents, Planner, Submitted
+from contextbase.gate.repository import GateRepository, LoadedBatch
+from contextbase.ids import Clock, ContentHash, PrincipalId, ProjectId, TreePath
+from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.storage.head import HeadRepository, LockedHead
+
+__all__ = ["GroupCommit", "TooBusy"]
+
+_log = logging.getLogger(__name__)
+
+MOST_WAITING: Final = 5_000
+MOST_IN_BATCH: Final = 256
+MOST_BATCH_BYTES: Final = 32 * 1024 * 1024
+_MOST_ATTEMPTS: Final = 1000
+_ASK_SECONDS: Final = 30.0
+
+
+class TooBusy(Unavailable):
+    """More requests wait for this project than the server keeps; try again in a moment."""
+
+    code = "too_busy"
+
+
+@dataclass(slots=True)
+class _Waiting:
+    submitted: Submitted
+    answer: "asyncio.Future[CommitAnswer]"
+    size: int
+
+
+@dataclass(slots=True)
+class _Line:
+    """Who waits for one project, and the task that serves them while there is anybody."""
+
+    waiting: deque[_Waiting] = field(default_factory=deque)
+    leader: asyncio.Task[None] | None = None
+
+
+class GroupCommit:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        repository: GateRepository,
+        head: HeadRepository,
+        audit: AuditRepository,
+        catalog: BlobCatalog,
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._repository = repository
+        self._head = head
+        self._audit = audit
+        self._catalog = catalog
+        self._clock = clock
+        self._lines: dict[ProjectId, _Line] = {}
+
+    async def commit(self, submitted: Submitted) -> CommitAnswer:
+        """Wait in line and return the answer once it is durable. Cancelling the caller does not undo the request."""
+        project_id = submitted.request.project_id
+        line = self._lines.setdefault(project_id, _Line())
+        if len(line.waiting) >= MOST_WAITING:
+            raise TooBusy("Too many commits wait for this project; try again in a moment.")
+        size = sum(len(change.content.inline or b"") for change in submitted.request.changes if change.content)
+        entry = _Waiting(submitted, asyncio.get_running_loop().create_future(), size)
+        line.waiting.append(entry)
+        if line.leader is None:
+            line.leader = asyncio.create_task(self._lead(project_id, line), name=f"gate-{project_id}")
+        return await asyncio.shield(entry.answer)
+
+    async def close(self) -> None:
+        """Finish what was taken on."""
+        leaders = [line.leader for line in self._lines.values() if line.leader is not None]
+        await asyncio.gather(*leaders, return_exceptions=True)
+
+    async def _lead(self, project_id: ProjectId, line: _Line) -> None:
+        try:
+            while line.waiting:
+                batch = _take(line.waiting)
+                await self._serve(project_id, batch)
+        finally:
+            line.leader = None
+
+    async def _serve(self, project_id: ProjectId, batch: list[_Waiting]) -> None:
+        try:
+            answers = await self._run(project_id, [entry.submitted for entry in batch])
+        except Exception as error:  # noqa: BLE001 - whatever it is, each request gets an answer of its own
+            await self._one_by_one(project_id, batch, error)
+            return
+        for entry, answer in zip(batch, answers, strict=True):
+            _resolve(entry, answer)
+
+    async def _one_by_one(self, project_id: ProjectId, batch: list[_Waiting], error: Exception) -> None:
+        """One bad request must not fail its neighbours: replay singly."""
+        if len(batch) == 1:
+            if not batch[0].answer.done():
+                batch[0].answer.set_exception(error)
+            return
+        _log.warning("a batch of %d failed (%s); replaying singly", len(batch), type(error).__name__)
+        for entry in batch:
+            await self._serve(project_id, [entry])
+
+    async def _run(self, project_id: ProjectId, batch: list[Submitted]) -> "list[CommitAnswer | ContextbaseError]":
+        contents = _contents_of(batch)
+        for _ in range(_MOST_ATTEMPTS):
+            try:
+                return await self._attempt(project_id, batch, contents)
+            except ContentNeeded as needed:
+                contents.loaded[needed.content_hash] = await self._catalog.read(needed.content_hash)
+            except _BeingCollected as collected:
+                for name in collected.names:
+                    await self._catalog.put(_once(contents.loaded[name]))
+        raise Conflict("The commit could not be settled; try again.")
+
+    async def _attempt(
+        self, project_id: ProjectId, batch: list[Submitted], contents: Contents
+    ) -> "list[CommitAnswer | ContextbaseError]":
+        async with self._database.connection() as connection:
+            head = await self._head.read(connection, project_id)
+            planned = await self._plan(connection, project_id, head, batch, contents)
+        await self._store_large(planned.plan, contents)
+        try:
+            async with self._database.transaction() as connection:
+                locked = await self._head.lock(connection, project_id)
+                if locked != head or await self._repeated(connection, project_id, planned.fresh):
+                    planned = await self._plan(connection, project_id, locked, batch, contents)
+                await self._write(connection, project_id, locked, planned, contents)
+        except DatabaseUnavailable:
+            if not await self._happened(planned.plan):
+                raise
+        return planned.answers(batch)
+
+    async def _plan(
+        self,
+        connection: Connection,
+        project_id: ProjectId,
+        head: LockedHead,
+        batch: list[Submitted],
+        contents: Contents,
+    ) -> "_Planned":
+        """Decide what the batch does to this head. Requests that happened before get the answer they had."""
+        answered = await self._answered(connection, project_id, batch)
+        fresh = [submitted for submitted in batch if submitted.commit_id not in answered]
+        policy = await self._repository.policy(connection, project_id)
+        callers = {submitted.caller.token.id: submitted.caller for submitted in fresh}
+        groups = await self._repository.groups(connection, {caller.principal.id for caller in callers.values()})
+        loaded = await self._repository.load(connection, project_id, head.seq, fresh, with_authors=policy.uses_ranks)
+        contents.sizes |= loaded.sizes
+        await self._preload(connection, fresh, loaded, contents)
+        planner = Planner(
+            tree=loaded.tree,
+            bases=loaded.bases,
+            policy=policy,
+            authorities={
+                token_id: policy.authority(caller, groups.get(caller.principal.id, frozenset()))
+                for token_id, caller in callers.items()
+            },
+            contents=contents,
+            now=self._clock.now(),
+        )
+        return _Planned(plan=planner.plan(fresh), fresh=fresh, answered=answered)
+
+    async def _answered(
+        self, connection: Connection, project_id: ProjectId, batch: list[Submitted]
+    ) -> dict[UUID, CommitAnswer | ContextbaseError]:
+        """By commit id: what requests that were made before, or twice in this batch, are told."""
+        keyed = [(submitted, (submitted.caller.principal.id, submitted.request.key)) for submitted in batch]
+        known = await self._repository.answered(
+            connection, project_id, [(who, key) for _, (who, key) in keyed if key is not None]
+        )
+        answers: dict[UUID, CommitAnswer | ContextbaseError] = {}
+        for submitted, (who, key) in keyed:
+            if key is None or (who, key) not in known:
+                continue
+            request_hash, text = known[who, key]
+            if request_hash != submitted.request_hash:
+                answers[submitted.commit_id] = _other_request(key)
+            else:
+                answers[submitted.commit_id] = answer_from_json(text)
+        return answers
+
+    async def _repeated(self, connection: Connection, project_id: ProjectId, fresh: list[Submitted]) -> bool:
+        """Whether another process answered one of these since we looked: decided under the lock."""
+        return bool(await self._answered(connection, project_id, fresh))
+
+    async def _preload(
+        self, connection: Connection, batch: list[Submitted], loaded: LoadedBatch, contents: Contents
+    ) -> None:
+        """The contents that merges will ask for, in one reading."""
+        times: Counter[TreePath] = Counter(change.path for submitted in batch for change in submitted.request.changes)
+        wanted = set()
+        for submitted in batch:
+            for change in submitted.request.changes:
+                current = loaded.tree.loaded(change.path)
+                base = loaded.bases.get((change.path, change.base))
+                if current is base and times[change.path] == 1:
+                    continue
+                wanted |= {live.content_hash for live in (current, base) if live is not None and live.content_hash}
+                if change.content is not None:
+                    wanted.add(change.content.hash)
+        missing = [name for name in wanted if name not in contents.loaded]
+        contents.loaded |= await self._repository.inline_contents(connection, missing)
+
+    async def _store_large(self, plan: BatchPlan, contents: Contents) -> None:
+        """What is too large for the commit's transaction is stored before it."""
+        for name in plan.stored:
+            if contents.sizes[name] >= self._catalog.limit:
+                await self._catalog.put(_once(contents.loaded[name]), expected=name)
+
+    async def _write(
+        self,
+        connection: Connection,
+        project_id: ProjectId,
+        head: LockedHead,
+        planned: "_Planned",
+        contents: Contents,
+    ) -> None:
+        plan = planned.plan
+        small = {name: contents.loaded[name] for name in plan.stored if contents.sizes[name] < self._catalog.limit}
+        collected = await self._repository.store_inline(connection, small)
+        if collected:
+            raise _BeingCollected(collected)
+        if plan.commits:
+            await self._head.append(connection, project_id, head, plan.commits)
+            await self._repository.write_sides(connection, project_id, plan)
+        if plan.audit:
+            await self._audit.append(connection, project_id, plan.audit)
+        pairs = zip(planned.fresh, plan.answers, strict=True)
+        await self._repository.record_answers(
+            connection, project_id, [(submitted, answer_to_json(answer)) for submitted, answer in pairs]
+        )
+
+    async def _happened(self, plan: BatchPlan) -> bool:
+        """After a connection lost around COMMIT: ask, as soon as the database answers again, whether it was done."""
+        if not plan.commits:
+            return False
+        deadline = asyncio.get_running_loop().time() + _ASK_SECONDS
+        while True:
+            try:
+                async with self._database.connection() as connection:
+                    return await self._head.has_commit(connection, plan.commits[0].id)
+            except DatabaseUnavailable:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise
+                await asyncio.sleep(0.1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Planned:
+    plan: BatchPlan
+    fresh: list[Submitted]  # the requests the plan is about, in its order
+    answered: dict[UUID, CommitAnswer | ContextbaseError]
+
+    def answers(self, batch: list[Submitted]) -> list[CommitAnswer | ContextbaseError]:
+        new = {submitted.commit_id: answer for submitted, answer in zip(self.fresh, self.plan.answers, strict=True)}
+        return [new.get(submitted.commit_id) or self.answered[submitted.commit_id] for submitted in batch]
+
+
+class _BeingCollected(Exception):
+    """GC is removing blobs that the commit needs: store them again, then retry."""
+
+    def __init__(self, names: list[ContentHash]) -> None:
+        super().__init__(f"{len(names)} blobs")
+        self.names = names
+
+
+def _take(waiting: deque[_Waiting]) -> list[_Waiting]:
+    """What one batch takes on: bounded in number and bytes, and no idempotency key twice."""
+    batch: list[_Waiting] = []
+    keys: set[tuple[PrincipalId, str]] = set()
+    size = 0
+    while waiting and len(batch) < MOST_IN_BATCH:
+        entry = waiting[0]
+        key = entry.submitted.request.key
+        identity = (entry.submitted.caller.principal.id, key) if key is not None else None
+        if batch and (size + entry.size > MOST_BATCH_BYTES or identity in keys):
+            break
+        batch.append(waiting.popleft())
+        size += entry.size
+        if identity is not None:
+            keys.add(identity)
+    return batch
+
+
+def _contents_of(batch: list[Submitted]) -> Contents:
+    contents = Contents()
+    for submitted in batch:
+        for change in submitted.request.changes:
+            if change.content is not None:
+                contents.sizes[change.content.hash] = change.content.size
+                if change.content.inline is not None:
+                    contents.loaded[change.content.hash] = change.content.inline
+    return contents
+
+
+def _other_request(key: str) -> Conflict:
+    return Conflict(f"The idempotency key '{key}' was used for another request; use a new one.", key=key)
+
+
+def _resolve(entry: _Waiting, answer: CommitAnswer | ContextbaseError) -> None:
+    if entry.answer.done():
+        return
+    if isinstance(answer, ContextbaseError):
+        entry.answer.set_exception(answer)
+    else:
+        entry.answer.set_result(answer)
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content

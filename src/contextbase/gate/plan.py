@@ -1,0 +1,461 @@
+"""What a batch of requests will do to a project: decided here, in memory; written by the repository in one go.
+
+Pure but for `Contents`, which raises `ContentNeeded` when a merge needs bytes that are not loaded yet.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.gate.access import Refusal, free_name, refusal_of
+from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, ChangeStatus, CommitAnswer, CommitRequest
+from contextbase.gate.policy import ProjectPolicy
+from contextbase.gate.working_tree import Live, RequestView, WorkingTree
+from contextbase.identity.levels import Level, PathAuthority
+from contextbase.identity.model import Caller
+from contextbase.ids import ContentHash, NodeId, Seq, TreePath, new_uuid
+from contextbase.merge import Change as TreeChange
+from contextbase.merge import Conflict, Entry, EntryKind, Settled, TooLargeToMerge, Verdict, settle
+from contextbase.storage.model import Kind, NewCommit, NewVersion
+
+__all__ = ["BatchPlan", "ContentNeeded", "Contents", "Planner", "ReviewItem", "SideVersion", "Submitted"]
+
+LARGEST_MERGED: Final = 32 * 1024 * 1024
+
+
+class ContentNeeded(Exception):
+    """A merge needs these bytes: load them and plan again."""
+
+    def __init__(self, content_hash: ContentHash) -> None:
+        super().__init__(str(content_hash))
+        self.content_hash = content_hash
+
+
+@dataclass(kw_only=True, slots=True)
+class Contents:
+    """The bytes that are at hand, and the sizes that are known."""
+
+    loaded: dict[ContentHash, bytes] = field(default_factory=dict)
+    sizes: dict[ContentHash, int] = field(default_factory=dict)
+
+    def read(self, content_hash: ContentHash) -> bytes:
+        if self.sizes.get(content_hash, 0) > LARGEST_MERGED:
+            raise TooLargeToMerge(f"It is over {LARGEST_MERGED >> 20} MiB: the last writer's.")
+        try:
+            return self.loaded[content_hash]
+        except KeyError:
+            raise ContentNeeded(content_hash) from None
+
+    def add(self, content: bytes) -> ContentHash:
+        content_hash = ContentHash.of(content)
+        self.loaded[content_hash] = content
+        self.sizes[content_hash] = len(content)
+        return content_hash
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Submitted:
+    """A request with all that is known of it before it is settled."""
+
+    request: CommitRequest
+    caller: Caller
+    operator_type: OperatorType
+    request_hash: bytes
+    commit_id: UUID
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SideVersion:
+    id: UUID
+    seq: Seq
+    node_id: NodeId
+    path: TreePath
+    reason: str
+    kind: Kind
+    content_hash: ContentHash | None
+    size: int
+    executable: bool
+    mime: str
+    base_number: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReviewItem:
+    id: UUID
+    side: SideVersion
+    author: Caller
+    reason: str
+    ours_number: int | None
+    conflicts: tuple[Conflict, ...]
+
+
+@dataclass(kw_only=True, slots=True)
+class BatchPlan:
+    """Everything a batch writes, in order, and the answers it gives once that is durable."""
+
+    commits: list[NewCommit] = field(default_factory=list)
+    bare_nodes: list[tuple[NodeId, Seq]] = field(default_factory=list)  # nodes with a side version only
+    sides: list[SideVersion] = field(default_factory=list)
+    reviews: list[ReviewItem] = field(default_factory=list)
+    audit: list[AuditEntry] = field(default_factory=list)
+    answers: list[CommitAnswer] = field(default_factory=list)
+    stored: set[ContentHash] = field(default_factory=set)  # contents at hand that the plan refers to
+
+
+class Planner:
+    """Settles requests one after the other against a working tree: the result is that of one by one."""
+
+    def __init__(
+        self,
+        *,
+        tree: WorkingTree,
+        bases: Mapping[tuple[TreePath, Seq], Live],
+        policy: ProjectPolicy,
+        authorities: Mapping[UUID, PathAuthority],  # by token id
+        contents: Contents,
+        now: datetime,
+    ) -> None:
+        self._tree = tree
+        self._bases = bases
+        self._policy = policy
+        self._authorities = authorities
+        self._contents = contents
+        self._now = now
+        self._plan = BatchPlan()
+
+    def plan(self, batch: Sequence[Submitted]) -> BatchPlan:
+        for submitted in batch:
+            self._settle(submitted)
+        return self._plan
+
+    def _settle(self, submitted: Submitted) -> None:
+        seq = Seq(self._tree.seq + len(self._plan.commits) + 1)
+        saved = self._tree.saved() if submitted.request.atomic else None
+        outcome = _Settlement(
+            submitted=submitted,
+            seq=seq,
+            tree=self._tree,
+            bases=self._bases,
+            policy=self._policy,
+            authority=self._authorities[submitted.caller.token.id],
+            contents=self._contents,
+        ).run()
+        if saved is not None and any(answer.status in _NOT_ALL for answer in outcome.answers):
+            self._tree = saved
+            outcome = _Outcome(answers=[_undone(answer) for answer in outcome.answers])
+        committed = bool(outcome.versions or outcome.sides)
+        if committed:
+            self._plan.commits.append(
+                NewCommit(
+                    id=submitted.commit_id,
+                    principal_id=submitted.caller.principal.id,
+                    operator_type=submitted.operator_type,
+                    message=submitted.request.message,
+                    versions=tuple(outcome.versions),
+                )
+            )
+            self._plan.bare_nodes += outcome.bare_nodes
+            self._plan.sides += outcome.sides
+            self._plan.reviews += outcome.reviews
+            self._plan.stored |= outcome.stored
+        head = Seq(self._tree.seq + len(self._plan.commits))
+        answer = CommitAnswer(seq=head, committed=committed, changes=tuple(outcome.answers))
+        self._plan.answers.append(answer)
+        self._plan.audit.append(_audited(submitted, answer, outcome, at=self._now))
+
+
+_NOT_ALL: Final = frozenset({ChangeStatus.REFUSED, ChangeStatus.IN_REVIEW, ChangeStatus.SUPERSEDED})
+
+
+def _undone(answer: ChangeAnswer) -> ChangeAnswer:
+    """An answer within a commit that is not to happen at all."""
+    if answer.status is ChangeStatus.REFUSED:
+        return answer
+    if answer.status in (ChangeStatus.IN_REVIEW, ChangeStatus.SUPERSEDED):
+        reason = "It conflicts with the head, and the commit is atomic: nothing was changed."
+        return ChangeAnswer(
+            path=answer.path, status=ChangeStatus.REFUSED, code="conflict", reason=reason, conflicts=answer.conflicts
+        )
+    reason = "Another change of this atomic commit could not be made: nothing was changed."
+    return ChangeAnswer(path=answer.path, status=ChangeStatus.REFUSED, code="atomic", reason=reason)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Outcome:
+    answers: list[ChangeAnswer] = field(default_factory=list)
+    versions: list[NewVersion] = field(default_factory=list)
+    bare_nodes: list[tuple[NodeId, Seq]] = field(default_factory=list)
+    sides: list[SideVersion] = field(default_factory=list)
+    reviews: list[ReviewItem] = field(default_factory=list)
+    stored: set[ContentHash] = field(default_factory=set)
+    traces: list[dict[str, object]] = field(default_factory=list)  # for the audit row
+
+
+class _Settlement:
+    """One request."""
+
+    def __init__(
+        self,
+        *,
+        submitted: Submitted,
+        seq: Seq,
+        tree: WorkingTree,
+        bases: Mapping[tuple[TreePath, Seq], Live],
+        policy: ProjectPolicy,
+        authority: PathAuthority,
+        contents: Contents,
+    ) -> None:
+        self.submitted = submitted
+        self.seq = seq
+        self.tree = tree
+        self.policy = policy
+        self.authority = authority
+        self.contents = contents
+        self.outcome = _Outcome()
+        changes = submitted.request.changes
+        found = {change.path: bases.get((change.path, change.base)) for change in changes}
+        self.bases = {path: live for path, live in found.items() if live is not None}
+
+    def run(self) -> _Outcome:
+        answers: dict[int, ChangeAnswer] = {}
+        open_changes: list[tuple[int, TreeChange]] = []
+        for index, change in enumerate(self.submitted.request.changes):
+            base = self.bases.get(change.path)
+            refusal = refusal_of(change, base, self.authority)
+            if refusal is not None:
+                answers[index] = _refused(change, refusal)
+            else:
+                open_changes.append((index, self._as_tree_change(change, base)))
+        view = RequestView(tree=self.tree, bases=self.bases, authority=self.authority, policy=self.policy)
+        settled = settle(
+            [change for _, change in open_changes],
+            view,
+            self.contents.read,
+            policy=self.policy.merge_policy(self.submitted.caller.principal.id),
+        )
+        for (index, _), result in sorted(zip(open_changes, settled, strict=True), key=lambda pair: _turn(pair[1])):
+            answers[index] = self._record(self.submitted.request.changes[index], result)
+        self.outcome.answers = [answers[index] for index in range(len(answers))]
+        return self.outcome
+
+    def _as_tree_change(self, change: Change, base: Live | None) -> TreeChange:
+        base_entry = None if base is None else base.entry
+        if change.action is ChangeAction.DELETE:
+            return TreeChange(path=change.path, entry=None, base=base_entry)
+        if change.action is ChangeAction.MAKE_DIRECTORY:
+            return TreeChange(path=change.path, entry=Entry(kind=EntryKind.DIRECTORY), base=base_entry)
+        executable = change.executable
+        if executable is None:
+            executable = base.executable if base is not None else False
+        content = change.content.hash if change.content is not None else None
+        kind = EntryKind(change.kind)
+        if change.action is ChangeAction.RENAME and base is not None and change.content is None:
+            content, kind = base.content_hash, EntryKind(base.kind)
+        entry = Entry(kind=kind, content=content, executable=executable)
+        if change.action is ChangeAction.RENAME:
+            target = change.target or change.path
+            return TreeChange(path=target, entry=entry, base=base_entry, renamed_from=change.path)
+        return TreeChange(path=self._name_for(change, base), entry=entry, base=base_entry)
+
+    def _name_for(self, change: Change, base: Live | None) -> TreePath:
+        """Who may only add, adds beside what has the name already."""
+        if base is not None or self.authority.level(change.path) is not Level.READ_ADD:
+            return change.path
+        return free_name(change.path, taken=lambda path: self.tree.at(path) is not None, authority=self.authority)
+
+    # -- what becomes of a settled change
+
+    def _record(self, change: Change, settled: Settled) -> ChangeAnswer:
+        if settled.verdict is Verdict.UNCHANGED:
+            live = self.tree.at(settled.path)
+            return self._answer(change, settled, ChangeStatus.UNCHANGED, live)
+        if self._needs_person(change, settled):
+            return self._review(change, settled, keep_head=True)
+        if settled.verdict is Verdict.CONFLICT:
+            return self._review(change, settled, keep_head=False)
+        if settled.verdict is Verdict.SUPERSEDED:
+            side = self._side(change, settled, "superseded")
+            live = self.tree.at(settled.path)
+            return replace(self._answer(change, settled, ChangeStatus.SUPERSEDED, live), side_version_id=side.id)
+        merged = settled.verdict is Verdict.MERGED
+        live = self._write(change, settled)
+        return self._answer(change, settled, ChangeStatus.MERGED if merged else ChangeStatus.WRITTEN, live)
+
+    def _needs_person(self, change: Change, settled: Settled) -> bool:
+        places = (change.path, change.target or change.path, settled.path)
+        return any(self.policy.is_critical(place) for place in places)
+
+    def _write(self, change: Change, settled: Settled) -> Live:
+        """The new version a settled change makes, deletions included."""
+        source = settled.removed or settled.path
+        current = self.tree.at(source)
+        base = self.bases.get(change.path)
+        entry = settled.entry
+        if settled.new_content is not None:
+            self.contents.add(settled.new_content)
+        content = None if entry is None else entry.content
+        size = 0 if content is None else self.contents.sizes[content]
+        same_node = base is not None and current is not None and base.node_id == current.node_id
+        mixed = same_node and base is not None and current is not None and base.number != current.number
+        sent = change.content.hash if change.content is not None else None
+        live = Live(
+            node_id=current.node_id if current is not None else NodeId(new_uuid()),
+            number=current.number + 1 if current is not None else 1,
+            seq=self.seq,
+            path=settled.path,
+            kind=Kind.DELETED if entry is None else Kind(entry.kind),
+            content_hash=content,
+            size=size,
+            executable=entry.executable if entry is not None else False,
+            mime=_mime_of(change, current, settled.path) if content is not None else "",
+            author=self.submitted.caller.principal.id,
+        )
+        self.tree.put(live)
+        self._refer(content)
+        self._refer(sent)
+        self.outcome.versions.append(
+            NewVersion(
+                node_id=live.node_id,
+                number=live.number,
+                path=live.path,
+                kind=live.kind,
+                content_hash=live.content_hash,
+                size=live.size,
+                executable=live.executable,
+                mime=live.mime,
+                base_number=base.number if same_node and base is not None else None,
+                merged_number=current.number if mixed and current is not None else None,
+                sent_hash=sent if sent is not None and sent != content else None,
+            )
+        )
+        return live
+
+    def _review(self, change: Change, settled: Settled, *, keep_head: bool) -> ChangeAnswer:
+        """Keep the writer's side for a person; what was not contested goes in now."""
+        current = self.tree.at(settled.path)
+        ours_number = None if current is None else current.number
+        side = self._side(change, settled, "in_review")
+        conflicts = settled.merged.conflicts if settled.merged is not None else ()
+        reason = "critical" if keep_head else str(settled.conflict or "content")
+        partial = None if keep_head or settled.merged is None else settled.merged.partial
+        if partial is not None and current is not None and ContentHash.of(partial) != current.content_hash:
+            name = self.contents.add(partial)
+            entry = replace(current.entry, content=name)
+            current = self._write(change, replace(settled, entry=entry, new_content=None))
+        item = ReviewItem(
+            id=new_uuid(),
+            side=side,
+            author=self.submitted.caller,
+            reason=reason,
+            ours_number=ours_number,
+            conflicts=conflicts,
+        )
+        self.outcome.reviews.append(item)
+        answer = self._answer(change, settled, ChangeStatus.IN_REVIEW, current)
+        return replace(answer, side_version_id=side.id, review_id=item.id, conflicts=conflicts, reason=reason)
+
+    def _side(self, change: Change, settled: Settled, reason: str) -> SideVersion:
+        base = self.bases.get(change.path)
+        current = self.tree.at(settled.path)
+        node_id = current.node_id if current is not None else base.node_id if base is not None else None
+        if node_id is None:
+            node_id = NodeId(new_uuid())
+            self.outcome.bare_nodes.append((node_id, self.seq))
+        wanted = settled.change.entry
+        content = None if wanted is None else wanted.content
+        self._refer(content)
+        same_node = base is not None and base.node_id == node_id
+        side = SideVersion(
+            id=new_uuid(),
+            seq=self.seq,
+            node_id=node_id,
+            path=settled.change.path,
+            reason=reason,
+            kind=Kind.DELETED if wanted is None else Kind(wanted.kind),
+            content_hash=content,
+            size=0 if content is None else self.contents.sizes[content],
+            executable=wanted.executable if wanted is not None else False,
+            mime=_mime_of(change, current, settled.path) if content is not None else "",
+            base_number=base.number if same_node and base is not None else None,
+        )
+        self.outcome.sides.append(side)
+        return side
+
+    def _refer(self, content_hash: ContentHash | None) -> None:
+        if content_hash is not None and content_hash in self.contents.loaded:
+            self.outcome.stored.add(content_hash)
+
+    def _answer(self, change: Change, settled: Settled, status: ChangeStatus, live: Live | None) -> ChangeAnswer:
+        base = self.bases.get(change.path)
+        strategy = settled.merged.strategy if settled.merged is not None else None
+        self.outcome.traces.append(
+            {
+                "action": change.action,
+                "path": change.path,
+                "result_path": settled.path if settled.path != change.path else None,
+                "status": status,
+                "node_id": str(live.node_id) if live else None,
+                "base_seq": change.base,
+                "old_hash": str(base.content_hash) if base and base.content_hash else None,
+                "new_hash": str(live.content_hash) if live and live.content_hash else None,
+                "strategy": strategy,
+            }
+        )
+        return ChangeAnswer(
+            path=change.path,
+            status=status,
+            result_path=live.path if live is not None and live.kind is not Kind.DELETED else None,
+            node_id=live.node_id if live is not None else None,
+            number=live.number if live is not None else None,
+            strategy=strategy,
+            notes=settled.merged.notes if settled.merged is not None else (),
+        )
+
+
+def _refused(change: Change, refusal: Refusal) -> ChangeAnswer:
+    return ChangeAnswer(path=change.path, status=ChangeStatus.REFUSED, code=refusal.code, reason=refusal.reason)
+
+
+def _turn(settled: Settled) -> bool:
+    """Deletions are recorded first: a new node may take the path."""
+    return settled.change.entry is not None
+
+
+def _mime_of(change: Change, current: Live | None, path: TreePath) -> str:
+    import mimetypes
+
+    if change.mime:
+        return change.mime
+    if current is not None and current.mime and current.path == path:
+        return current.mime
+    return mimetypes.guess_type(path)[0] or ""
+
+
+def _audited(submitted: Submitted, answer: CommitAnswer, outcome: _Outcome, *, at: datetime) -> AuditEntry:
+    counts: dict[str, int] = {}
+    for change in answer.changes:
+        counts[change.status] = counts.get(change.status, 0) + 1
+    told = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())
+    only = outcome.traces[0] if len(answer.changes) == 1 and outcome.traces else None
+    single = answer.changes[0] if len(answer.changes) == 1 else None
+    return AuditEntry(
+        at=at,
+        operator_type=submitted.operator_type,
+        principal_id=submitted.caller.principal.id,
+        token_id=submitted.caller.token.id,
+        action="commit",
+        summary=f"{submitted.caller.principal.name} committed {len(answer.changes)} changes: {told}.",
+        path=single.path if single else None,
+        node_id=single.node_id if single else None,
+        base_seq=submitted.request.changes[0].base if single else None,
+        seq=answer.seq if answer.committed else None,
+        old_hash=ContentHash.parse(str(only["old_hash"])) if only and only["old_hash"] else None,
+        new_hash=ContentHash.parse(str(only["new_hash"])) if only and only["new_hash"] else None,
+        strategy=single.strategy if single else None,
+        origin=submitted.caller.origin,
+        trace_id=submitted.caller.trace_id,
+        details={"changes": outcome.traces} if len(answer.changes) != 1 else {},
+    )

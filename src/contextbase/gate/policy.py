@@ -1,0 +1,92 @@
+"""A project's rules as one value: who may do what where, and how changes are merged."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from contextbase.identity.levels import Level, PathAuthority, PathRule, SubjectKind
+from contextbase.identity.model import Action, Caller
+from contextbase.ids import PrincipalId, TreePath
+from contextbase.merge import MergePolicy, MergeRule, Strategy
+
+__all__ = ["ProjectPolicy"]
+
+_CRITICAL: Final = "critical"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProjectPolicy:
+    version: int
+    default_level: Level
+    path_rules: tuple[PathRule, ...]
+    merge_rules: tuple[MergeRule, ...]
+    critical: MergePolicy  # says REVIEW for files that nobody changes without a person
+    ranks: dict[PrincipalId, int]
+
+    @classmethod
+    def of_row(cls, row: asyncpg.Record) -> "ProjectPolicy":
+        rules = json.loads(row["merge_rules"])
+        return cls(
+            version=row["policy_version"],
+            default_level=Level.parse(row["default_level"]),
+            path_rules=tuple(_path_rule(rule) for rule in json.loads(row["path_rules"])),
+            merge_rules=tuple(
+                MergeRule(
+                    pattern=rule["pattern"],
+                    strategy=Strategy.REVIEW if rule["strategy"] == _CRITICAL else Strategy(rule["strategy"]),
+                )
+                for rule in rules
+            ),
+            critical=MergePolicy(
+                rules=tuple(
+                    MergeRule(
+                        pattern=rule["pattern"],
+                        strategy=Strategy.REVIEW if rule["strategy"] == _CRITICAL else Strategy.AUTO,
+                    )
+                    for rule in rules
+                )
+            ),
+            ranks={PrincipalId(UUID(who)): rank for who, rank in json.loads(row["ranks"]).items()},
+        )
+
+    def authority(self, caller: Caller, groups: frozenset[UUID]) -> PathAuthority:
+        return PathAuthority(
+            rules=self.path_rules,
+            principal_id=caller.principal.id,
+            groups=groups,
+            default=self.default_level,
+            is_owner=caller.principal.is_owner,
+            may_write=Action.WRITE in caller.token.actions,
+            below=caller.token.path_prefix,
+        )
+
+    def is_critical(self, path: TreePath) -> bool:
+        return self.critical.strategy_for(path) is Strategy.REVIEW
+
+    def merge_policy(self, writer: PrincipalId) -> MergePolicy:
+        """How a writer's changes are merged with what others wrote; the rank of those comes with the head."""
+        return MergePolicy(rules=self.merge_rules, theirs_rank=self.rank(writer))
+
+    def rank(self, principal_id: PrincipalId | None) -> int:
+        return 0 if principal_id is None else self.ranks.get(principal_id, 0)
+
+    @property
+    def uses_ranks(self) -> bool:
+        return any(rule.strategy is Strategy.PRIORITY for rule in self.merge_rules)
+
+
+def _path_rule(fields: dict[str, str | None]) -> PathRule:
+    principal, group = fields["principal_id"], fields["group_id"]
+    subject = principal or group
+    kind = SubjectKind.PRINCIPAL if principal else SubjectKind.GROUP if group else SubjectKind.EVERYONE
+    return PathRule(
+        id=UUID(fields["id"]),
+        subject_kind=kind,
+        subject_id=UUID(subject) if subject else None,
+        subject_name=fields["name"] or "",
+        pattern=fields["pattern"] or "",
+        level=Level.parse(fields["level"] or ""),
+    )

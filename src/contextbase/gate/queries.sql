@@ -1,0 +1,116 @@
+-- name: head_entries
+-- What stands at these paths now.
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime
+FROM versions
+WHERE project_id = $1 AND path = ANY ($2::text[]) AND replaced_seq IS NULL AND kind <> 'deleted'
+
+-- name: base_entries
+-- What stood at each of these paths in the snapshot its writer saw.
+SELECT asked.path AS asked_path, asked.base AS asked_base,
+       v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime
+FROM unnest($2::text[], $3::bigint[]) AS asked (path, base)
+JOIN versions v ON v.project_id = $1 AND v.path = asked.path AND v.seq <= asked.base
+    AND (v.replaced_seq IS NULL OR v.replaced_seq > asked.base) AND v.kind <> 'deleted'
+
+-- name: node_heads
+-- Where these nodes are now; deleted ones too.
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime
+FROM versions
+WHERE project_id = $1 AND node_id = ANY ($2::uuid[]) AND replaced_seq IS NULL
+
+-- name: entries_below
+-- Up to $3 entries inside each of these folders.
+SELECT asked.folder, below.path
+FROM unnest($2::text[]) AS asked (folder)
+CROSS JOIN LATERAL (
+    SELECT v.path FROM versions v
+    WHERE v.project_id = $1 AND v.path > asked.folder || '/' AND v.path < asked.folder || '0'
+      AND v.replaced_seq IS NULL AND v.kind <> 'deleted'
+    ORDER BY v.path LIMIT $3
+) below
+
+-- name: names_like
+-- Which of these names are taken now, hidden ones included.
+SELECT path FROM versions
+WHERE project_id = $1 AND path = ANY ($2::text[]) AND replaced_seq IS NULL AND kind <> 'deleted'
+
+-- name: answered
+-- The answers of requests that were made before.
+SELECT asked.principal_id, asked.key, r.request_hash, r.answer
+FROM unnest($2::uuid[], $3::text[]) AS asked (principal_id, key)
+JOIN answered_requests r ON r.project_id = $1 AND r.principal_id = asked.principal_id AND r.key = asked.key
+
+-- name: record_answers
+INSERT INTO answered_requests (project_id, principal_id, key, request_hash, answer)
+SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[])
+
+-- name: fresh_blobs
+-- Those of these blobs that were put lately; locked against GC until the transaction ends.
+SELECT hash FROM blobs
+WHERE hash = ANY ($1::bytea[]) AND live AND renewed_at > clock_timestamp() - interval '1 hour'
+FOR KEY SHARE
+
+-- name: put_inline_blobs
+-- Rows and bytes of small blobs, the rows first and in order of hash, so that two transactions cannot deadlock.
+-- Fewer come back than went in while GC removes one of them.
+WITH given AS (
+    SELECT * FROM unnest($1::bytea[], $2::bytea[]) AS blob (hash, content) ORDER BY hash
+), renewed AS (
+    INSERT INTO blobs (hash, size) SELECT hash, octet_length(content) FROM given
+    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live
+    RETURNING hash
+), stored AS (
+    INSERT INTO blob_contents (hash, content) SELECT hash, content FROM given JOIN renewed USING (hash)
+    ON CONFLICT (hash) DO NOTHING
+)
+SELECT hash FROM renewed
+
+-- name: insert_side_versions
+INSERT INTO side_versions (project_id, id, seq, node_id, path, reason, kind, content_hash, size, executable, mime,
+                           base_number)
+SELECT $1, * FROM unnest($2::uuid[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bytea[],
+                         $9::bigint[], $10::boolean[], $11::text[], $12::integer[])
+
+-- name: insert_review_items
+INSERT INTO review_items (project_id, id, seq, node_id, path, author_id, reason, base_number, ours_number,
+                          side_version_id, conflicts)
+SELECT $1, * FROM unnest($2::uuid[], $3::bigint[], $4::uuid[], $5::text[], $6::uuid[], $7::text[], $8::integer[],
+                         $9::integer[], $10::uuid[], $11::text[])
+
+-- name: insert_bare_nodes
+-- Nodes that so far have only a side version.
+INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($2::uuid[], $3::bigint[])
+ON CONFLICT DO NOTHING
+
+-- name: project_policy
+-- A project's rules, all in one reading.
+SELECT p.policy_version, p.default_level,
+       (SELECT coalesce(json_agg(json_build_object(
+            'id', r.id, 'principal_id', r.principal_id, 'group_id', r.group_id,
+            'name', coalesce(pr.name, g.name, ''), 'pattern', r.pattern, 'level', r.level)), '[]')
+        FROM path_rules r LEFT JOIN principals pr ON pr.id = r.principal_id LEFT JOIN groups g ON g.id = r.group_id
+        WHERE r.project_id = p.id)::text AS path_rules,
+       (SELECT coalesce(json_agg(json_build_object('pattern', m.pattern, 'strategy', m.strategy) ORDER BY m.position),
+                        '[]')
+        FROM merge_rules m WHERE m.project_id = p.id)::text AS merge_rules,
+       (SELECT coalesce(json_object_agg(k.principal_id, k.rank), '{}') FROM ranks k
+        WHERE k.project_id = p.id)::text AS ranks
+FROM projects p WHERE p.id = $1 AND p.deleted_at IS NULL
+
+-- name: groups_of
+SELECT principal_id, group_id FROM group_members WHERE principal_id = ANY ($1::uuid[])
+
+-- name: head_authors
+-- Who wrote the versions at the head of these nodes: for the strategy 'priority'.
+SELECT v.node_id, c.principal_id FROM versions v JOIN commits c ON c.project_id = v.project_id AND c.seq = v.seq
+WHERE v.project_id = $1 AND v.node_id = ANY ($2::uuid[]) AND v.replaced_seq IS NULL
+
+-- name: numbered_names
+-- Entries named like `name (…`, beside each of these: who may only add takes the first free number.
+SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime
+FROM unnest($2::text[]) AS asked (prefix)
+JOIN versions v ON v.project_id = $1 AND v.path >= asked.prefix || ' (' AND v.path < asked.prefix || ' )'
+WHERE v.replaced_seq IS NULL AND v.kind <> 'deleted'
+
+-- name: inline_contents
+SELECT hash, content FROM blob_contents WHERE hash = ANY ($1::bytea[])

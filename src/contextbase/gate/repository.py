@@ -1,0 +1,225 @@
+"""Loads what a batch touches and writes what it decided. Every method works in the caller's transaction."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from contextbase.db.database import Connection
+from contextbase.db.queries import load_queries
+from contextbase.errors import NotFound
+from contextbase.gate.answers import conflict_to_dict
+from contextbase.gate.model import ChangeAction
+from contextbase.gate.plan import BatchPlan, Submitted
+from contextbase.gate.policy import ProjectPolicy
+from contextbase.gate.working_tree import Live, WorkingTree
+from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
+from contextbase.storage.model import Kind
+
+__all__ = ["GateRepository", "LoadedBatch"]
+
+_SQL: Final = load_queries("contextbase.gate")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadedBatch:
+    tree: WorkingTree
+    bases: dict[tuple[TreePath, Seq], Live]
+    sizes: dict[ContentHash, int]
+
+
+class GateRepository:
+    async def policy(self, connection: Connection, project_id: ProjectId) -> ProjectPolicy:
+        row = await connection.fetchrow(_SQL.project_policy, project_id)
+        if row is None:
+            raise NotFound(f"There is no project {project_id}.")
+        return ProjectPolicy.of_row(row)
+
+    async def groups(
+        self, connection: Connection, principals: Iterable[PrincipalId]
+    ) -> dict[PrincipalId, frozenset[UUID]]:
+        found: dict[PrincipalId, set[UUID]] = {}
+        for row in await connection.fetch(_SQL.groups_of, list(principals)):
+            found.setdefault(PrincipalId(row["principal_id"]), set()).add(row["group_id"])
+        return {principal: frozenset(groups) for principal, groups in found.items()}
+
+    async def load(
+        self,
+        connection: Connection,
+        project_id: ProjectId,
+        head: Seq,
+        batch: Sequence[Submitted],
+        *,
+        with_authors: bool,
+    ) -> LoadedBatch:
+        """The entries at the places the batch names, their folders, what lies below new files, and every base."""
+        changes = [change for submitted in batch for change in submitted.request.changes]
+        places = {place for change in changes for place in (change.path, change.target) if place is not None}
+        above = {folder for place in places for folder in _folders(place)}
+        heads = await self._heads(connection, project_id, places | above)
+        created = [place for place in places if place not in heads]
+        taken = [
+            _numbering_prefix(change.path)
+            for change in changes
+            if change.action is ChangeAction.WRITE and change.path in heads and heads[change.path].seq > change.base
+        ]
+        if taken:
+            rows = await connection.fetch(_SQL.numbered_names, project_id, taken)
+            heads |= {live.path: live for live in map(_live, rows)}
+        below = await self._below(connection, project_id, created, limit=len(changes) + 1)
+        tree = WorkingTree(seq=head, heads=heads.values(), below=below)
+        bases = {}
+        older = []
+        for change in changes:
+            current = heads.get(change.path)
+            if current is not None and current.seq <= change.base:
+                bases[change.path, change.base] = current
+            else:
+                older.append((change.path, change.base))
+        if older:
+            bases |= await self._older_bases(connection, project_id, older)
+            moved = [live.node_id for live in bases.values() if tree.node(live.node_id) is None]
+            if moved:
+                for row in await connection.fetch(_SQL.node_heads, project_id, moved):
+                    tree.learn(_live(row))
+        if with_authors:
+            await self._learn_authors(connection, project_id, tree, heads.values())
+        sizes = {live.content_hash: live.size for live in (*heads.values(), *bases.values()) if live.content_hash}
+        return LoadedBatch(tree=tree, bases=bases, sizes=sizes)
+
+    async def _heads(self, connection: Connection, project_id: ProjectId, paths: set[TreePath]) -> dict[TreePath, Live]:
+        rows = await connection.fetch(_SQL.head_entries, project_id, list(paths))
+        return {live.path: live for live in map(_live, rows)}
+
+    async def _below(
+        self, connection: Connection, project_id: ProjectId, folders: list[TreePath], *, limit: int
+    ) -> dict[TreePath, tuple[TreePath, ...]]:
+        if not folders:
+            return {}
+        found: dict[TreePath, list[TreePath]] = {}
+        for row in await connection.fetch(_SQL.entries_below, project_id, folders, limit):
+            found.setdefault(TreePath(row["folder"]), []).append(TreePath(row["path"]))
+        return {folder: tuple(paths) for folder, paths in found.items()}
+
+    async def _older_bases(
+        self, connection: Connection, project_id: ProjectId, asked: list[tuple[TreePath, Seq]]
+    ) -> dict[tuple[TreePath, Seq], Live]:
+        paths, seqs = [path for path, _ in asked], [base for _, base in asked]
+        rows = await connection.fetch(_SQL.base_entries, project_id, paths, seqs)
+        return {(TreePath(row["asked_path"]), Seq(row["asked_base"])): _live(row) for row in rows}
+
+    async def _learn_authors(
+        self, connection: Connection, project_id: ProjectId, tree: WorkingTree, heads: Iterable[Live]
+    ) -> None:
+        nodes = [live.node_id for live in heads]
+        for row in await connection.fetch(_SQL.head_authors, project_id, nodes):
+            tree.name_author(NodeId(row["node_id"]), PrincipalId(row["principal_id"]))
+
+    async def answered(
+        self, connection: Connection, project_id: ProjectId, keys: Sequence[tuple[PrincipalId, str]]
+    ) -> dict[tuple[PrincipalId, str], tuple[bytes, str]]:
+        """By principal and key: the hash and the answer of requests that happened before."""
+        if not keys:
+            return {}
+        rows = await connection.fetch(_SQL.answered, project_id, [who for who, _ in keys], [key for _, key in keys])
+        return {(PrincipalId(row["principal_id"]), row["key"]): (row["request_hash"], row["answer"]) for row in rows}
+
+    async def record_answers(
+        self, connection: Connection, project_id: ProjectId, answers: Sequence[tuple[Submitted, str]]
+    ) -> None:
+        keyed = [(submitted, text) for submitted, text in answers if submitted.request.key is not None]
+        if keyed:
+            await connection.execute(
+                _SQL.record_answers,
+                project_id,
+                [submitted.caller.principal.id for submitted, _ in keyed],
+                [submitted.request.key for submitted, _ in keyed],
+                [submitted.request_hash for submitted, _ in keyed],
+                [text for _, text in keyed],
+            )
+
+    async def inline_contents(self, connection: Connection, names: list[ContentHash]) -> dict[ContentHash, bytes]:
+        """Those of these contents that are in the database."""
+        rows = await connection.fetch(_SQL.inline_contents, names) if names else []
+        return {ContentHash(row["hash"]): row["content"] for row in rows}
+
+    async def store_inline(self, connection: Connection, contents: dict[ContentHash, bytes]) -> list[ContentHash]:
+        """Store small contents in the commit's own transaction; returns those that GC is removing this moment."""
+        if not contents:
+            return []
+        fresh = {row["hash"] for row in await connection.fetch(_SQL.fresh_blobs, list(contents))}
+        missing = {name: content for name, content in contents.items() if name not in fresh}
+        if not missing:
+            return []
+        rows = await connection.fetch(_SQL.put_inline_blobs, list(missing), list(missing.values()))
+        stored = {row["hash"] for row in rows}
+        return [name for name in missing if name not in stored]
+
+    async def write_sides(self, connection: Connection, project_id: ProjectId, plan: BatchPlan) -> None:
+        """Side versions and review items; after the commits and versions they belong to."""
+        if plan.bare_nodes:
+            nodes, seqs = [node for node, _ in plan.bare_nodes], [seq for _, seq in plan.bare_nodes]
+            await connection.execute(_SQL.insert_bare_nodes, project_id, nodes, seqs)
+        if plan.sides:
+            await connection.execute(
+                _SQL.insert_side_versions,
+                project_id,
+                [side.id for side in plan.sides],
+                [side.seq for side in plan.sides],
+                [side.node_id for side in plan.sides],
+                [side.path for side in plan.sides],
+                [side.reason for side in plan.sides],
+                [str(side.kind) for side in plan.sides],
+                [side.content_hash for side in plan.sides],
+                [side.size for side in plan.sides],
+                [side.executable for side in plan.sides],
+                [side.mime for side in plan.sides],
+                [side.base_number for side in plan.sides],
+            )
+        if plan.reviews:
+            await connection.execute(
+                _SQL.insert_review_items,
+                project_id,
+                [item.id for item in plan.reviews],
+                [item.side.seq for item in plan.reviews],
+                [item.side.node_id for item in plan.reviews],
+                [item.side.path for item in plan.reviews],
+                [item.author.principal.id for item in plan.reviews],
+                [item.reason for item in plan.reviews],
+                [item.side.base_number for item in plan.reviews],
+                [item.ours_number for item in plan.reviews],
+                [item.side.id for item in plan.reviews],
+                [json.dumps(list(map(conflict_to_dict, item.conflicts))) for item in plan.reviews],
+            )
+
+
+def _live(row: asyncpg.Record) -> Live:
+    return Live(
+        node_id=NodeId(row["node_id"]),
+        number=row["number"],
+        seq=Seq(row["seq"]),
+        path=TreePath(row["path"]),
+        kind=Kind(row["kind"]),
+        content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
+        size=row["size"],
+        executable=row["executable"],
+        mime=row["mime"],
+    )
+
+
+def _folders(path: TreePath) -> list[TreePath]:
+    folders = []
+    folder = path.parent
+    while folder is not None:
+        folders.append(folder)
+        folder = folder.parent
+    return folders
+
+
+def _numbering_prefix(path: TreePath) -> str:
+    stem, _, _ = path.name.rpartition(".")
+    folder = f"{path.parent}/" if path.parent else ""
+    return folder + (stem or path.name)
