@@ -22,7 +22,7 @@ run: setup ## start the server with its embedded database; DATA=folder PORT=numb
 
 test: setup ## install what the tests need and run them all; PYTEST_ARGS=... to pick
 	@sh scripts/system-packages.sh
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 check: setup ## lint, types, import contracts, docs
 	$(BIN)/ruff check .

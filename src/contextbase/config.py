@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contextbase.errors import InvalidSettings
 
@@ -38,7 +38,7 @@ class BlobLocation:
 class Settings(BaseSettings):
     """Everything an operator can set. Each field's description is its documentation (`contextbase config`)."""
 
-    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
 
     data: Path = Field(DEFAULT_DATA, description="Folder for the embedded database, local blobs, keys and logs.")
     host: str = Field("127.0.0.1", description="Address the server listens on.", min_length=1, max_length=253)
@@ -72,7 +72,7 @@ class Settings(BaseSettings):
         description="Secret of the audit chain, 32 characters or more, for several servers on one database; "
         "unset: one is made in the data folder.",
     )
-    gc_grace_hours: Annotated[float, Field(ge=0)] = Field(
+    gc_grace_hours: Annotated[float, Field(ge=0, le=87_600)] = Field(
         24.0, description="How long an unreferenced blob is kept before `contextbase gc` may remove it."
     )
     max_request_bytes: Annotated[int, Field(ge=1024, le=1_073_741_824)] = Field(
@@ -117,25 +117,13 @@ class Settings(BaseSettings):
     def blob_location(self) -> BlobLocation:
         return _blob_location(self.blobs)
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        # What `load_settings` passes is the file's; the environment beats it.
-        return env_settings, init_settings
-
     def listing(self, *, environment: dict[str, str], file_values: dict[str, Any]) -> list["Setting"]:
         """Every setting with its value and where that came from; secrets are shown as set or not."""
         rows = []
         for name, field in type(self).model_fields.items():
             variable = ENV_PREFIX + name.upper()
             source: SettingSource = (
-                "environment" if variable in environment else "file" if name in file_values else "default"
+                "environment" if environment.get(variable) else "file" if name in file_values else "default"
             )
             value = getattr(self, name)
             shown = "(set, hidden)" if isinstance(value, SecretStr) else "" if value is None else str(value)
@@ -159,9 +147,10 @@ class Setting:
 def load_settings(**overrides: Any) -> Settings:
     """Read the settings file and the environment; `overrides` (command-line options that were given) beat both."""
     file_values = read_settings_file(overrides.get("data"))
+    in_environment = {name.upper() for name, value in os.environ.items() if value}
+    from_file = {name: value for name, value in file_values.items() if ENV_PREFIX + name.upper() not in in_environment}
     try:
-        settings = Settings(**file_values)
-        return Settings.model_validate({**settings.model_dump(), **overrides}) if overrides else settings
+        return Settings(**from_file | overrides)  # what is passed here beats the environment
     except ValidationError as error:
         raise InvalidSettings(_first_problem(error)) from None
 

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -79,17 +80,18 @@ class DataFolder:
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """Own the folder until the block ends; raises `Conflict` when another process does. Gone with the process."""
-        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise MachineProblem(f"{self.path / 'lock'} cannot be opened: {error.strerror}.") from error
+        try:
+            if not _flock(handle, fcntl.LOCK_EX, tries=5):  # an `is_owned` elsewhere holds it for an instant
                 holder = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
                 raise Conflict(
                     f"Another contextbase process (pid {holder}) owns the data folder {self.path}. "
                     "Stop it first, or choose another folder with --data.",
                     process_id=holder,
-                ) from None
+                )
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
             yield
@@ -97,23 +99,28 @@ class DataFolder:
             os.close(handle)
 
     def is_owned(self) -> bool:
-        """Whether some process holds the lock now."""
+        """Whether some process holds the lock now. Leaves no trace."""
         try:
-            with self.lock():
-                return False
-        except Conflict:
-            return True
+            handle = os.open(self.path / "lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
             return False
+        try:
+            return not _flock(handle, fcntl.LOCK_SH)
+        finally:
+            os.close(handle)
 
     def secret_key(self, name: str) -> bytes:
         """A random key that lives in the folder; made the first time."""
         path = self.path / f"{name}.key"
+        if not path.exists():
+            write_private(path, secrets.token_hex(32) + "\n", replace=False)
         try:
-            return bytes.fromhex(path.read_text().strip())
-        except FileNotFoundError:
-            write_private(path, secrets.token_hex(32) + "\n")
-            return self.secret_key(name)
+            key = bytes.fromhex(path.read_text(encoding="ascii"))
+        except (OSError, ValueError) as error:
+            raise MachineProblem(f"The key {path} cannot be read: {error}.") from None
+        if len(key) < 32:
+            raise MachineProblem(f"The key {path} is not the 64 hex digits that were written; restore it.")
+        return key
 
     def announce(self, server: RunningServer) -> None:
         content = json.dumps({"url": server.url, "process_id": server.process_id}) + "\n"
@@ -125,12 +132,18 @@ class DataFolder:
     def running_server(self) -> RunningServer | None:
         """The announced server, if the lock shows that it is alive."""
         try:
-            announced = json.loads((self.path / "server.json").read_text())
-        except (FileNotFoundError, json.JSONDecodeError):
+            announced = json.loads((self.path / "server.json").read_text(encoding="utf-8"))
+            server = RunningServer(url=str(announced["url"]), process_id=int(announced["process_id"]))
+            return server if self.is_owned() else None
+        except (FileNotFoundError, NotADirectoryError):
             return None
-        if not self.is_owned():
+        except (ValueError, TypeError, KeyError):  # not what a server announces
             return None
-        return RunningServer(url=announced["url"], process_id=announced["process_id"])
+        except OSError as error:
+            raise MachineProblem(
+                f"What runs in {self.path} cannot be read: {error.strerror}. Use the account that runs the server, or "
+                "set CONTEXTBASE_URL and CONTEXTBASE_TOKEN."
+            ) from error
 
 
 def default_data_folder() -> Path:
@@ -142,8 +155,9 @@ def default_data_folder() -> Path:
     return _SHARED_FALLBACK / sha256(os.fsencode(here)).hexdigest()[:12]
 
 
-def write_private(path: Path, content: str) -> None:
-    """Durably replace a 0600 file: readers see the old content or the new, never a part."""
+def write_private(path: Path, content: str, *, replace: bool = True) -> None:
+    """Durably write a 0600 file: readers see the old content or the new, never a part. Without `replace`, one that is
+    there already is kept."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -151,7 +165,12 @@ def write_private(path: Path, content: str) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        if replace:
+            temporary.replace(path)
+        else:
+            with contextlib.suppress(FileExistsError):
+                path.hardlink_to(temporary)
+            temporary.unlink()
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(folder)
@@ -161,6 +180,17 @@ def write_private(path: Path, content: str) -> None:
         temporary.unlink(missing_ok=True)
         reason = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
         raise MachineProblem(f"{path} cannot be written: {reason}.") from error
+
+
+def _flock(handle: int, kind: int, *, tries: int = 1) -> bool:
+    """Whether we have the lock now."""
+    for left in reversed(range(tries)):
+        try:
+            fcntl.flock(handle, kind | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(0.02 if left else 0)
+    return False
 
 
 def _everyone_can_pass(folder: Path) -> bool:

@@ -57,7 +57,7 @@ class ContextbaseError(Exception):
 
     code = "internal_error"
 
-    def __init__(self, message: str, **details: object) -> None:
+    def __init__(self, message: str, /, **details: object) -> None:
         super().__init__(message)
         self.message = message
         self.details = details
@@ -143,7 +143,7 @@ class BlobMissing(Damaged):
     code = "blob_missing"
 
 
-def error_of_code(code: str, message: str, **details: object) -> ContextbaseError:
+def error_of_code(code: str, message: str, /, **details: object) -> ContextbaseError:
     """The error a code stands for, as read from an answer; an unknown code gives the base class, code kept."""
     candidates: list[type[ContextbaseError]] = [ContextbaseError]
     for candidate in candidates:

@@ -51,10 +51,16 @@ class _TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
         trace = f" [{trace_id.get()[:8]}]" if trace_id.get() else ""
-        extras = "".join(f" {name}={value}" for name, value in _extras(record).items())
+        extras = "".join(f" {name}={_on_one_line(value)}" for name, value in _extras(record).items())
         text = f"{time} {record.levelname.lower():7} {record.getMessage()}{extras}{trace}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
 def _extras(record: logging.LogRecord) -> dict[str, object]:
     return {name: value for name, value in vars(record).items() if name not in _STANDARD}
+
+
+def _on_one_line(value: object) -> str:
+    """A path in a request may hold newlines: they must not look like further log lines."""
+    text = str(value)
+    return text if text.isprintable() else ascii(text)

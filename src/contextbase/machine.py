@@ -1,6 +1,7 @@
 """What this machine can do, found out by trying."""
 
 import ctypes
+import errno
 import os
 import shutil
 import subprocess
@@ -79,7 +80,12 @@ def _overlay(settings: Settings) -> Finding:
     with tempfile.TemporaryDirectory(dir=place if os.access(place, os.W_OK) else None) as folder:
         child = os.fork()
         if child == 0:
-            os._exit(_mount_overlay(Path(folder)))
+            try:
+                os._exit(_mount_overlay(Path(folder)))
+            except OSError as error:
+                os._exit(error.errno or errno.EIO)
+            finally:
+                os._exit(errno.EIO)  # whatever happens, the child must not go on as a second parent
         problem = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if problem == 0:
         return Finding(name="overlay", answer="yes", detail=f"mounts on {place}")

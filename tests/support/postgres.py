@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import secrets
 import shutil
 import socket
@@ -26,12 +27,22 @@ __all__ = ["database_copy", "embedded_server", "external_server", "reachable_fol
 @contextlib.contextmanager
 def reachable_folder() -> Iterator[Path]:
     """A temporary folder that PostgreSQL's account can enter even when the tests run as root."""
-    folder = Path(tempfile.mkdtemp(prefix="contextbase-test-"))
+    folder = Path(tempfile.mkdtemp(prefix="contextbase-test-", dir=_in_memory()))
     folder.chmod(0o711)
     try:
         yield folder
     finally:
         shutil.rmtree(folder)
+
+
+def _in_memory() -> str | None:
+    """Linux's folder in memory, if it is large and may hold programs: a cluster is made there thrice as quickly."""
+    place = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a private folder in it
+    if not place.is_dir():
+        return None
+    status = os.statvfs(place)
+    roomy = status.f_bavail * status.f_frsize > 2_000_000_000
+    return str(place) if roomy and not status.f_flag & os.ST_NOEXEC else None
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["require_program", "unavailable"]
+__all__ = ["require_program", "require_root", "unavailable"]
 
 
 def unavailable(reason: str) -> None:
@@ -23,3 +23,8 @@ def require_program(name: str, how_to_get: str) -> str:
     if found is None:
         unavailable(f"This test needs the program '{name}'. To get it: {how_to_get}")
     return str(found)
+
+
+def require_root() -> None:
+    if os.geteuid() != 0:
+        unavailable("This test is about running as root. To run it: sudo make test")

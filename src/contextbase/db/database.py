@@ -9,7 +9,7 @@ from typing import Final, Literal, Self
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from contextbase.errors import DatabaseUnavailable, Misconfigured
+from contextbase.errors import DatabaseUnavailable, MachineProblem, Misconfigured
 
 __all__ = ["Connection", "Database", "DatabaseAddress"]
 
@@ -19,8 +19,8 @@ OLDEST_SUPPORTED: Final = 15
 _CONNECT_TIMEOUT_SECONDS: Final = 10.0
 
 # The server is away, going away, coming back or full: trying again later may help.
-_AWAY: Final = (
-    OSError,
+_LOST: Final = (
+    ConnectionError,
     TimeoutError,
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
@@ -56,37 +56,29 @@ class Database:
         cls, address: DatabaseAddress, *, pool_size: int = 20, statement_timeout_seconds: float = 60.0
     ) -> Self:
         """Open the pool and check the server's version; raises `DatabaseUnavailable` or `Misconfigured`."""
-        try:
-            pool = await asyncpg.create_pool(
-                address.url,
-                host=address.socket_folder,
-                user=None if address.url else address.user,
-                database=None if address.url else address.database,
-                min_size=0,
-                max_size=pool_size,
-                timeout=_CONNECT_TIMEOUT_SECONDS,
-                command_timeout=statement_timeout_seconds,
-                server_settings={"application_name": "contextbase", "timezone": "UTC", "jit": "off"},
-            )
-        except _AWAY as error:
-            raise DatabaseUnavailable(
-                f"The database does not answer ({type(error).__name__}); check that it runs and its address."
-            ) from error
-        except asyncpg.InvalidAuthorizationSpecificationError as error:
-            raise Misconfigured("The database refuses our user or password; check CONTEXTBASE_DATABASE_URL.") from error
-        except asyncpg.InvalidCatalogNameError as error:
-            raise Misconfigured("The database named in CONTEXTBASE_DATABASE_URL does not exist; create it.") from error
-        except (ValueError, asyncpg.InterfaceError) as error:
-            raise Misconfigured("CONTEXTBASE_DATABASE_URL is not a usable PostgreSQL URL.") from error
+        pool = await asyncpg.create_pool(
+            address.url,
+            host=address.socket_folder,
+            user=None if address.url else address.user,
+            database=None if address.url else address.database,
+            min_size=0,
+            max_size=pool_size,
+            timeout=_CONNECT_TIMEOUT_SECONDS,
+            command_timeout=statement_timeout_seconds,
+            server_settings={"application_name": "contextbase", "timezone": "UTC", "jit": "off"},
+        )
         database = cls(pool)
-        await database._check_version()
+        try:
+            await database._check_version()
+        except Exception:
+            await database.close()
+            raise
         return database
 
     async def _check_version(self) -> None:
         async with self.connection() as connection:
             version = connection.get_server_version()
         if version.major < OLDEST_SUPPORTED:
-            await self.close()
             raise Misconfigured(
                 f"The database is PostgreSQL {version.major}; contextbase needs {OLDEST_SUPPORTED} or newer."
             )
@@ -94,14 +86,35 @@ class Database:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection for reads that need no transaction of their own."""
+        connection = await self._acquire()
         try:
-            async with self._pool.acquire(timeout=_CONNECT_TIMEOUT_SECONDS) as connection:
-                yield connection
-        except _AWAY as error:
+            yield connection
+        except _LOST as error:
             raise DatabaseUnavailable(f"The database does not answer ({type(error).__name__}).") from error
         except asyncpg.InterfaceError as error:
             # A connection or pool that was closed under us.
             raise DatabaseUnavailable("The connection to the database was lost.") from error
+        except asyncpg.DiskFullError as error:
+            raise MachineProblem("The disk of the database is full; free some space there.") from error
+        finally:
+            await self._pool.release(connection)
+
+    async def _acquire(self) -> Connection:
+        """The pool connects when somebody asks, so this is where a wrong address or password shows."""
+        try:
+            return await self._pool.acquire(timeout=_CONNECT_TIMEOUT_SECONDS)
+        except asyncpg.InvalidAuthorizationSpecificationError as error:
+            raise Misconfigured("The database refuses our user or password; check CONTEXTBASE_DATABASE_URL.") from error
+        except asyncpg.InvalidCatalogNameError as error:
+            raise Misconfigured("The database named in CONTEXTBASE_DATABASE_URL does not exist; create it.") from error
+        except (OSError, *_LOST) as error:
+            raise DatabaseUnavailable(
+                f"The database does not answer ({type(error).__name__}); check that it runs and its address."
+            ) from error
+        except ValueError as error:
+            raise Misconfigured("CONTEXTBASE_DATABASE_URL is not a usable PostgreSQL URL.") from error
+        except asyncpg.InterfaceError as error:
+            raise DatabaseUnavailable("The connection to the database was closed.") from error
 
     @asynccontextmanager
     async def transaction(

@@ -13,6 +13,8 @@ import errno
 import hashlib
 import logging
 import os
+import re
+import secrets
 import shutil
 import signal
 import stat
@@ -101,10 +103,9 @@ class EmbeddedPostgres:
     # -- making the cluster
 
     def _prepare(self, on_step: Callable[[str], None]) -> None:
-        if not self._folder.exists():
-            self._folder.mkdir(mode=0o700, parents=True)
-            if self._account.uid is not None:
-                os.chown(self._folder, self._account.uid, self._account.uid)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._account.uid is not None:
+            os.chown(self._folder, self._account.uid, self._account.uid)
         if not self._account.can_enter(self._folder):
             raise MachineProblem(
                 f"PostgreSQL does not run as root, and the account it runs as (uid {self._account.uid}) cannot reach "
@@ -120,9 +121,11 @@ class EmbeddedPostgres:
         self._own_folder(self._folder / "log")
 
     def _make_cluster(self) -> None:
-        # Made beside its place and renamed when complete: a start that is killed half-way leaves no half cluster.
-        unfinished = self._folder / "cluster.unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
+        # Made beside its place and renamed when complete: a start that is killed half-way leaves no half cluster. Its
+        # initdb may still be at work, so each start makes its own.
+        for leftover in self._folder.glob("cluster.unfinished-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        unfinished = self._folder / f"cluster.unfinished-{secrets.token_hex(4)}"
         maker = self._account.with_name()
         unfinished.mkdir(mode=0o700)
         maker.take(unfinished)
@@ -144,7 +147,11 @@ class EmbeddedPostgres:
         _fsync_folder(self._folder)
 
     def _check_major_version(self) -> None:
-        made_by = int((self._cluster / "PG_VERSION").read_text().strip())
+        version_file = self._cluster / "PG_VERSION"
+        try:
+            made_by = int(version_file.read_text())
+        except (FileNotFoundError, ValueError) as error:
+            raise MachineProblem(f"{version_file} does not say which PostgreSQL made it; restore it.") from error
         ours = self._programs.major
         if made_by > ours:
             raise MachineProblem(
@@ -170,9 +177,7 @@ class EmbeddedPostgres:
     # -- running it
 
     async def _launch(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            if (self._cluster / "postmaster.pid").stat():
-                await asyncio.to_thread(self._stop_orphan)
+        await asyncio.to_thread(self._stop_orphan)
         startup_log = self._folder / "log" / "startup.log"
         process = self._process = await asyncio.to_thread(self._spawn, startup_log)
         await _wait_until(lambda: self._is_ready() or process.poll() is not None, _START_SECONDS)
@@ -206,13 +211,26 @@ class EmbeddedPostgres:
         newest = max((self._folder / "log").glob("*.log"), key=lambda file: file.stat().st_mtime)
         text = startup_log.read_text(errors="replace") + newest.read_text(errors="replace")[-4000:]
         fatal = [line for line in text.splitlines() if "FATAL" in line or "PANIC" in line][-1:]
-        reason = fatal[0].split(":", 1)[-1].strip() if fatal else "no reason given"
+        reason = re.split(r"(?:FATAL|PANIC):\s*", fatal[0])[-1] if fatal else "no reason given"
         if "No space left on device" in text[-4000:]:
             return MachineProblem(f"The disk of {self._folder} is full; free some space and start again.")
         return DatabaseUnavailable(f"The embedded database did not start: {reason} (logs: {self._folder / 'log'})")
 
     def _stop_orphan(self) -> None:
-        """A postmaster that outlived its server (kill -9), or only its pid file: pg_ctl tells them apart."""
+        """Stop a postmaster that outlived its server (kill -9).
+
+        Often only its pid file is left, and the pid may be another process's by now, in a container even ours: that
+        one must not be signalled, and must not keep PostgreSQL, which looks no closer, from starting."""
+        pid_file = self._cluster / "postmaster.pid"
+        try:
+            process_id = int(pid_file.read_text().split("\n", 1)[0])
+        except (FileNotFoundError, ValueError):  # none, or killed while it wrote the file
+            process_id = 0
+        if f" -D {self._cluster} " not in _command_line(process_id):
+            # PostgreSQL still finds backends that live on, by their shared memory.
+            for stale in (pid_file, *socket_folder(self._folder).glob(".s.PGSQL.*.lock")):
+                stale.unlink(missing_ok=True)
+            return
         arguments = self._account.process_arguments()
         command = [self._programs.program("pg_ctl"), "stop", "--pgdata", str(self._cluster), "--mode", "fast", "--wait"]
         subprocess.run(command, **arguments, capture_output=True, timeout=_STOP_SECONDS * 4, check=False)
@@ -286,6 +304,19 @@ async def _wait_until(condition: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
+def _command_line(process_id: int) -> str:
+    """What a process was started with; empty when there is no such process."""
+    if Path("/proc/self/cmdline").exists():
+        try:
+            return (
+                Path(f"/proc/{process_id}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="surrogateescape")
+            )
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+    command = ["/bin/ps", "-o", "args=", "-p", str(process_id)]  # macOS
+    return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
+
+
 def _fsync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -298,6 +329,8 @@ def _fsync_folder(folder: Path) -> None:
 def _clear_errors(folder: Path) -> Iterator[None]:
     try:
         yield
+    except asyncpg.DiskFullError as error:
+        raise MachineProblem(f"The disk of {folder} is full; free some space and start again.") from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise MachineProblem(f"The disk of {folder} is full; free some space and start again.") from error

@@ -1,15 +1,18 @@
 """`Client`: the server's routes as methods. Answers are the wire models; errors are the tree of errors.py."""
 
+import re
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import httpx
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from contextbase.errors import ContextbaseError, InvalidInput, Unavailable, error_of_code
 from contextbase.wire.problem import Problem
-from contextbase.wire.project import ProjectCreate, ProjectDetail, ProjectPage, ProjectView
+from contextbase.wire.project import NAME_OR_ID, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
 from contextbase.wire.system import Me, Readiness, ServerVersion
 from contextbase.wire.token import TokenCreate, TokenCreated, TokenPage, TokenRevoked
 
@@ -22,15 +25,19 @@ class Client:
     """A connection to one server as one principal. Use it as a context manager, or `close` it."""
 
     def __init__(self, url: str, token: str, *, timeout_seconds: float = 30.0) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise InvalidInput(f"{url[:200]!r} is not the URL of a server: it starts with http:// or https://.")
+        if not re.fullmatch(r"[!-~]+", token):
+            raise InvalidInput("The token has characters no token has; was it copied whole?")
         self._url = url.rstrip("/")
-        self._http = httpx.Client(
-            base_url=self._url,
-            headers={"Authorization": f"Bearer {token}"},
-            timeout=timeout_seconds,
-            trust_env=False,  # a proxy set for the internet is not for this server
-        )
+        try:
+            _check_address(url)
+            self._http = httpx.Client(
+                base_url=self._url,
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=timeout_seconds,
+                trust_env=False,  # a proxy set for the internet is not for this server
+            )
+        except (ValueError, httpx.InvalidURL) as error:
+            raise InvalidInput(f"{url[:200]!r} is not the URL of a server: {error}.") from error
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +93,10 @@ class Client:
     def _send(
         self, method: str, path: str, body: BaseModel | None = None, query: dict[str, Any] | None = None
     ) -> httpx.Response:
-        content = None if body is None else body.model_dump_json()
+        try:
+            content = None if body is None else body.model_dump_json()
+        except PydanticSerializationError as error:
+            raise InvalidInput("What is to be sent has text that is not Unicode.") from error
         headers = {} if body is None else {"Content-Type": "application/json"}
         try:
             return self._http.request(method, path, content=content, params=query or None, headers=headers)
@@ -96,8 +106,17 @@ class Client:
             ) from error
 
 
+def _check_address(url: str) -> None:
+    """Raises `ValueError`; httpx itself would only find that nobody answers."""
+    address = urlsplit(url)
+    if address.scheme not in ("http", "https"):
+        raise ValueError("it starts with http:// or https://")
+    if not address.hostname or address.port == 0:
+        raise ValueError("it names no host or port")
+
+
 def _segment(name: str) -> str:
-    if not name or "/" in name or name in (".", ".."):
+    if not re.fullmatch(NAME_OR_ID, name):
         raise InvalidInput(f"{name[:120]!r} is not a project's name or id.")
     return name
 
@@ -114,4 +133,4 @@ def _error_of(response: httpx.Response) -> ContextbaseError:
         problem = Problem.model_validate_json(response.content)
     except ValidationError:
         return Unavailable(f"The server answered with status {response.status_code} and no reason.")
-    return error_of_code(problem.code, problem.detail, **problem.details, trace_id=problem.trace_id)
+    return error_of_code(problem.code, problem.detail, **problem.details | {"trace_id": problem.trace_id})

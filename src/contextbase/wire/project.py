@@ -1,11 +1,14 @@
 """Bodies about projects."""
 
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["ProjectCreate", "ProjectDetail", "ProjectPage", "ProjectView"]
+__all__ = ["NAME_OR_ID", "ProjectCreate", "ProjectDetail", "ProjectPage", "ProjectView"]
+
+NAME_OR_ID: Final = "^[a-zA-Z0-9][a-zA-Z0-9._-]*$"
 
 
 class ProjectCreate(BaseModel):

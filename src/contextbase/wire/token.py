@@ -6,6 +6,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from contextbase.wire.project import NAME_OR_ID
+
 __all__ = ["TokenCreate", "TokenCreated", "TokenPage", "TokenRevoked", "TokenView"]
 
 ActionName = Literal["read", "write", "admin"]
@@ -19,7 +21,9 @@ class TokenCreate(BaseModel):
     name: str = Field("", description="What it is for; default: the principal's name.", max_length=200)
     actions: list[ActionName] = Field(default=["read", "write"], min_length=1, max_length=3)
     days: Annotated[float, Field(gt=0, le=3650)] = 90
-    project: str | None = Field(None, description="Name or id: only for this project.", max_length=100)
+    project: str | None = Field(
+        None, description="Name or id: only for this project.", max_length=100, pattern=NAME_OR_ID
+    )
     path: str | None = Field(None, description="Only below this path of the project.", max_length=1024)
 
 

@@ -16,7 +16,7 @@ __all__ = ["RequestMiddleware"]
 
 _log = logging.getLogger("contextbase.requests")
 
-_TRACEPARENT: Final = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACEPARENT: Final = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 _HEADERS: Final = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -97,4 +97,4 @@ class RequestMiddleware:
 
 def _declared_length(headers: dict[bytes, bytes]) -> int:
     declared = headers.get(b"content-length", b"0")
-    return int(declared) if declared.isdigit() else 0
+    return int(declared) if re.fullmatch(rb"[0-9]{1,19}", declared) else 0  # else counted as it comes

@@ -1,6 +1,7 @@
 """Every error becomes problem+json, with the error's code and the request's trace id."""
 
 import logging
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -76,19 +77,26 @@ async def _on_our_error(_: Request, error: Exception) -> Response:
 async def _on_invalid_request(_: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
-    problems = [
-        {"where": ".".join(map(str, problem["loc"])), "problem": problem["msg"]} for problem in error.errors()[:20]
-    ]
+    problems = [{"where": _where(problem["loc"]), "problem": problem["msg"]} for problem in error.errors()[:20]]
     first = problems[0] if problems else {"where": "body", "problem": "not valid"}
     detail = f"The request is not valid at {first['where']}: {first['problem']}."
     return problem_response(422, "invalid_input", detail, {"problems": problems})
 
 
+def _where(location: Sequence[object]) -> str:
+    """The caller chose the names in it: they must not be endless, nor break the answer's encoding."""
+    return ".".join(str(part)[:80] for part in location).encode(errors="backslashreplace").decode()
+
+
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
+    if isinstance(error.__cause__, errors.ContextbaseError):  # ours, raised while FastAPI read the body
+        return await _on_our_error(request, error.__cause__)
     code = _CODE_OF_STATUS.get(error.status_code, "invalid_input")
     detail = str(error.detail)
     if error.status_code == HTTPStatus.NOT_FOUND:
         detail = f"There is nothing at {request.url.path[:200]}; /docs lists what there is."
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        detail = f"{request.url.path[:200]} does not take {request.method[:20]}; /docs lists what there is."
     return problem_response(error.status_code, code, detail, headers=dict(error.headers or {}))

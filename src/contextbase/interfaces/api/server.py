@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
 from contextbase.data_folder import RunningServer
-from contextbase.errors import MachineProblem
+from contextbase.errors import InvalidSettings, MachineProblem
 from contextbase.interfaces.api.app import create_app
 
 __all__ = ["serve"]
@@ -26,7 +26,12 @@ async def serve(
     on_step: Callable[[str], None],
     on_ready: Callable[[Services, str, str | None], None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM. `on_ready` gets the URL and, if one was made now, the owner's new token."""
+    """Serve until SIGINT or SIGTERM. `on_ready` gets the URL and, if one was made now, the owner's new token.
+
+    A SIGTERM before that cancels the start: `CancelledError`, when all that was started is stopped."""
+    starting = asyncio.current_task()
+    if starting is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, starting.cancel)
     with bind(settings.host, settings.port) as listener:
         url = settings.public_url or _url_of(listener, settings.host)
         async with open_services(settings, own=True, on_step=on_step) as services:
@@ -51,6 +56,8 @@ def bind(host: str, port: int) -> Iterator[socket.socket]:
             listener.bind((host, port))
         except OSError as error:
             raise MachineProblem(_why_not(error, host, port)) from error
+        except (TypeError, ValueError) as error:  # not even a name: a part that is too long, a NUL
+            raise InvalidSettings(f"The setting 'host' is wrong: {host[:120]!r} is not an address.") from error
         yield listener
     finally:
         listener.close()
@@ -103,7 +110,7 @@ class _Server(uvicorn.Server):
             yield
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
+                loop.add_signal_handler(number, lambda: None)  # the database is being stopped: let it
 
     def _on_signal(self) -> None:
         # The second signal cuts running requests short; the database is still stopped properly.

@@ -22,7 +22,7 @@ Data = Annotated[
 def settings_for(data: Path | None, **overrides: object) -> Settings:
     """Settings with the data folder a command is about, absolute."""
     given = {name: value for name, value in overrides.items() if value is not None}
-    if data is None and "CONTEXTBASE_DATA" not in os.environ:
+    if data is None and not os.environ.get("CONTEXTBASE_DATA"):
         data = default_data_folder()
     if data is not None:
         given["data"] = data.absolute()

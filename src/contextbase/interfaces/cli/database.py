@@ -49,14 +49,8 @@ def shell(data: Data = None) -> None:
             name: os.environ[name] for name in ("PATH", "HOME", "TERM", "LANG", "PAGER") if name in os.environ
         }
         async with open_database(settings, own=False):
-            if settings.database_url is not None:
-                # Not on the command line, where every user of the machine could read the password.
-                environment["PGDATABASE"] = settings.database_url.get_secret_value()
-            else:
-                address = embedded_address(settings.data.absolute() / "postgres")
-                environment |= {"PGHOST": address.socket_folder or "", "PGUSER": address.user}
-                environment |= {"PGDATABASE": address.database}
             command = [find_binaries().program("psql")]
+            environment |= _where(settings)
             return await asyncio.to_thread(lambda: subprocess.run(command, env=environment, check=False).returncode)
 
     raise typer.Exit(asyncio.run(run(settings_for(data))))

@@ -2,6 +2,8 @@
 
 from dataclasses import asdict
 
+from rich.markup import escape
+
 from contextbase.interfaces.cli.connection import Data, settings_for
 from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json
 from contextbase.machine import examine
@@ -19,6 +21,6 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
         print_json([asdict(finding) for finding in findings])
         return
     for finding in findings:
-        console.print(f"{_MARKS[finding.answer]} [bold]{finding.name:14}[/] {finding.detail}", highlight=False)
+        console.print(f"{_MARKS[finding.answer]} [bold]{finding.name:14}[/] {escape(finding.detail)}", highlight=False)
         if finding.advice:
-            console.print(f"  {'':14} [dim]{finding.advice}[/]", highlight=False)
+            console.print(f"  {'':14} [dim]{escape(finding.advice)}[/]", highlight=False)

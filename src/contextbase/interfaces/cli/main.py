@@ -1,11 +1,14 @@
 """Puts the commands together."""
 
+import sys
 from typing import Annotated
 
 import typer
 
 from contextbase import __version__
+from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli import configuration, database, doctor, maintenance, projects, server, tokens
+from contextbase.interfaces.cli.output import EXIT_USAGE, report
 
 __all__ = ["app", "main"]
 
@@ -46,4 +49,12 @@ app.command()(maintenance.gc)
 
 
 def main() -> None:
-    app()
+    if "--json" not in sys.argv:
+        app()
+    try:
+        sys.exit(app(standalone_mode=False))
+    except typer.BadParameter as error:
+        report(InvalidInput(error.format_message()), as_json=True)
+    except typer.TyperException as error:
+        report(InvalidInput(str(error)), as_json=True)
+    sys.exit(EXIT_USAGE)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.filesize import decimal
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from contextbase.bootstrap import open_services
@@ -26,7 +27,8 @@ def fsck(data: Data = None, as_json: Json = False) -> None:
         print_json({"ok": not problems, "blobs": checked, "problems": problems})
     else:
         for problem in problems:
-            console.print(f"[bold red]{problem.rule}[/] {problem.where}: {problem.message}", highlight=False)
+            where = escape(f"{problem.where}: {problem.message}")
+            console.print(f"[bold red]{problem.rule}[/] {where}", highlight=False)
         console.print(
             f"[red]{len(problems)} problems found.[/]" if problems else f"No problems found ({checked} blobs verified)."
         )

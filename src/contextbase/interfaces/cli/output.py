@@ -15,7 +15,7 @@ from rich.text import Text
 
 from contextbase.errors import ContextbaseError, InvalidInput
 
-__all__ = ["Json", "console", "errors_shown", "print_json", "print_table"]
+__all__ = ["EXIT_USAGE", "Json", "console", "errors_shown", "print_json", "print_table", "report"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,6 +31,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(_plain(value), indent=2, default=str) + "\n")
+    sys.stdout.flush()  # `up` goes on running while a program reads this
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
@@ -61,12 +62,17 @@ def errors_shown(command: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
-def _fail(error: ContextbaseError, *, as_json: bool) -> NoReturn:
+def report(error: ContextbaseError, *, as_json: bool) -> None:
+    """Say on standard error what went wrong, with its code."""
     if as_json:
         body = {"error": {"code": error.code, "message": error.message, "details": error.details}}
         sys.stderr.write(json.dumps(body, default=str) + "\n")
     else:
         error_console.print(Text.assemble(("error: ", "bold red"), error.message, (f" [{error.code}]", "dim")))
+
+
+def _fail(error: ContextbaseError, *, as_json: bool) -> NoReturn:
+    report(error, as_json=as_json)
     raise typer.Exit(EXIT_USAGE if isinstance(error, InvalidInput) else EXIT_FAILED)
 
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 from rich.filesize import decimal
+from rich.markup import escape
 
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.connection import Data, connect
@@ -64,7 +65,7 @@ def show(name: Name, data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print_json(project)
         return
-    console.print(f"[bold]{project.name}[/]  {project.description}", highlight=False)
+    console.print(f"[bold]{project.name}[/]  {escape(project.description)}", highlight=False)
     console.print(f"id        {project.id}", highlight=False)
     console.print(f"created   {project.created_at:%Y-%m-%d %H:%M:%S}", highlight=False)
     console.print(f"head      commit {project.head}, {project.files} files, {decimal(project.bytes)}", highlight=False)

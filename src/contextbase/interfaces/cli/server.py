@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import signal
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from contextbase import __version__
 from contextbase.bootstrap import Services
@@ -42,9 +44,12 @@ def up(
         if secret:
             console.print("Log in (shown this once; later: contextbase login):")
             typer.echo(f"  {login_url(url, secret)}")
-        console.print(f"[dim]Data in {services.data.path}. Stop with Ctrl-C.[/]")
+        console.print(f"[dim]Data in {escape(str(services.data.path))}. Stop with Ctrl-C.[/]")
 
-    asyncio.run(serve(settings, on_step=on_step, on_ready=on_ready))
+    try:
+        asyncio.run(serve(settings, on_step=on_step, on_ready=on_ready))
+    except asyncio.CancelledError:
+        raise typer.Exit(128 + signal.SIGTERM) from None
     if not as_json:
         console.print("[dim]Stopped.[/]")
 

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Path, Query
 
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.storage.model import Project
-from contextbase.wire.project import ProjectCreate, ProjectDetail, ProjectPage, ProjectView
+from contextbase.wire.project import NAME_OR_ID, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/api/v1/projects", tags=["projects"])
 
-NameOrId = Annotated[str, Path(description="The project's name or id.", max_length=100)]
+NameOrId = Annotated[str, Path(description="The project's name or id.", max_length=100, pattern=NAME_OR_ID)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
@@ -28,7 +28,7 @@ async def create_project(
 async def list_projects(
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    after: Annotated[str, Query(max_length=100)] = "",
+    after: Annotated[str, Query(max_length=100, pattern=f"^$|{NAME_OR_ID}")] = "",
     limit: Limit = 100,
 ) -> ProjectPage:
     """The projects this token may read, by name."""

@@ -1,0 +1,192 @@
+"""Principals and tokens in the database: made once, checked always, audited."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from contextbase.audit.chain import AuditKey
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Database
+from contextbase.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
+from contextbase.identity.model import Action, Caller, PrincipalKind, TokenRequest
+from contextbase.identity.repository import IdentityRepository
+from contextbase.identity.service import IdentityService
+from contextbase.ids import ProjectId, TokenId, TreePath
+
+REQUEST = TokenRequest(
+    principal_kind=PrincipalKind.AGENT,
+    principal_name="agent-1",
+    name="work",
+    actions=frozenset({Action.READ}),
+    life=timedelta(days=1),
+)
+
+
+@dataclass
+class SettableClock:
+    time: datetime
+
+    def now(self) -> datetime:
+        return self.time
+
+
+@pytest.fixture
+def clock() -> SettableClock:
+    return SettableClock(datetime(2026, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+async def identity(embedded_database: Database, clock: SettableClock) -> AsyncIterator[IdentityService]:
+    audit = AuditRepository(AuditKey(b"k" * 32))
+    return IdentityService(database=embedded_database, repository=IdentityRepository(), audit=audit, clock=clock)
+
+
+@pytest.fixture
+async def owner(identity: IdentityService) -> Caller:
+    secret = await identity.ensure_owner(None)
+    assert secret
+    return await identity.authenticate(secret)
+
+
+async def test_the_owners_token_is_made_once_and_again_only_when_it_is_no_good(
+    identity: IdentityService, clock: SettableClock
+) -> None:
+    secret = await identity.ensure_owner(None)
+    assert secret
+    assert (await identity.authenticate(secret)).principal.is_owner
+    assert await identity.ensure_owner(secret) is None
+    clock.time += timedelta(days=366)
+    renewed = await identity.ensure_owner(secret)
+    assert renewed
+    assert renewed != secret
+    assert await identity.ensure_owner("garbage") is not None
+
+
+async def test_a_token_stands_for_its_principal_until_it_expires(
+    identity: IdentityService, owner: Caller, clock: SettableClock
+) -> None:
+    token, secret = await identity.create_token(owner, REQUEST)
+    caller = await identity.authenticate(secret, origin="10.0.0.1", trace_id="t")
+    assert (caller.principal.name, caller.token, caller.origin) == ("agent-1", token, "10.0.0.1")
+    clock.time = token.expires_at - timedelta(microseconds=1)
+    await identity.authenticate(secret)
+    clock.time = token.expires_at
+    with pytest.raises(Unauthenticated, match="expired"):
+        await identity.authenticate(secret)
+
+
+async def test_a_revoked_token_is_refused_from_then_on(identity: IdentityService, owner: Caller) -> None:
+    token, secret = await identity.create_token(owner, REQUEST)
+    assert await identity.revoke_token(owner, token.id) is True
+    assert await identity.revoke_token(owner, token.id) is False
+    with pytest.raises(Unauthenticated, match="revoked"):
+        await identity.authenticate(secret)
+
+
+@pytest.mark.parametrize(
+    "secret", ["", "cb_", "cb_" + "x" * 43, "xx_" + "x" * 43, "cb_" + "x" * 44, "cb_\x00" + "x" * 42]
+)
+async def test_a_token_nobody_made_is_refused(identity: IdentityService, secret: str) -> None:
+    with pytest.raises(Unauthenticated):
+        await identity.authenticate(secret)
+
+
+async def test_only_a_hash_of_the_secret_is_stored(
+    identity: IdentityService, owner: Caller, embedded_database: Database
+) -> None:
+    _, secret = await identity.create_token(owner, REQUEST)
+    async with embedded_database.connection() as connection:
+        for table in ("tokens", "audit", "principals"):
+            rows = await connection.fetch(f"SELECT t::text AS row FROM {table} t")  # noqa: S608 - names from here
+            assert rows
+            assert not [row for row in rows if secret in row["row"] or secret[3:].encode().hex() in row["row"]]
+
+
+async def test_tokens_made_at_once_for_a_new_principal_share_it(identity: IdentityService, owner: Caller) -> None:
+    made = await asyncio.gather(*(identity.create_token(owner, REQUEST) for _ in range(16)))
+    assert len({token.principal.id for token, _ in made}) == 1
+
+
+async def test_without_admin_no_token_is_made_listed_or_revoked(identity: IdentityService, owner: Caller) -> None:
+    token, secret = await identity.create_token(owner, replace(REQUEST, actions=frozenset({Action.READ, Action.WRITE})))
+    caller = await identity.authenticate(secret)
+    with pytest.raises(Forbidden, match="admin"):
+        await identity.create_token(caller, REQUEST)
+    with pytest.raises(Forbidden, match="admin"):
+        await identity.list_tokens(caller)
+    with pytest.raises(Forbidden, match="admin"):
+        await identity.revoke_token(caller, token.id)
+
+
+async def test_an_administrator_who_is_not_the_owner_cannot_become_it(identity: IdentityService, owner: Caller) -> None:
+    _, secret = await identity.create_token(owner, replace(REQUEST, actions=frozenset({Action.ADMIN})))
+    administrator = await identity.authenticate(secret)
+    with pytest.raises(Forbidden, match="owner"):
+        await identity.create_token(
+            administrator, replace(REQUEST, principal_kind=PrincipalKind.USER, principal_name="owner")
+        )
+
+
+async def test_a_token_for_a_project_that_is_not_there_is_not_made(identity: IdentityService, owner: Caller) -> None:
+    before = await identity.list_tokens(owner)
+    with pytest.raises(NotFound):
+        await identity.create_token(owner, replace(REQUEST, project_id=ProjectId(uuid4())))
+    assert await identity.list_tokens(owner) == before
+
+
+async def test_revoking_a_token_that_is_not_there_says_so(identity: IdentityService, owner: Caller) -> None:
+    with pytest.raises(NotFound):
+        await identity.revoke_token(owner, TokenId(uuid4()))
+
+
+async def test_pages_of_tokens_hold_each_once_newest_first(identity: IdentityService, owner: Caller) -> None:
+    made = [(await identity.create_token(owner, REQUEST))[0].id for _ in range(5)]
+    seen: list[TokenId] = []
+    while page := await identity.list_tokens(owner, before=seen[-1] if seen else None, limit=2):
+        seen.extend(token.id for token in page)
+    assert seen == sorted([*made, owner.token.id], reverse=True)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"principal_name": ""},
+        {"principal_name": "-a"},
+        {"principal_name": "a b"},
+        {"principal_name": "a" * 101},
+        {"principal_name": "é"},
+        {"principal_name": "a\n"},
+        {"name": " "},
+        {"name": "a\x00b"},
+        {"name": "é" * 101},
+        {"actions": frozenset()},
+        {"life": timedelta(0)},
+        {"life": timedelta(days=-1)},
+        {"life": timedelta(days=3650, microseconds=1)},
+        {"path_prefix": TreePath("a")},
+        {"path_prefix": TreePath("a"), "project_id": ProjectId(uuid4()), "actions": frozenset({Action.ADMIN})},
+        {"principal_kind": PrincipalKind.SYSTEM},
+    ],
+)
+def test_a_request_that_breaks_a_rule_cannot_be_built(wrong: "dict[str, object]") -> None:
+    with pytest.raises(InvalidInput):
+        replace(REQUEST, **wrong)  # type: ignore[arg-type]  # one wrong field each, of any type
+
+
+async def test_what_happens_to_tokens_is_audited_without_secrets(
+    identity: IdentityService, owner: Caller, embedded_database: Database
+) -> None:
+    token, _ = await identity.create_token(owner, REQUEST)
+    await identity.revoke_token(owner, token.id)
+    async with embedded_database.connection() as connection:
+        rows = await connection.fetch("SELECT action, operator_type, details FROM audit ORDER BY number")
+    assert [(row["action"], row["operator_type"]) for row in rows] == [
+        ("token.create", "system"),
+        ("token.create", "api"),
+        ("token.revoke", "api"),
+    ]
+    assert str(token.id) in rows[-1]["details"]

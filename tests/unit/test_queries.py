@@ -1,0 +1,61 @@
+"""The loader of named queries, and the queries there are."""
+
+import re
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from contextbase.db.queries import load_queries
+
+PACKAGES = ["contextbase.audit", "contextbase.identity", "contextbase.storage"]
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a package whose queries.sql a test writes."""
+    (tmp_path / "package_with_queries").mkdir()
+    (tmp_path / "package_with_queries" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "package_with_queries", raising=False)
+    return "package_with_queries"
+
+
+def write(tmp_path: Path, text: str) -> None:
+    (tmp_path / "package_with_queries" / "queries.sql").write_text(text)
+
+
+def test_each_query_is_found_by_its_name(tmp_path: Path, package: str) -> None:
+    write(tmp_path, "-- A file.\n\n-- name: one\n-- The first.\nSELECT 1\n\n-- name: two\nSELECT '-- name: not this'\n")
+    queries = load_queries(package)
+    assert list(queries) == ["one", "two"]
+    assert queries.one == "-- The first.\nSELECT 1"
+    assert queries.two == "SELECT '-- name: not this'"
+
+
+def test_a_name_that_is_not_there_is_an_error_that_says_so(tmp_path: Path, package: str) -> None:
+    write(tmp_path, "-- name: one\nSELECT 1")
+    with pytest.raises(AttributeError, match="no query named three"):
+        _ = load_queries(package).three
+
+
+def test_a_name_used_twice_is_an_error(tmp_path: Path, package: str) -> None:
+    write(tmp_path, "-- name: one\nSELECT 1\n-- name: one\nSELECT 2")
+    with pytest.raises(ValueError, match="two queries named one"):
+        load_queries(package)
+
+
+@pytest.mark.parametrize("name", ["contextbase.audit", "contextbase.identity"])
+def test_every_query_of_ours_is_used(name: str) -> None:
+    folder = Path(str(files(name)))
+    code = "\n".join(file.read_text() for file in folder.rglob("*.py"))
+    unused = [query for query in load_queries(name) if not re.search(rf"_SQL\.{query}\b", code)]
+    assert not unused
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_query_our_code_names_is_there(name: str) -> None:
+    folder = Path(str(files(name)))
+    code = "\n".join(file.read_text() for file in folder.rglob("*.py"))
+    assert set(re.findall(r"_SQL\.(\w+)", code)) <= set(load_queries(name))
