@@ -114,3 +114,19 @@ WHERE v.replaced_seq IS NULL AND v.kind <> 'deleted'
 
 -- name: inline_contents
 SELECT hash, content FROM blob_contents WHERE hash = ANY ($1::bytea[])
+
+-- name: record_upload
+INSERT INTO uploads (project_id, principal_id, content_hash, size) VALUES ($1, $2, $3, $4)
+ON CONFLICT (project_id, principal_id, content_hash) DO UPDATE SET uploaded_at = clock_timestamp()
+
+-- name: own_uploads
+SELECT content_hash, size FROM uploads
+WHERE project_id = $1 AND principal_id = $2 AND content_hash = ANY ($3::bytea[])
+
+-- name: paths_of_contents
+-- Where these contents stand, or stood: by path then, and path now.
+SELECT v.content_hash, v.size, v.path, h.path AS path_now
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+WHERE v.project_id = $1 AND v.content_hash = ANY ($2::bytea[])
+LIMIT 1000

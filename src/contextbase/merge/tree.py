@@ -177,6 +177,8 @@ class _Settlement:
         if self._is_blocked(path, entry, leaving=current_path if path != current_path else None):
             return _conflict(change, path, TreeConflict.FILE_AND_FOLDER)
         settled = self._merge(change, path, current, entry)
+        if path != change.path and settled.verdict is Verdict.WRITTEN:
+            return replace(settled, verdict=Verdict.MERGED)  # with the rename
         if path != current_path and settled.verdict is not Verdict.CONFLICT:
             verdict = Verdict.WRITTEN if settled.verdict is Verdict.UNCHANGED else settled.verdict
             return replace(settled, verdict=verdict, removed=current_path)

@@ -1,0 +1,141 @@
+"""The gate as its callers know it: upload, commit, and the contents a writer may name."""
+
+import hashlib
+import json
+from collections.abc import AsyncIterable
+from dataclasses import replace
+from typing import Final
+
+from contextbase.audit.model import OperatorType
+from contextbase.db.database import Connection, Database
+from contextbase.db.queries import load_queries
+from contextbase.errors import InvalidInput, NotFound
+from contextbase.gate.leader import GroupCommit
+from contextbase.gate.model import Change, CommitAnswer, CommitRequest, Content
+from contextbase.gate.plan import Submitted
+from contextbase.gate.repository import GateRepository
+from contextbase.identity.levels import PathAuthority
+from contextbase.identity.model import Action, Caller
+from contextbase.ids import ContentHash, ProjectId, TreePath, new_uuid
+from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.storage.blobs.ports import StoredBlob
+from contextbase.storage.head import HeadRepository
+
+__all__ = ["Gate"]
+
+_SQL: Final = load_queries("contextbase.gate")
+
+
+class Gate:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        repository: GateRepository,
+        head: HeadRepository,
+        catalog: BlobCatalog,
+        group_commit: GroupCommit,
+    ) -> None:
+        self._database = database
+        self._repository = repository
+        self._head = head
+        self._catalog = catalog
+        self._group_commit = group_commit
+
+    async def commit(self, caller: Caller, request: CommitRequest, *, operator_type: OperatorType) -> CommitAnswer:
+        """Settle the request's changes; when this returns, every one but the refused is durably in the project.
+
+        Raises `NotFound`, `Forbidden` (the token), `InvalidInput` (a base from the future, a content that is not the
+        caller's to name), `Conflict` (an idempotency key used for something else) or `Unavailable`.
+        """
+        caller.require(Action.WRITE, request.project_id)
+        request = await self._checked(caller, request)
+        return await self._group_commit.commit(
+            Submitted(
+                request=request,
+                caller=caller,
+                operator_type=operator_type,
+                request_hash=_hash_of(request),
+                commit_id=new_uuid(),
+            )
+        )
+
+    async def upload(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        content: AsyncIterable[bytes],
+        *,
+        expected: ContentHash | None = None,
+    ) -> StoredBlob:
+        """Store content of any size, to be named by its hash in a commit. It is kept for the caller meanwhile."""
+        caller.require(Action.WRITE, project_id)
+        async with self._database.connection() as connection:
+            await self._head.read(connection, project_id)
+        blob = await self._catalog.put(content, expected=expected)
+        async with self._database.connection() as connection:
+            await connection.execute(_SQL.record_upload, project_id, caller.principal.id, blob.hash, blob.size)
+        return blob
+
+    async def authority(self, connection: Connection, caller: Caller, project_id: ProjectId) -> PathAuthority:
+        """What the caller may see and do in the project."""
+        policy = await self._repository.policy(connection, project_id)
+        groups = await self._repository.groups(connection, [caller.principal.id])
+        return policy.authority(caller, groups.get(caller.principal.id, frozenset()))
+
+    async def _checked(self, caller: Caller, request: CommitRequest) -> CommitRequest:
+        """The request with the size of every content it names, after checking that the caller may name it."""
+        named = {change.content.hash for change in request.changes if change.content and change.content.inline is None}
+        newest = max(change.base for change in request.changes)
+        async with self._database.connection() as connection:
+            head = await self._head.read(connection, request.project_id)
+            if newest > head.seq:
+                raise InvalidInput(f"The base {newest} is after the project's head {head.seq}.")
+            sizes = await self._sizes_of_own(connection, caller, request.project_id, named) if named else {}
+        if named - sizes.keys():
+            missing = min(map(str, named - sizes.keys()))
+            raise NotFound(f"There is no content {missing} that you uploaded or may read; upload it first.")
+        return replace(request, changes=tuple(_with_size(change, sizes) for change in request.changes))
+
+    async def _sizes_of_own(
+        self, connection: Connection, caller: Caller, project_id: ProjectId, named: set[ContentHash]
+    ) -> dict[ContentHash, int]:
+        rows = await connection.fetch(_SQL.own_uploads, project_id, caller.principal.id, list(named))
+        sizes = {ContentHash(row["content_hash"]): row["size"] for row in rows}
+        rest = named - sizes.keys()
+        if rest:
+            authority = await self.authority(connection, caller, project_id)
+            for row in await connection.fetch(_SQL.paths_of_contents, project_id, list(rest)):
+                if authority.sees(TreePath(row["path"])) and authority.sees(TreePath(row["path_now"])):
+                    sizes[ContentHash(row["content_hash"])] = row["size"]
+        return sizes
+
+
+def _with_size(change: Change, sizes: dict[ContentHash, int]) -> Change:
+    content = change.content
+    if content is None or content.inline is not None:
+        return change
+    return replace(change, content=Content(hash=content.hash, size=sizes[content.hash]))
+
+
+def _hash_of(request: CommitRequest) -> bytes:
+    """What two sendings of one request have in common; a base given as "the head" was resolved by the writer."""
+    fields = [
+        str(request.project_id),
+        request.message,
+        request.atomic,
+        [
+            [
+                change.action,
+                change.path,
+                change.base,
+                str(change.content.hash) if change.content else None,
+                change.kind,
+                change.executable,
+                change.mime,
+                change.target,
+            ]
+            for change in request.changes
+        ],
+    ]
+    return hashlib.sha256(json.dumps(fields).encode()).digest()

@@ -1,0 +1,190 @@
+"""What the gate makes of single changes, and of changes that meet."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.gate_world import GateWorld, delete, mkdir, rename, write
+
+from contextbase.db.database import Database
+from contextbase.errors import Conflict, InvalidInput
+from contextbase.gate.model import Change, ChangeAction, ChangeStatus, Content, ContentKind
+from contextbase.ids import Seq, TreePath
+
+
+@pytest.fixture
+async def world(database: Database, tmp_path: Path) -> GateWorld:
+    return await GateWorld.start(database, tmp_path)
+
+
+async def test_a_write_is_in_the_head_and_gets_the_next_seq(world: GateWorld) -> None:
+    answer = await world.commit(write("docs/a.md", b"one\n", 0))
+    assert (answer.seq, answer.committed) == (1, True)
+    assert answer.changes[0].status is ChangeStatus.WRITTEN
+    assert await world.files() == {"docs/a.md": b"one\n"}
+    assert await world.problems() == []
+
+
+async def test_content_that_the_head_has_already_is_unchanged_and_no_commit(world: GateWorld) -> None:
+    await world.commit(write("a", b"x", 0))
+    answer = await world.commit(write("a", b"x", 0))
+    assert (answer.seq, answer.committed, answer.changes[0].status) == (1, False, ChangeStatus.UNCHANGED)
+
+
+async def test_edits_of_other_lines_are_merged_and_remember_both_parents(world: GateWorld) -> None:
+    await world.commit(write("a.txt", b"1\n2\n3\n4\n5\n", 0))
+    await world.commit(write("a.txt", b"one\n2\n3\n4\n5\n", 1))
+    answer = await world.one(write("a.txt", b"1\n2\n3\n4\nfive\n", 1))
+    assert answer.status is ChangeStatus.MERGED
+    assert await world.files() == {"a.txt": b"one\n2\n3\n4\nfive\n"}
+    async with world.database.connection() as connection:
+        [version] = await world.tree.chain(connection, world.project.id, answer.node_id, limit=1)
+    assert (version.number, version.base_number, version.merged_number) == (3, 1, 2)
+    assert version.sent_hash is not None
+
+
+async def test_a_contested_key_goes_to_review_and_the_rest_goes_in(world: GateWorld) -> None:
+    await world.commit(write("a.json", b'{\n  "x": 1,\n  "y": 1\n}\n', 0))
+    await world.commit(write("a.json", b'{\n  "x": 2,\n  "y": 1\n}\n', 1))
+    answer = await world.one(write("a.json", b'{\n  "x": 3,\n  "y": 3\n}\n', 1))
+    assert answer.status is ChangeStatus.IN_REVIEW
+    assert answer.review_id is not None
+    assert [conflict.place.at for conflict in answer.conflicts] == ["/x"]
+    assert json.loads((await world.files())["a.json"] or b"") == {"x": 2, "y": 3}
+    assert await world.problems() == []
+
+
+async def test_a_delete_of_what_somebody_changed_goes_to_review(world: GateWorld) -> None:
+    await world.commit(write("a", b"1", 0))
+    await world.commit(write("a", b"2", 1))
+    assert (await world.one(delete("a", 1))).status is ChangeStatus.IN_REVIEW
+    assert await world.files() == {"a": b"2"}
+
+
+async def test_a_rename_keeps_the_node_and_meets_an_edit_at_the_new_place(world: GateWorld) -> None:
+    first = await world.one(write("a.txt", b"1\n2\n3\n", 0))
+    moved = await world.one(rename("a.txt", "b.txt", 1))
+    assert moved.node_id == first.node_id
+    edited = await world.one(write("a.txt", b"1\n2\nthree\n", 1))
+    assert (edited.status, edited.result_path) == (ChangeStatus.MERGED, "b.txt")
+    assert await world.files() == {"b.txt": b"1\n2\nthree\n"}
+
+
+async def test_directories_links_and_modes_are_kept(world: GateWorld) -> None:
+    await world.commit(
+        mkdir("empty", 0), write("run.sh", b"#!/bin/sh\n", 0, executable=True),
+        write("link", b"run.sh", 0, kind=ContentKind.SYMLINK),
+    )  # fmt: skip
+    async with world.database.connection() as connection:
+        page = await world.tree.page(connection, world.project.id, Seq(1))
+    assert [(str(v.path), v.kind, v.executable) for v in page] == [
+        ("empty", "directory", False), ("link", "symlink", False), ("run.sh", "file", True),
+    ]  # fmt: skip
+
+
+async def test_an_atomic_commit_is_all_or_nothing(world: GateWorld) -> None:
+    bob = await world.agent("bob")
+    await world.rule("locked/**", "R")
+    answer = await world.commit(write("open/a", b"1", 0), write("locked/b", b"1", 0), who=bob, atomic=True)
+    assert [change.status for change in answer.changes] == [ChangeStatus.REFUSED, ChangeStatus.REFUSED]
+    assert [change.code for change in answer.changes] == ["atomic", "forbidden"]
+    assert await world.files() == {}
+    loose = await world.commit(write("open/a", b"1", 0), write("locked/b", b"1", 0), who=bob)
+    assert [change.status for change in loose.changes] == [ChangeStatus.WRITTEN, ChangeStatus.REFUSED]
+
+
+async def test_the_same_key_happens_once_and_another_request_under_it_is_refused(world: GateWorld) -> None:
+    first = await world.commit(write("a", b"1", 0), key="k")
+    again = await world.commit(write("a", b"1", 0), key="k")
+    assert again == first
+    with pytest.raises(Conflict, match="another request"):
+        await world.commit(write("a", b"2", 0), key="k")
+    assert await world.files() == {"a": b"1"}
+
+
+async def test_a_base_after_the_head_is_bad_input(world: GateWorld) -> None:
+    with pytest.raises(InvalidInput, match="after the project's head"):
+        await world.commit(write("a", b"1", 7))
+
+
+async def test_who_may_only_add_adds_beside_what_is_there(world: GateWorld) -> None:
+    bob = await world.agent("bob")
+    await world.rule("box/**", "RA", bob)
+    await world.commit(write("box/note.txt", b"owner's", 0))
+    added = await world.one(write("box/note.txt", b"bob's", 0), bob)
+    assert added.result_path == "box/note (1).txt"
+    third = await world.one(write("box/note.txt", b"more", 0), bob)
+    assert third.result_path == "box/note (2).txt"
+    changed = await world.one(write("box/note.txt", b"changed", 1), bob)
+    assert (changed.status, changed.code) == (ChangeStatus.REFUSED, "forbidden")
+
+
+async def test_a_hidden_path_answers_the_same_whether_it_exists_or_not(world: GateWorld) -> None:
+    bob = await world.agent("bob")
+    await world.rule("secret/**", "hidden")
+    await world.commit(write("secret/there", b"1", 0))
+    there, nowhere = [await world.one(write(f"secret/{name}", b"2", 0), bob) for name in ("there", "nope!")]
+    assert (there.status, there.code) == (nowhere.status, nowhere.code) == (ChangeStatus.REFUSED, "forbidden")
+    assert str(there.reason).replace("there", "X", 1) == str(nowhere.reason).replace("nope!", "X", 1)
+
+
+async def test_critical_files_change_only_through_review(world: GateWorld) -> None:
+    await world.merge_rule("prod.yaml", "critical")
+    answer = await world.one(write("prod.yaml", b"a: 1\n", 0))
+    assert (answer.status, answer.reason) == (ChangeStatus.IN_REVIEW, "critical")
+    assert await world.files() == {}
+    assert await world.problems() == []
+
+
+async def test_last_writer_wins_where_the_policy_says_so_and_history_keeps_the_other(world: GateWorld) -> None:
+    await world.merge_rule("*.bin", "last-writer")
+    await world.commit(write("a.bin", b"base", 0))
+    await world.commit(write("a.bin", b"first", 1))
+    answer = await world.one(write("a.bin", b"second", 1))
+    assert (answer.status, answer.strategy) == (ChangeStatus.MERGED, "last-writer")
+    assert await world.files() == {"a.bin": b"second"}
+    assert await world.files(2) == {"a.bin": b"first"}
+
+
+async def test_the_lower_rank_is_superseded_and_kept_aside(world: GateWorld) -> None:
+    bob = await world.agent("bob")
+    await world.merge_rule("*.txt", "priority")
+    async with world.database.transaction() as connection:
+        await connection.execute(
+            "INSERT INTO ranks (project_id, principal_id, rank) VALUES ($1, $2, 5)",
+            world.project.id, world.owner.principal.id,
+        )  # fmt: skip
+        await connection.execute("UPDATE projects SET policy_version = policy_version + 1")
+    await world.commit(write("a.txt", b"base\n", 0))
+    await world.commit(write("a.txt", b"owner\n", 1))
+    answer = await world.one(write("a.txt", b"bob\n", 1), bob)
+    assert answer.status is ChangeStatus.SUPERSEDED
+    assert await world.files() == {"a.txt": b"owner\n"}
+    async with world.database.connection() as connection:
+        assert (
+            await connection.fetchval("SELECT count(*) FROM side_versions WHERE id = $1", answer.side_version_id) == 1
+        )
+
+
+async def test_a_hundred_agents_on_one_file_each_keep_their_key(world: GateWorld) -> None:
+    await world.commit(write("all.json", b"{\n}\n", 0))
+    contents = [f'{{\n  "agent{index:03}": {index}\n}}\n'.encode() for index in range(100)]
+    answers = await asyncio.gather(*(world.commit(write("all.json", content, 1)) for content in contents))
+    assert sorted(answer.seq for answer in answers) == list(range(2, 102))
+    merged = json.loads((await world.files())["all.json"] or b"")
+    assert merged == {f"agent{index:03}": index for index in range(100)}
+    assert await world.problems() == []
+
+
+async def test_large_files_travel_by_upload_and_are_merged_as_a_whole_when_too_large(world: GateWorld) -> None:
+    async def stream():  # type: ignore[no-untyped-def]  # an async generator of bytes
+        for _ in range(10):
+            yield b"x" * 100_000
+
+    blob = await world.gate.upload(world.owner, world.project.id, stream())
+    change = Change(
+        action=ChangeAction.WRITE, path=TreePath("big"), base=Seq(0), content=Content(hash=blob.hash, size=0)
+    )
+    assert (await world.one(change)).status is ChangeStatus.WRITTEN
+    assert len((await world.files())["big"] or b"") == 1_000_000

@@ -1,0 +1,131 @@
+"""A gate over a real database, and short ways to use it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from tests.support.tree_writer import TEST_AUDIT_KEY, owner_of
+
+from contextbase.audit.model import OperatorType
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Database
+from contextbase.gate.leader import GroupCommit
+from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content
+from contextbase.gate.repository import GateRepository
+from contextbase.gate.service import Gate
+from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token
+from contextbase.identity.repository import IdentityRepository
+from contextbase.ids import ContentHash, Seq, SystemClock, TokenId, TreePath, new_uuid
+from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.storage.blobs.inline import InlineBlobStore
+from contextbase.storage.blobs.local import LocalBlobStore
+from contextbase.storage.blobs.spool import SpoolFolder
+from contextbase.storage.fsck import Fsck
+from contextbase.storage.head import HeadRepository
+from contextbase.storage.model import Project
+from contextbase.storage.projects import ProjectService
+from contextbase.storage.tree import TreeRepository
+
+__all__ = ["GateWorld", "delete", "mkdir", "rename", "write"]
+
+
+def write(path: str, content: bytes, base: int, **options: object) -> Change:
+    name = ContentHash.of(content)
+    made = Content(hash=name, size=len(content), inline=content)
+    return Change(action=ChangeAction.WRITE, path=TreePath(path), base=Seq(base), content=made, **options)  # type: ignore[arg-type]  # forwarded
+
+
+def delete(path: str, base: int) -> Change:
+    return Change(action=ChangeAction.DELETE, path=TreePath(path), base=Seq(base))
+
+
+def rename(path: str, target: str, base: int) -> Change:
+    return Change(action=ChangeAction.RENAME, path=TreePath(path), target=TreePath(target), base=Seq(base))
+
+
+def mkdir(path: str, base: int) -> Change:
+    return Change(action=ChangeAction.MAKE_DIRECTORY, path=TreePath(path), base=Seq(base))
+
+
+@dataclass
+class GateWorld:
+    database: Database
+    gate: Gate
+    catalog: BlobCatalog
+    owner: Caller
+    project: Project
+    tree: TreeRepository = field(default_factory=TreeRepository)
+
+    @classmethod
+    async def start(cls, database: Database, folder: Path, *, limit: int = 262_144) -> Self:
+        audit, repository, head = AuditRepository(TEST_AUDIT_KEY), GateRepository(), HeadRepository()
+        catalog = BlobCatalog(
+            database=database,
+            small=InlineBlobStore(database),
+            large=LocalBlobStore(folder / "blobs"),
+            limit=limit,
+            spool=SpoolFolder(folder / "spool"),
+        )
+        group = GroupCommit(
+            database=database, repository=repository, head=head, audit=audit, catalog=catalog, clock=SystemClock()
+        )
+        gate = Gate(database=database, repository=repository, head=head, catalog=catalog, group_commit=group)
+        owner = await owner_of(database)
+        projects = ProjectService(database=database, audit=audit, clock=SystemClock())
+        project = await projects.create(owner, f"p{new_uuid().hex}")
+        return cls(database=database, gate=gate, catalog=catalog, owner=owner, project=project)
+
+    async def agent(self, name: str) -> Caller:
+        async with self.database.transaction() as connection:
+            principal = await IdentityRepository().ensure_principal(connection, PrincipalKind.AGENT, name)
+        return Caller(principal=principal, token=token_of(principal))
+
+    async def commit(self, *changes: Change, who: Caller | None = None, **options: object) -> CommitAnswer:
+        request = CommitRequest(project_id=self.project.id, changes=changes, **options)  # type: ignore[arg-type]  # forwarded
+        return await self.gate.commit(who or self.owner, request, operator_type=OperatorType.API)
+
+    async def one(self, change: Change, who: Caller | None = None) -> ChangeAnswer:
+        return (await self.commit(change, who=who)).changes[0]
+
+    async def rule(self, pattern: str, level: str, who: Caller | None = None) -> None:
+        async with self.database.transaction() as connection:
+            await connection.execute(
+                "INSERT INTO path_rules (id, project_id, principal_id, pattern, level) VALUES ($1, $2, $3, $4, $5)",
+                new_uuid(), self.project.id, who.principal.id if who else None, pattern, level,
+            )  # fmt: skip
+            await connection.execute(
+                "UPDATE projects SET policy_version = policy_version + 1 WHERE id = $1", self.project.id
+            )
+
+    async def merge_rule(self, pattern: str, strategy: str) -> None:
+        async with self.database.transaction() as connection:
+            await connection.execute(
+                """INSERT INTO merge_rules (project_id, position, pattern, strategy)
+                   SELECT $1, 1 + count(*), $2, $3 FROM merge_rules WHERE project_id = $1""",
+                self.project.id, pattern, strategy,
+            )  # fmt: skip
+            await connection.execute(
+                "UPDATE projects SET policy_version = policy_version + 1 WHERE id = $1", self.project.id
+            )
+
+    async def files(self, seq: int | None = None) -> dict[str, bytes | None]:
+        """The tree at the head, or at a seq: contents by path, None for directories."""
+        async with self.database.connection() as connection:
+            at = seq if seq is not None else 2**60
+            page = await self.tree.page(connection, self.project.id, Seq(at), limit=10_000)
+        return {
+            str(version.path): None if version.content_hash is None else await self.catalog.read(version.content_hash)
+            for version in page
+        }
+
+    async def problems(self) -> list[object]:
+        fsck = Fsck(database=self.database, store=self.catalog.store, audit=AuditRepository(TEST_AUDIT_KEY))
+        return [step.problem async for step in fsck.run() if step.problem]
+
+
+def token_of(principal: Principal) -> Token:
+    now = SystemClock().now()
+    return Token(
+        id=TokenId(new_uuid()), principal=principal, name="test", actions=frozenset(Action), project_id=None,
+        path_prefix=None, created_at=now, expires_at=now,
+    )  # fmt: skip
