@@ -7,14 +7,15 @@ INSERT INTO audit_heads (chain) VALUES ($1) ON CONFLICT (chain) DO NOTHING
 SELECT number, mac, seal FROM audit_heads WHERE chain = $1 FOR UPDATE
 
 -- name: append
--- Add linked rows.
-INSERT INTO audit (chain, number, at, operator_type, principal_id, token_id, action, path, node_id, base_seq, seq,
-                   old_hash, new_hash, strategy, summary, origin, trace_id, details, mac)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
-
--- name: move_head
--- Say where the chain ends now.
-UPDATE audit_heads SET number = $2, mac = $3, seal = $4 WHERE chain = $1
+-- Add linked rows to a chain ($20) and say where it ends now.
+WITH added AS (
+    INSERT INTO audit (chain, number, at, operator_type, principal_id, token_id, action, path, node_id, base_seq, seq,
+                       old_hash, new_hash, strategy, summary, origin, trace_id, details, mac)
+    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::timestamptz[], $4::text[], $5::uuid[], $6::uuid[], $7::text[],
+                         $8::text[], $9::uuid[], $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[],
+                         $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::bytea[])
+)
+UPDATE audit_heads SET number = $21, mac = $22, seal = $23 WHERE chain = $20
 
 -- name: heads
 -- Every chain and where it says it ends.

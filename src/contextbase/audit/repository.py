@@ -23,11 +23,14 @@ class AuditRepository:
 
     async def append(self, connection: Connection, chain: UUID, entries: Sequence[AuditEntry]) -> None:
         """Extend a chain, in the caller's transaction: the audit row is there exactly if what it tells of is."""
-        await connection.execute(_SQL.ensure_chain, chain)
-        [head] = await connection.fetch(_SQL.lock_head, chain)
+        head = await connection.fetchrow(_SQL.lock_head, chain)
+        if head is None:
+            await connection.execute(_SQL.ensure_chain, chain)
+            [head] = await connection.fetch(_SQL.lock_head, chain)
         rows, new_head = self._key.link(ChainHead(chain=chain, number=head["number"], mac=head["mac"]), entries)
-        await connection.executemany(_SQL.append, [tuple(row.values()) for row in rows])
-        await connection.execute(_SQL.move_head, chain, new_head.number, new_head.mac, self._key.seal(new_head))
+        columns = map(list, zip(*(row.values() for row in rows), strict=True))
+        ends = (chain, new_head.number, new_head.mac, self._key.seal(new_head))
+        await connection.execute(_SQL.append, *columns, *ends)
 
     async def verify(self, connection: Connection) -> AsyncIterator[tuple[UUID, int, str | None]]:
         """Check every chain; yields (chain, rows checked so far, problem or None) as it goes."""

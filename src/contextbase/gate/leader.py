@@ -16,12 +16,12 @@ from uuid import UUID
 
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
-from contextbase.errors import Conflict, ContextbaseError, DatabaseUnavailable, Unavailable
+from contextbase.errors import Conflict, ContextbaseError, DatabaseUnavailable, InvalidInput, Unavailable
 from contextbase.gate.answers import answer_from_json, answer_to_json
 from contextbase.gate.model import CommitAnswer
 from contextbase.gate.plan import BatchPlan, ContentNeeded, Contents, Planner, Submitted
 from contextbase.gate.repository import GateRepository, LoadedBatch
-from contextbase.ids import Clock, ContentHash, PrincipalId, ProjectId, TreePath
+from contextbase.ids import Clock, ContentHash, PrincipalId, ProjectId, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.head import HeadRepository, LockedHead
 
@@ -161,6 +161,11 @@ class GroupCommit:
     ) -> "_Planned":
         """Decide what the batch does to this head. Requests that happened before get the answer they had."""
         answered = await self._answered(connection, project_id, batch)
+        answered |= {
+            submitted.commit_id: _from_the_future(submitted, head.seq)
+            for submitted in batch
+            if max(change.base for change in submitted.request.changes) > head.seq
+        }
         fresh = [submitted for submitted in batch if submitted.commit_id not in answered]
         policy = await self._repository.policy(connection, project_id)
         callers = {submitted.caller.token.id: submitted.caller for submitted in fresh}
@@ -312,6 +317,11 @@ def _contents_of(batch: list[Submitted]) -> Contents:
                 if change.content.inline is not None:
                     contents.loaded[change.content.hash] = change.content.inline
     return contents
+
+
+def _from_the_future(submitted: Submitted, head: Seq) -> InvalidInput:
+    base = max(change.base for change in submitted.request.changes)
+    return InvalidInput(f"The base {base} is after the project's head {head}.")
 
 
 def _other_request(key: str) -> Conflict:

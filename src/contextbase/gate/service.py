@@ -9,7 +9,7 @@ from typing import Final
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.errors import InvalidInput, NotFound
+from contextbase.errors import NotFound
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.model import Change, CommitAnswer, CommitRequest, Content
 from contextbase.gate.plan import Submitted
@@ -86,12 +86,10 @@ class Gate:
     async def _checked(self, caller: Caller, request: CommitRequest) -> CommitRequest:
         """The request with the size of every content it names, after checking that the caller may name it."""
         named = {change.content.hash for change in request.changes if change.content and change.content.inline is None}
-        newest = max(change.base for change in request.changes)
+        if not named:
+            return request
         async with self._database.connection() as connection:
-            head = await self._head.read(connection, request.project_id)
-            if newest > head.seq:
-                raise InvalidInput(f"The base {newest} is after the project's head {head.seq}.")
-            sizes = await self._sizes_of_own(connection, caller, request.project_id, named) if named else {}
+            sizes = await self._sizes_of_own(connection, caller, request.project_id, named)
         if named - sizes.keys():
             missing = min(map(str, named - sizes.keys()))
             raise NotFound(f"There is no content {missing} that you uploaded or may read; upload it first.")
