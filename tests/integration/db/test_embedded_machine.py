@@ -5,6 +5,7 @@ import os
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -204,7 +205,13 @@ def mounted(folder: Path, kind: str, options: str) -> Iterator[None]:
     try:
         yield
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        # PostgreSQL's log writer may take a moment longer than the server it served.
+        for _ in range(100):
+            if subprocess.run(["umount", str(folder)], capture_output=True, check=False).returncode == 0:
+                break
+            time.sleep(0.1)
+        else:
+            subprocess.run(["umount", str(folder)], check=True)
 
 
 def remount(folder: Path, options: str) -> None:
