@@ -83,6 +83,8 @@ class Group(NamedTuple):
     separator: written between items and, if `closed`, after the last one too.
     keeps_both: when both sides insert different items at one spot, both are kept (ours first), equal ones once;
     otherwise that is a conflict (prose), unless one side's items contain the other's.
+    contests_renames: when both sides removed the same keys and each put other keys in their place, that is a conflict;
+    otherwise both sides' new keys are kept, as a merge of mappings does.
     """
 
     kind: str  # groups of different kinds are never merged into each other: "object", "array", "section", ...
@@ -93,6 +95,7 @@ class Group(NamedTuple):
     separator: str = ""
     closed: bool = False
     keeps_both: bool = True
+    contests_renames: bool = True
 
     @property
     def text(self) -> str:

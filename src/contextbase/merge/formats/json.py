@@ -263,4 +263,5 @@ def _group(kind: str, source: _Source, items: list[Item], at: int, close: int, *
         keyed=bracket == "}",
         separator=",",
         closed=closed,
+        contests_renames=False,
     )
