@@ -28,7 +28,7 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
         base = ours._replace(items=())
     document, contests = merge_documents(base, ours, theirs, reader=reader, budget=budget)
     pieces = pieces_of(document)
-    text = "".join(piece if isinstance(piece, str) else piece.ours for piece in pieces)
+    text = "".join([piece if isinstance(piece, str) else piece.ours for piece in pieces])
     if not reader.is_valid(text, budget):
         raise InvalidResult("its parts do not make a valid file when merged")
     content = encode(text, texts.spelling)
