@@ -23,7 +23,7 @@ __all__ = ["YamlFormat", "parse_yaml_block"]
 _MAX_DEPTH: Final = 100
 _END: Final = ("", "end of block")
 _PROPERTIES: Final = re.compile(r"[ \t]*(?:[&!][^\s,\[\]{}]*[ \t]*)*")
-_LINE_END: Final = re.compile(r"(?:[ \t]+#[^\n]*|[ \t]*)\n")
+_LINE_END: Final = re.compile(r"[ \t]*(?:(?<=[ \t])#[^\n]*)?\n")
 _VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
 _BLOCK_SCALAR: Final = re.compile(r"[|>][-+0-9]*(?:[ \t]+#[^\n]*)?[ \t]*\n")
 _QUOTED_SCALAR: Final = re.compile(QUOTED, re.DOTALL)
@@ -182,7 +182,7 @@ class _Parser:
             if quoted is None:
                 raise Unstructured("a quote is not closed")
             end = quoted.end()
-        elif body.index("\n") < len(body) - 1:
+        elif not is_margin(body[body.index("\n") + 1 :]):
             if _COMMENT_LINE.search(body):
                 raise Unstructured("a comment stands inside a value")
             return Item(key=key, lead=lead, head=head, body=Leaf(body, body))
