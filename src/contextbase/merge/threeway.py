@@ -114,20 +114,20 @@ class _Merge:
                 return ours
         lead = _merge_margin(base and base.lead, ours.lead, theirs.lead)
         trail = _merge_margin(base and base.trail, ours.trail, theirs.trail)
-        if lead is None or trail is None:
+        head = _merge_head(base and base.head, ours.head, theirs.head)
+        if lead is None or trail is None or head is None:
             return self._contest(path, [base] if base else [], [ours], [theirs])
         before = len(self.contests)
         body = self._body(path, base and base.body, ours.body, theirs.body)
         if not isinstance(body, (Leaf, Group, Folded)):
             del self.contests[before:]
             return self._contest(path, [base] if base else [], [ours], [theirs], suggestion=body)
-        head = _merge_text(base and base.head, ours.head, theirs.head)
         gap = _merge_text(base and base.gap, ours.gap, theirs.gap)
         return ours._replace(
             lead=lead,
             trail=trail,
             body=body,
-            head=ours.head if head is None else head,
+            head=head,
             gap=ours.gap if gap is None else gap,
         )
 
@@ -262,6 +262,17 @@ def _merge_margin(base: str | None, ours: str, theirs: str) -> str | None:
     if stripped is None:
         return None
     return ours if stripped == ours.strip() else theirs
+
+
+def _merge_head(base: str | None, ours: str, theirs: str) -> str | None:
+    """A key as written: what both spelled anew is contested (None), unless only the white space differs."""
+    merged = _merge_text(base, ours, theirs)
+    if merged is not None:
+        return merged
+    squeezed = _merge_text(base and "".join(base.split()), "".join(ours.split()), "".join(theirs.split()))
+    if squeezed is None:
+        return None
+    return ours if squeezed == "".join(ours.split()) else theirs
 
 
 def _shown(items: Sequence[Item]) -> str | None:
