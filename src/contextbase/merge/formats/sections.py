@@ -119,8 +119,9 @@ class Outline(NamedTuple):
             seen[key] += 1
             if seen[key] > 1:
                 key = SectionKey(f"{key}\n{seen[key]}", key.shown)
-            head = "".join(self.lines[heading.line : body_start])
-            pieces.append((above, Item(key=key, head=head, body=Folded(text, text, unfold))))
+            # The title is the item's lead, not its head: two different new titles are contested.
+            title = "".join(self.lines[heading.line : body_start])
+            pieces.append((above, Item(key=key, lead=title, body=Folded(text, text, unfold))))
             at = after
         end_of_text = "".join(self.lines[self._last(start, end) : end])
         return _spaced(pieces)._replace(close=end_of_text)
@@ -161,5 +162,5 @@ def _spaced(pieces: list[tuple[str, Item]]) -> Group:
         for (_, item), blanks in zip(pieces, [*above, separator], strict=False)
     ]
     if pieces and pieces[0][0]:
-        items[0] = items[0]._replace(lead=pieces[0][0])
+        items[0] = items[0]._replace(lead=pieces[0][0] + items[0].lead)
     return Group(kind="section", items=tuple(items), separator=separator)
