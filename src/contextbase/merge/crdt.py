@@ -114,7 +114,7 @@ def _occurrences(items: Sequence[Item]) -> dict[Hashable, Item]:
     seen: Counter[Hashable] = Counter()
     found: dict[Hashable, Item] = {}
     for item in items:
-        value = token(item.body)
+        value = token(item)
         found[value, seen[value]] = item
         seen[value] += 1
     return found

@@ -83,6 +83,8 @@ class Group(NamedTuple):
     separator: written between items and, if `closed`, after the last one too.
     keeps_both: when both sides insert different items at one spot, both are kept (ours first), equal ones once;
     otherwise that is a conflict (prose), unless one side's items contain the other's.
+    contests_renames: when both sides removed the same keys and each put other keys in their place, that is a conflict;
+    otherwise both sides' new keys are kept, as a merge of mappings does.
     """
 
     kind: str  # groups of different kinds are never merged into each other: "object", "array", "section", ...
@@ -93,6 +95,7 @@ class Group(NamedTuple):
     separator: str = ""
     closed: bool = False
     keeps_both: bool = True
+    contests_renames: bool = True
 
     @property
     def text(self) -> str:
@@ -125,7 +128,7 @@ def items_of(group: Group, side: Side = "ours") -> Iterable[Item]:
 
 def render(body: Body, side: Side = "ours") -> str:
     """The text of a tree, with `side` at the contested places."""
-    return "".join(piece if isinstance(piece, str) else getattr(piece, side) for piece in pieces_of(body))
+    return "".join([piece if isinstance(piece, str) else getattr(piece, side) for piece in pieces_of(body)])
 
 
 def pieces_of(body: Body) -> list[str | Alternatives]:
@@ -140,20 +143,26 @@ def _write(body: Body, pieces: list[str | Alternatives]) -> None:
         pieces.append(body.text)
         return
     pieces.append(body.open)
-    left = [sum(1 for _ in items_of(body, side)) for side in SIDES]
+    separator = body.separator
+    left = [len(body.items)] * 3
+    if separator and any(isinstance(entry, Contested) for entry in body.items):
+        left = [sum(1 for _ in items_of(body, side)) for side in SIDES]
     for entry in body.items:
-        if isinstance(entry, Item):
-            left = [count - 1 for count in left]
-            pieces += (entry.lead, entry.head)
-            _write(entry.body, pieces)
-            pieces.append(entry.gap)
-            if body.separator:
-                pieces.append(_separators(body, left))
-            pieces.append(entry.trail)
-        else:
+        if isinstance(entry, Contested):
             left = [count - len(items) for count, items in zip(left, entry, strict=True)]
             runs = (_run(body, items, count) for items, count in zip(entry, left, strict=True))
             pieces.append(Alternatives(*runs))
+            continue
+        pieces += (entry.lead, entry.head)
+        if isinstance(entry.body, Group):
+            _write(entry.body, pieces)
+        else:
+            pieces.append(entry.body.text)
+        if separator:
+            left = [left[0] - 1, left[1] - 1, left[2] - 1]
+            pieces += (entry.gap, _separators(body, left), entry.trail)
+        else:
+            pieces += (entry.gap, entry.trail)
     pieces.append(body.close)
 
 

@@ -1,6 +1,6 @@
 """git's line merge first, the structured merge where that conflicts or breaks the file, conflicts for the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -155,15 +155,15 @@ class _TextMerge:
         sides, spelling = self.sides, AS_IT_IS
         if texts is not None and texts.differ_in_spelling:
             sides, spelling = texts.encoded(), texts.spelling
-        found = lines.line_conflicts(*sides)
-        partial = lines.merge_lines_for_ours(*sides)
+        pieces = lines.conflicting_pieces(*sides)
+        partial = b"".join(piece if isinstance(piece, bytes) else piece.ours for piece in pieces)
         return Merged(
             content=None,
             outcome=Outcome.CONFLICT,
             strategy="lines",
-            conflicts=tuple(map(_conflict_of, found)),
+            conflicts=tuple(_conflicts_of(pieces)),
             partial=respell(partial, spelling),
-            pieces=_pieces(partial, found),
+            pieces=tuple(pieces),
             spelling=spelling,
         )
 
@@ -176,30 +176,24 @@ def _merge_respelled(texts: Texts) -> bytes | None:
     return None if merged is None else respell(merged, texts.spelling)
 
 
-def _conflict_of(found: lines.LineConflict) -> Conflict:
-    last = found.first_line + found.ours.count(b"\n") - found.ours.endswith(b"\n")
-    return Conflict(
-        place=Place(kind=PlaceKind.LINES, at=f"{found.first_line}-{last if found.ours else found.first_line - 1}"),
-        reason=Reason.BOTH_CHANGED if found.base else Reason.BOTH_ADDED,
-        base=found.base,
-        ours=found.ours,
-        theirs=found.theirs,
-        suggestion=suggest(found.base, found.ours, found.theirs),
-    )
-
-
-def _pieces(partial: bytes, found: Sequence[lines.LineConflict]) -> tuple[bytes | Sides, ...]:
-    """The text with ours at every conflict, cut at the conflicts."""
-    text = partial.split(b"\n")
-    pieces: list[bytes | Sides] = []
-    at = 0
-    for conflict in found:
-        start = conflict.first_line - 1
-        pieces.append(b"".join(line + b"\n" for line in text[at:start]))
-        pieces.append(Sides(conflict.base, conflict.ours, conflict.theirs))
-        at = start + conflict.ours.count(b"\n")
-    pieces.append(b"\n".join(text[at:]))
-    return tuple(pieces)
+def _conflicts_of(pieces: Sequence[bytes | Sides]) -> Iterator[Conflict]:
+    """The contested stretches, by their lines in the text with ours at all of them."""
+    line = 1
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            line += piece.count(b"\n")
+            continue
+        base, ours, theirs = piece
+        after = line + ours.count(b"\n") + (not ours.endswith(b"\n") and bool(ours))
+        yield Conflict(
+            place=Place(kind=PlaceKind.LINES, at=f"{line}-{after - 1}"),
+            reason=Reason.BOTH_CHANGED if base else Reason.BOTH_ADDED,
+            base=base,
+            ours=ours,
+            theirs=theirs,
+            suggestion=suggest(base, ours, theirs),
+        )
+        line = after
 
 
 def _taking_theirs(merged: Merged) -> bytes:

@@ -6,31 +6,22 @@ pygit2 does not expose `git_merge_file`, hence ctypes. The calls release the GIL
 import ctypes
 import importlib.util
 from ctypes.util import find_library
+from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+from contextbase.merge.model import Sides
 
 __all__ = [
-    "LineConflict",
-    "line_conflicts",
+    "conflicting_pieces",
     "merge_lines",
-    "merge_lines_for_ours",
     "merge_lines_union",
 ]
 
-_FAVOR_OURS: Final = 1
 _FAVOR_UNION: Final = 3
 _STYLE_ZDIFF3: Final = 256
 _MARKER_SIZE: Final = 7
 _MAX_MARKER_SIZE: Final = 0xFFFF
-
-
-class LineConflict(NamedTuple):
-    """A stretch of lines both sides changed; `first_line` counts from 1 in the text with ours at every conflict."""
-
-    first_line: int
-    base: bytes
-    ours: bytes
-    theirs: bytes
 
 
 class _Input(ctypes.Structure):
@@ -92,49 +83,37 @@ def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     return text if is_clean else None
 
 
-def merge_lines_for_ours(base: bytes, ours: bytes, theirs: bytes) -> bytes:
-    """Everything merged that merges, ours at the conflicts."""
-    return _merge(base, ours, theirs, _Options(version=1, favor=_FAVOR_OURS))[0]
-
-
 def merge_lines_union(base: bytes, ours: bytes, theirs: bytes) -> bytes:
     """Everything merged that merges, at the conflicts the lines of ours and then those of theirs."""
     return _merge(base, ours, theirs, _Options(version=1, favor=_FAVOR_UNION))[0]
 
 
-def line_conflicts(base: bytes, ours: bytes, theirs: bytes) -> list[LineConflict]:
-    """The conflicts of a line merge, in order."""
+def conflicting_pieces(base: bytes, ours: bytes, theirs: bytes) -> list[bytes | Sides]:
+    """The whole text of a line merge that conflicts: agreed text, and the stretches the sides disagree on."""
     size = _unused_marker_size(base, ours, theirs)
     if size > _MAX_MARKER_SIZE:
-        return [LineConflict(1, base, ours, theirs)]
+        return [Sides(base, ours, theirs)]
     text, _ = _merge(base, ours, theirs, _Options(version=1, flags=_STYLE_ZDIFF3, marker_size=size))
-    opening, middle, closing = b"<" * size, b"|" * size, b">" * size
-    divider = b"=" * size
-    conflicts: list[LineConflict] = []
-    line_number = first_line = 1
-    sections: dict[bytes, list[bytes]] = {}
-    current: bytes | None = None
-    for line in _split_at_newlines(text):
-        mark = line.partition(b" ")[0].rstrip(b"\r\n")
-        if mark == opening:
-            first_line, current, sections = line_number, opening, {opening: [], middle: [], divider: []}
-        elif current is not None and mark in (middle, divider):
-            current = mark
-        elif current is not None and mark == closing:
-            current = None
-            our_lines, base_lines, their_lines = (b"".join(sections[key]) for key in (opening, middle, divider))
-            conflicts.append(LineConflict(first_line, base_lines, our_lines, their_lines))
-        elif current is not None:
-            sections[current].append(line)
-            line_number += current == opening
-        else:
-            line_number += 1
-    return conflicts
-
-
-def _split_at_newlines(text: bytes) -> list[bytes]:
-    pieces = text.split(b"\n")
-    return [piece + b"\n" for piece in pieces[:-1]] + [piece for piece in pieces[-1:] if piece]
+    marks = [b"\n" + character * size for character in (b"<", b"|", b"=", b">")]
+    pieces: list[bytes | Sides] = []
+    rest = b"\n" + text
+    while (start := rest.find(marks[0])) >= 0:
+        pieces.append(rest[1 : start + 1])
+        sections = []
+        for mark, next_mark in pairwise(marks):
+            content = rest.index(b"\n", start + len(mark))
+            start = rest.index(next_mark, content)
+            sections.append(rest[content + 1 : start + 1])
+        rest = rest[rest.index(b"\n", start + size) :]
+        in_ours, in_base, in_theirs = sections
+        pieces.append(Sides(in_base, in_ours, in_theirs))
+    last = pieces[-1]
+    if rest != b"\n" or not isinstance(last, Sides):
+        return [*pieces, rest[1:]]
+    # At the end of the file a side without a final newline was given one, to set it apart from the marker.
+    whole = (base, ours, theirs)
+    ends = [part if side.endswith(b"\n") else part[:-1] for part, side in zip(last, whole, strict=True)]
+    return [*pieces[:-1], Sides(*ends)]
 
 
 def _unused_marker_size(*texts: bytes) -> int:

@@ -28,7 +28,7 @@ class ListMerge:
     def __init__(
         self,
         *,
-        merge_item: Callable[[int, Item, Item, Item], Item | Contested | None],
+        merge_item: Callable[[int, Item | None, Item, Item], Item | Contested | None],
         contest: Callable[[int, Sequence[Item], Sequence[Item], Sequence[Item]], Contested],
         keeps_both: bool,
         budget: Budget,
@@ -39,7 +39,7 @@ class ListMerge:
         self._budget = budget
 
     def merged(self, base: list[Item], ours: list[Item], theirs: list[Item]) -> list[Item | Contested]:
-        was, mine, other = (_Run(side, [token(item.body) for item in side]) for side in (base, ours, theirs))
+        was, mine, other = (_Run(side, [token(item) for item in side]) for side in (base, ours, theirs))
         ours_hunks = hunks(was.tokens, mine.tokens, self._budget)
         theirs_hunks = hunks(was.tokens, other.tokens, self._budget)
         entries: list[Item | Contested] = []
@@ -48,8 +48,9 @@ class ListMerge:
             start = min(hunk.start for hunk in (*ours_run, *theirs_run))
             end = max(hunk.end for hunk in (*ours_run, *theirs_run))
             kept = start - at
-            entries += self._kept(base[at:start], ours[ours_at:], theirs[theirs_at:], ours_at)
-            ours_at, theirs_at = ours_at + kept, theirs_at + kept
+            ours_start, theirs_start = ours_at + kept, theirs_at + kept
+            entries += self._settled(ours_at, base[at:start], ours[ours_at:ours_start], theirs[theirs_at:theirs_start])
+            ours_at, theirs_at = ours_start, theirs_start
             ours_end = ours_run[-1].side_end + end - ours_run[-1].end if ours_run else ours_at + end - start
             theirs_end = theirs_run[-1].side_end + end - theirs_run[-1].end if theirs_run else theirs_at + end - start
             if not ours_run:
@@ -61,22 +62,23 @@ class ListMerge:
                 changed = was.between(start, end), mine.between(ours_at, ours_end), other.between(theirs_at, theirs_end)
                 entries += self._both_changed(ours_at, *changed, neighbours)
             at, ours_at, theirs_at = end, ours_end, theirs_end
-        entries += self._kept(base[at:], ours[ours_at:], theirs[theirs_at:], ours_at)
+        entries += self._settled(ours_at, base[at:], ours[ours_at:], theirs[theirs_at:])
         if all(len(set(side.tokens)) == len(side.tokens) for side in (was, mine, other)):
             return _without_repeats(entries)
         return entries
 
-    def _kept(self, base: list[Item], ours: list[Item], theirs: list[Item], first: int) -> list[Item | Contested]:
-        merged = (
-            self._merge_item(first + offset, *trio) for offset, trio in enumerate(zip(base, ours, theirs, strict=False))
-        )
+    def _settled(
+        self, first: int, base: Sequence[Item | None], ours: Sequence[Item], theirs: Sequence[Item]
+    ) -> list[Item | Contested]:
+        """Elements that correspond one by one."""
+        merged = [self._merge_item(first + at, *trio) for at, trio in enumerate(zip(base, ours, theirs, strict=True))]
         return [entry for entry in merged if entry is not None]
 
     def _both_changed(
         self, position: int, base: _Run, ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]
     ) -> list[Item | Contested]:
         if ours.tokens == theirs.tokens:
-            return [*ours.items]
+            return self._settled(position, [None] * len(ours.items), ours.items, theirs.items)
         if not base.items and self._keeps_both:
             return [*_both_inserts(ours, theirs, neighbours)]
         if not base.items and _is_subsequence(theirs.tokens, ours.tokens):
@@ -87,7 +89,7 @@ class ListMerge:
             in_theirs = set(theirs.tokens)
             return [item for item, value in zip(*ours, strict=True) if value in in_theirs]
         if len(base.items) == len(ours.items) == len(theirs.items):
-            return self._kept(base.items, ours.items, theirs.items, position)
+            return self._settled(position, base.items, ours.items, theirs.items)
         return [self._contest(position, base.items, ours.items, theirs.items)]
 
 
@@ -130,7 +132,7 @@ def _without_repeats(entries: list[Item | Contested]) -> list[Item | Contested]:
     unique: list[Item | Contested] = []
     for entry in entries:
         if isinstance(entry, Item):
-            value = token(entry.body)
+            value = token(entry)
             if value in seen:
                 continue
             seen.add(value)

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Final, cast
 
-from contextbase.merge.document import Body, Folded, Item
+from contextbase.merge.document import Folded, Item
 
 __all__ = ["are_sorted", "merged_order", "shared_identity", "sort_key", "token"]
 
@@ -61,9 +61,11 @@ def shared_identity(sides: Sequence[list[Item]]) -> str | None:
     return None
 
 
-def token(body: Body) -> Hashable:
-    """What two list elements must share to be the same one."""
-    return ("folded", repr(body.value)) if isinstance(body, Folded) else body.value
+def token(item: Item) -> Hashable:
+    """What two list elements must share to be the same one: their value, and their head if it says something."""
+    body = item.body
+    value = ("folded", repr(body.value)) if isinstance(body, Folded) else body.value
+    return (item.head, value) if any(map(str.isalnum, item.head)) else value
 
 
 def sort_key(key: Hashable) -> str:

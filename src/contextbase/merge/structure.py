@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import cast
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Alternatives, pieces_of
+from contextbase.merge.document import Alternatives, Side, pieces_of
 from contextbase.merge.model import Conflict, Merged, Outcome, Sides
 from contextbase.merge.ports import Format, InvalidResult, Unstructured
 from contextbase.merge.sniff import encode
@@ -28,10 +28,10 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
         base = ours._replace(items=())
     document, contests = merge_documents(base, ours, theirs, reader=reader, budget=budget)
     pieces = pieces_of(document)
-    text = "".join(piece if isinstance(piece, str) else piece.ours for piece in pieces)
-    if not reader.is_valid(text, budget):
+    sides = [_text(pieces, "ours"), _text(pieces, "theirs")] if contests else [_text(pieces, "ours")]
+    if not all(reader.is_valid(side, budget) for side in sides):
         raise InvalidResult("its parts do not make a valid file when merged")
-    content = encode(text, texts.spelling)
+    content = encode(sides[0], texts.spelling)
     if not contests:
         return Merged(content=content, outcome=Outcome.MERGED, strategy=reader.name)
     return Merged(
@@ -43,6 +43,10 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
         pieces=_encoded(pieces),
         spelling=texts.spelling,
     )
+
+
+def _text(pieces: list[str | Alternatives], side: Side) -> str:
+    return "".join([piece if isinstance(piece, str) else getattr(piece, side) for piece in pieces])
 
 
 def _conflict(contest: Contest, reader: Format) -> Conflict:

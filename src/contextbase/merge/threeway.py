@@ -1,6 +1,7 @@
 """The one structural merge: three documents of a format become one, with contested places where no rule decides."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from contextbase.merge.budget import Budget
@@ -44,9 +45,11 @@ class _Merge:
         items = [list(items_of(side)) for side in sides]
         self.budget.tick(sum(map(len, items)))
         if all(side.keyed for side in sides):
-            entries = self._by_key(path, *({item.key: item for item in side} for side in items))
+            keyed = [{item.key: item for item in side} for side in items]
+            entries = self._by_key(path, *keyed, contests_renames=ours.contests_renames)
         elif (identity := shared_identity(items)) is not None:
-            entries = self._by_key(path, *({dict(item.identities)[identity]: item for item in side} for side in items))
+            keyed = [{dict(item.identities)[identity]: item for item in side} for side in items]
+            entries = self._by_key(path, *keyed, contests_renames=ours.contests_renames)
         else:
             entries = self._by_value(path, *items, keeps_both=ours.keeps_both and theirs.keeps_both)
         framing = _framing(base, ours, theirs)
@@ -55,11 +58,27 @@ class _Merge:
         return framing._replace(items=tuple(entries))
 
     def _by_key(
-        self, path: Path, base: dict[Hashable, Item], ours: dict[Hashable, Item], theirs: dict[Hashable, Item]
+        self,
+        path: Path,
+        base: dict[Hashable, Item],
+        ours: dict[Hashable, Item],
+        theirs: dict[Hashable, Item],
+        *,
+        contests_renames: bool,
     ) -> list[Item | Contested]:
         entries: list[Item | Contested] = []
+        replaced = _replaced_by_both(base, ours, theirs) if contests_renames else {}
+        settled: set[Hashable] = set()
         for key in merged_order(list(base), list(ours), list(theirs)):
             self.budget.tick()
+            if key in settled:
+                continue
+            if key in replaced:
+                gone, mine, other = replaced[key]
+                settled |= {*mine, *other}
+                sides = [base[k] for k in gone], [ours[k] for k in mine], [theirs[k] for k in other]
+                entries.append(self._contest((*path, gone[0]), *sides))
+                continue
             merged = self._item((*path, key), base.get(key), ours.get(key), theirs.get(key))
             if merged is not None:
                 entries.append(merged)
@@ -95,20 +114,20 @@ class _Merge:
                 return ours
         lead = _merge_margin(base and base.lead, ours.lead, theirs.lead)
         trail = _merge_margin(base and base.trail, ours.trail, theirs.trail)
-        if lead is None or trail is None:
+        head = _merge_head(base and base.head, ours.head, theirs.head)
+        if lead is None or trail is None or head is None:
             return self._contest(path, [base] if base else [], [ours], [theirs])
         before = len(self.contests)
         body = self._body(path, base and base.body, ours.body, theirs.body)
         if not isinstance(body, (Leaf, Group, Folded)):
             del self.contests[before:]
             return self._contest(path, [base] if base else [], [ours], [theirs], suggestion=body)
-        head = _merge_text(base and base.head, ours.head, theirs.head)
         gap = _merge_text(base and base.gap, ours.gap, theirs.gap)
         return ours._replace(
             lead=lead,
             trail=trail,
             body=body,
-            head=ours.head if head is None else head,
+            head=head,
             gap=ours.gap if gap is None else gap,
         )
 
@@ -161,6 +180,38 @@ class _Merge:
         return Contested(tuple(base), tuple(ours), tuple(theirs))
 
 
+def _replaced_by_both(
+    base: dict[Hashable, Item], ours: dict[Hashable, Item], theirs: dict[Hashable, Item]
+) -> dict[Hashable, tuple[list[Hashable], list[Hashable], list[Hashable]]]:
+    """Where both sides removed the same keys and each put others in their place: by each of the new keys, the removed
+    ones and those of either side. Renamed twice, most likely; keeping both would be a guess."""
+    if all(key in ours or key in theirs for key in base):
+        return {}
+    shared = base.keys() & ours.keys() & theirs.keys()
+    gone = _by_neighbour(base, shared, lambda key: key not in ours and key not in theirs)
+    mine = _by_neighbour(ours, shared, lambda key: key not in base and key not in theirs)
+    other = _by_neighbour(theirs, shared, lambda key: key not in base and key not in ours)
+    return {
+        key: (gone[spot], mine[spot], other[spot])
+        for spot in gone.keys() & mine.keys() & other.keys()
+        for key in (*mine[spot], *other[spot])
+    }
+
+
+def _by_neighbour(
+    keys: Iterable[Hashable], shared: AbstractSet[Hashable], wanted: Callable[[Hashable], bool]
+) -> dict[Hashable, list[Hashable]]:
+    """The wanted keys by the last shared key before them."""
+    found: dict[Hashable, list[Hashable]] = {}
+    spot: Hashable = None
+    for key in keys:
+        if key in shared:
+            spot = key
+        elif wanted(key):
+            found.setdefault(spot, []).append(key)
+    return found
+
+
 def _unfolded(body: Body) -> Group | None:
     if isinstance(body, Folded):
         return body.unfold()
@@ -211,6 +262,17 @@ def _merge_margin(base: str | None, ours: str, theirs: str) -> str | None:
     if stripped is None:
         return None
     return ours if stripped == ours.strip() else theirs
+
+
+def _merge_head(base: str | None, ours: str, theirs: str) -> str | None:
+    """A key as written: what both spelled anew is contested (None), unless only the white space differs."""
+    merged = _merge_text(base, ours, theirs)
+    if merged is not None:
+        return merged
+    squeezed = _merge_text(base and "".join(base.split()), "".join(ours.split()), "".join(theirs.split()))
+    if squeezed is None:
+        return None
+    return ours if squeezed == "".join(ours.split()) else theirs
 
 
 def _shown(items: Sequence[Item]) -> str | None:

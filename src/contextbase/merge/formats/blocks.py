@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Item, Leaf
+from contextbase.merge.document import Group, Item, Leaf, items_of
 
 __all__ = ["FENCE", "blocks", "definitions", "is_blank"]
 
@@ -34,7 +34,8 @@ def blocks(lines: list[str], *, keeps_both: bool, budget: Budget) -> Group:
         if isinstance(block.body, Group) and block.body.kind == "list" and not block.head:
             return block.body._replace(open=above)
     items: list[Item] = []
-    for above, block in runs:
+    for above, run in runs:
+        block = _lone_entry(run)
         if items and not above.startswith("\n"):  # a blank line with blanks in it: they stand before the separator
             items[-1] = items[-1]._replace(gap=above[:-1])
             items.append(block)
@@ -86,6 +87,13 @@ def _block(run: list[str], budget: Budget) -> Item:
             return Item(key=None, head="".join(run[:first_marker]), body=body)
     budget.tick(len(text) // 100)
     return Item(key=None, body=_leaf(text))
+
+
+def _lone_entry(block: Item) -> Item:
+    """In a list with blank lines between its entries each is a block; it is compared as an entry."""
+    if isinstance(block.body, Group) and block.body.kind == "list" and not block.head and len(block.body.items) == 1:
+        return next(iter(items_of(block.body)))
+    return block
 
 
 def _leaf(text: str) -> Leaf:

@@ -1,6 +1,7 @@
 """Changelogs: sections by version, newest first, groups such as Added and Fixed inside them, entries kept once."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from contextbase.merge.budget import Budget
@@ -8,6 +9,7 @@ from contextbase.merge.document import Group, Leaf
 from contextbase.merge.formats.markdown import heading_place
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings
+from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.model import Place
 from contextbase.merge.ports import Path, Resolution
 from contextbase.merge.versions import Version, find_versions
@@ -25,8 +27,8 @@ class ChangelogFormat:
     name = "changelog"
 
     def parse(self, text: str, budget: Budget) -> Group:
-        lines = text.splitlines(keepends=True)
-        found = headings(lines, budget, underlined=_UNDERLINES)
+        lines = lines_of(text)
+        found = headings(text, budget, underlined=_UNDERLINES)
         return Outline(lines, found, _key, keeps_both=True, budget=budget).document()
 
     def is_valid(self, _text: str, _budget: Budget) -> bool:
@@ -40,6 +42,7 @@ class ChangelogFormat:
         return heading_place(path)
 
 
+@lru_cache(maxsize=4096)
 def _key(title: str) -> SectionKey:
     """Keys sort as the sections stand: content, unreleased, versions from the newest down."""
     if _UNRELEASED.match(title):

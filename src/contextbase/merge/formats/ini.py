@@ -6,6 +6,7 @@ from typing import Final
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Group, Item, Leaf
 from contextbase.merge.formats.scalars import resolve_scalar
+from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 
@@ -57,7 +58,7 @@ def _logical_lines(text: str, budget: Budget) -> list[str]:
     """Lines with what continues them: indented ones below a key, and those after a backslash."""
     found: list[str] = []
     continues = False
-    for line in text.splitlines(keepends=True):
+    for line in lines_of(text):
         budget.tick()
         indented = line[0] in " \t" and line.strip() != "" and line.lstrip()[0] not in "#;["
         if continues or (indented and found and _continues_a_value(found[-1])):

@@ -18,6 +18,7 @@ __all__ = ["JsonFormat", "body_at", "identities_of"]
 
 _IDENTITIES: Final = ("id", "_id", "uuid", "guid", "key", "name", "slug", "login", "path", "file", "url", "href")
 _CHARACTERS_PER_TICK: Final = 50
+_TICKS_PER_ITEM: Final = 8
 
 _blank = re.compile(r"[ \t\n\r]*").match
 _line_comment = re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t]*(?=\n))").match
@@ -35,6 +36,7 @@ _NOT_NEWLINE: Final = re.compile(r"[^\n]")
 
 
 class _Source(NamedTuple):
+    budget: Budget
     text: str
     uncommented: str  # comments blanked out, every character at its place
     strict: str  # trailing commas blanked out too: what the standard library's scanner reads
@@ -64,7 +66,7 @@ class JsonFormat:
 
     def parse(self, text: str, budget: Budget) -> Group:
         budget.tick(len(text) // _CHARACTERS_PER_TICK)
-        source = self._source(text)
+        source = self._source(text, budget)
         start = _end_of_blank(source, 0)
         value, end = _scan(source, start)
         if _end_of_blank(source, end) != len(text):
@@ -74,7 +76,7 @@ class JsonFormat:
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         budget.tick(len(text) // _CHARACTERS_PER_TICK)
-        source = self._source(text)
+        source = self._source(text, budget)
         try:
             _, end = _scan(source, _end_of_blank(source, 0))
         except Unstructured:
@@ -99,17 +101,19 @@ class JsonFormat:
         steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path[1:])
         return Place(kind=PlaceKind.POINTER, at="".join(f"/{step}" for step in steps))
 
-    def _source(self, text: str) -> _Source:
+    def _source(self, text: str, budget: Budget) -> _Source:
         if not self._with_comments:
-            return _Source(text, text, text, has_comments=False, derived=self._derived, line_lists=self._line_lists)
+            return _Source(
+                budget, text, text, text, has_comments=False, derived=self._derived, line_lists=self._line_lists
+            )
         uncommented = _STRING_OR_COMMENT.sub(_blank_comment, text)
         strict = _STRING_OR_TRAILING_COMMA.sub(lambda match: " " if match[0] == "," else match[0], uncommented)
-        return _Source(text, uncommented, strict, has_comments=True)
+        return _Source(budget, text, uncommented, strict, has_comments=True)
 
 
-def body_at(text: str, start: int) -> tuple[Body, Any, int]:
+def body_at(text: str, start: int, budget: Budget) -> tuple[Body, Any, int]:
     """The strict JSON value that starts there, as a body and as a value (numbers as bytes), and where it ends."""
-    source = _Source(text, text, text, has_comments=False)
+    source = _Source(budget, text, text, text, has_comments=False)
     value, end = _scan(source, start)
     return _body(source, value, start, end), value, end
 
@@ -180,6 +184,7 @@ def _members(source: _Source, start: int) -> Group:
     items: list[Item] = []
     at, closed = start + 1, False
     while True:
+        source.budget.tick(_TICKS_PER_ITEM)
         plain = None if source.has_comments else _plain_member(source.text, at)
         if plain is not None:
             lead, head, text, gap, end_mark = plain.groups()
@@ -208,6 +213,7 @@ def _elements(source: _Source, start: int) -> Group:
     items: list[Item] = []
     at, closed = start + 1, False
     while True:
+        source.budget.tick(_TICKS_PER_ITEM)
         plain = None if source.has_comments else _plain_element(source.text, at)
         if plain is not None:
             lead, text, gap, end_mark = plain.groups()
@@ -263,4 +269,5 @@ def _group(kind: str, source: _Source, items: list[Item], at: int, close: int, *
         keyed=bracket == "}",
         separator=",",
         closed=closed,
+        contests_renames=False,
     )

@@ -21,14 +21,14 @@ class JsonLinesFormat:
         items: list[Item] = []
         at = lead_start = 0
         while at < len(text):
-            budget.tick()
+            budget.tick(8)
             line_end = text.index("\n", at) + 1
             line = text[at:line_end]
             if line.isspace():
                 at = line_end
                 continue
             start = at + len(line) - len(line.lstrip())
-            body, value, end = body_at(text, start)
+            body, value, end = body_at(text, start, budget)
             if text[end:line_end].strip():
                 raise Unstructured("a line holds more, or less, than one JSON value")
             lead, trail = text[lead_start:start], text[end:line_end]

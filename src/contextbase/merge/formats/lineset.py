@@ -7,13 +7,14 @@ from typing import Final
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, Item, Leaf
 from contextbase.merge.formats.scalars import resolve_scalar
+from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution
 
 __all__ = ["LineSetFormat"]
 
 _REQUIREMENT: Final = re.compile(
-    r"([A-Za-z0-9][\w.-]*)[ \t]*(\[[^\]\n]*\])?[ \t]*(?:[=<>!~]=?|===|@[ \t])[^;\n]*(;[^\n#]*)?"
+    r"([A-Za-z0-9][\w.-]*)[ \t]*(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!~]=?|===|@[ \t])[^;\n]*(;[^\n#]*)?"
 )
 _SEPARATORS: Final = re.compile(r"[-_.]+")
 _END: Final = "\n"
@@ -67,7 +68,7 @@ def _logical_lines(text: str, budget: Budget) -> list[str]:
     """Lines, with those a backslash continues."""
     found: list[str] = []
     continues = False
-    for line in text.splitlines(keepends=True):
+    for line in lines_of(text):
         budget.tick()
         if continues:
             found[-1] += line

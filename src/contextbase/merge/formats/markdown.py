@@ -7,6 +7,7 @@ from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, Item, Leaf
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings
+from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.formats.yaml import parse_yaml_block
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution
@@ -21,14 +22,14 @@ class MarkdownFormat:
     name = "markdown"
 
     def parse(self, text: str, budget: Budget) -> Group:
-        lines = text.splitlines(keepends=True)
+        lines = lines_of(text)
         items: list[Item] = []
         end = _front_matter_end(lines)
         if end:
             matter = parse_yaml_block("".join(lines[1:end]), budget)
             items.append(Item(key=_FRONT_MATTER, head=lines[0], body=matter, trail=lines[end]))
             lines = lines[end + 1 :]
-        body = Outline(lines, headings(lines, budget), _key, keeps_both=False, budget=budget).document()
+        body = Outline(lines, headings("".join(lines), budget), _key, keeps_both=False, budget=budget).document()
         return Group(kind="markdown", items=(*items, Item(key="text", body=body)))
 
     def is_valid(self, _text: str, _budget: Budget) -> bool:

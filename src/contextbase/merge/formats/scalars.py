@@ -1,6 +1,7 @@
 """Rules for a single value both sides changed; every format with values uses them."""
 
 from contextbase.merge.document import Leaf
+from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.lines import merge_lines
 from contextbase.merge.ports import Resolution
 from contextbase.merge.versions import higher, substantial
@@ -20,7 +21,7 @@ def resolve_prose(base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | N
     """The merge of several lines both sides changed: git's, or, if none came or went, the version rule for each."""
     if base is None:
         return None
-    sides = [text.splitlines(keepends=True) for text in (base.text, ours.text, theirs.text)]
+    sides = [lines_of(text) for text in (base.text, ours.text, theirs.text)]
     if len(sides[0]) == len(sides[1]) == len(sides[2]):
         lines = [_line(*trio) for trio in zip(*sides, strict=True)]
         return None if None in lines else Resolution("".join(line for line in lines if line is not None))

@@ -3,10 +3,11 @@
 import re
 import tomllib
 from collections.abc import Hashable
+from functools import partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Group, Item, Leaf
+from contextbase.merge.document import Folded, Group, Item, Leaf
 from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.model import Place, PlaceKind
@@ -17,7 +18,7 @@ __all__ = ["TomlFormat"]
 _KEY_PART: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _KEY: Final = rf"{_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART})*"
 _ENTRY: Final = re.compile(rf"[ \t]*({_KEY})[ \t]*=[ \t]*")
-_HEADER: Final = re.compile(rf"[ \t]*(\[\[?)[ \t]*({_KEY})[ \t]*(\]\]?)[ \t]*(?:\#[^\n]*)?\n")
+_HEADER: Final = re.compile(rf"^[ \t]*\[\[?[ \t]*{_KEY}[ \t]*\]\]?[ \t]*(?:\#[^\n]*)?\n", re.MULTILINE)
 _MARGIN: Final = re.compile(r"(?:[ \t]*(?:\#[^\n]*)?\n)*")
 _LINE_END: Final = re.compile(r"[ \t]*(?:\#[^\n]*)?\n")
 _STRING: Final = re.compile(
@@ -26,6 +27,7 @@ _STRING: Final = re.compile(
 _BARE: Final = re.compile(r"[^\s#,\[\]{}]+(?: [\d:.]+[^\s#,\[\]{}]*)?")
 _TOKEN: Final = re.compile(_STRING.pattern + r"""|\#[^\n]*|[\[\]{},=]|[ \t\n\r]+|[^\s"'\#\[\]{},=]+|.""", re.DOTALL)
 _IDENTIFYING: Final = ("id", "key", "name", "module", "path", "file", "url", "pattern")
+_NAMED: Final = re.compile(rf"^[ \t]*({'|'.join(_IDENTIFYING)})[ \t]*=[ \t]*({_STRING.pattern}|[\w.]+)", re.MULTILINE)
 
 
 class TomlFormat:
@@ -54,75 +56,51 @@ class _Parser:
     def __init__(self, text: str, budget: Budget) -> None:
         self.text = text
         self.budget = budget
-        self.at = 0
         # The element of each array of tables that sub-tables below it belong to: ("bin",) -> ("bin", "server").
         self.elements: dict[tuple[str, ...], tuple[Hashable, ...]] = {}
         self.seen: set[Hashable] = set()
 
     def document(self) -> Group:
-        root, tail = self._entries()
-        tables = [Item(key=(), body=root)]
-        while (header := _HEADER.match(self.text, self.at)) is not None:
-            self.at = header.end()
-            lead = tail
-            body, tail = self._entries()
-            key = self._table_key(header, body)
+        """The tables, each taken apart only when the sides differ in it."""
+        headers = [match for match in _HEADER.finditer(self.text) if self._is_header(match)]
+        tables: list[Item] = []
+        lead, at, head = "", 0, ""
+        key: tuple[Hashable, ...] = ()
+        for header in [*headers, None]:
+            end = header.start() if header is not None else len(self.text)
+            entries_end = _without_margin(self.text, at, end)
+            text = self.text[at:entries_end]
+            if head:
+                key = self._table_key(head, text)
             if key in self.seen:
-                raise Unstructured(f"the table {header.group(2)} stands twice")
+                raise Unstructured(f"the table {head.strip()[:40]} stands twice")
             self.seen.add(key)
-            tables.append(Item(key=key, lead=lead, head=header.group(), body=body))
-        if self.at < len(self.text):
-            line = self.text.count("\n", 0, self.at) + 1
-            raise Unstructured(f"line {line} is neither a table nor a key")
-        tables.append(Item(key=("", "end of file"), body=Leaf(tail, tail)))
+            body = Folded(text, text, partial(_entries, text, self.budget))
+            tables.append(Item(key=key, lead=lead, head=head, body=body))
+            lead = self.text[entries_end:end]
+            if header is not None:
+                at, head = header.end(), header.group()
+        tables.append(Item(key=("", "end of file"), body=Leaf(lead, lead)))
         return Group(kind="document", items=tuple(tables))
 
-    def _entries(self) -> tuple[Group, str]:
-        """The keys up to the next table, and the blank lines and comments above that."""
-        items: list[Item] = []
-        keys: set[str] = set()
-        while True:
-            self.budget.tick()
-            lead = self._match(_MARGIN)
-            head = _ENTRY.match(self.text, self.at)
-            if head is None:
-                return Group(kind="table", items=tuple(items)), lead
-            self.at = head.end()
-            key = ".".join(_key_parts(head.group(1)))
-            if key in keys:
-                raise Unstructured(f"the key {key} stands twice")
-            keys.add(key)
-            body = self._value()
-            trail = self._match(_LINE_END)
-            if not trail:
-                raise Unstructured(f"something follows the value of {key}")
-            items.append(Item(key=key, lead=lead, head=head.group(), body=body, trail=trail))
+    def _is_header(self, match: re.Match[str]) -> bool:
+        """`[x]` on a line of its own may also be an element of an array: then a bracket is open before it."""
+        self.budget.tick()
+        before = self.text.rfind("\n", 0, max(0, match.start() - 1)) + 1
+        above = self.text[before : match.start()].rstrip()
+        return not above.endswith(("[", ",", "=")) or above.lstrip().startswith("#")
 
-    def _value(self) -> Body:
-        start = self.at
-        if self.text.startswith(("[", "{"), start):
-            self.at = end_of_value(self.text, start, _STYLE, self.budget)
-        elif not self._match(_STRING) and not self._match(_BARE):
-            raise Unstructured("a key has no value")
-        return flow_value(self.text[start : self.at], _STYLE, self.budget)
-
-    def _match(self, pattern: re.Pattern[str]) -> str:
-        match = pattern.match(self.text, self.at)
-        if match is None:
-            return ""
-        self.at = match.end()
-        return match.group()
-
-    def _table_key(self, header: re.Match[str], body: Group) -> tuple[Hashable, ...]:
-        path = _key_parts(header.group(2))
+    def _table_key(self, head: str, text: str) -> tuple[Hashable, ...]:
+        is_element = head.lstrip().startswith("[[")
+        path = _key_parts(head.partition("#")[0] if '"' not in head and "'" not in head else head[: head.rindex("]")])
         key: tuple[Hashable, ...] = path
         for length in range(len(path), 0, -1):
-            if path[:length] in self.elements and (length < len(path) or header.group(1) == "["):
+            if path[:length] in self.elements and (length < len(path) or not is_element):
                 key = (*self.elements[path[:length]], *path[length:])
                 break
-        if header.group(1) == "[":
+        if not is_element:
             return key
-        identity = _identity(body)
+        identity = _identity(text)
         element = (*key, identity)
         nth = 2
         while element in self.seen:
@@ -132,14 +110,59 @@ class _Parser:
         return element
 
 
-def _identity(table: Group) -> Hashable:
-    """What tells an element of an array of tables from its siblings: a naming key, or else its first one."""
-    entries = {item.key: item.body for item in table.items if isinstance(item, Item)}
-    for name in _IDENTIFYING:
-        body = entries.get(name)
-        if isinstance(body, Leaf):
-            return body.value
-    return next((body.text for body in entries.values()), "")
+def _entries(text: str, budget: Budget) -> Group:
+    """The keys of a table."""
+    items: list[Item] = []
+    at = 0
+    while at < len(text):
+        budget.tick()
+        lead_end = _end(_MARGIN, text, at)
+        head = _ENTRY.match(text, lead_end)
+        if head is None:
+            raise Unstructured(f"{text[lead_end:].strip()[:40]!r} is neither a table nor a key")
+        start = head.end()
+        if text.startswith(("[", "{"), start):
+            end = end_of_value(text, start, _STYLE, budget)
+        else:
+            end = _end(_STRING, text, start)
+            end = end if end > start else _end(_BARE, text, start)
+        trail_end = _end(_LINE_END, text, end)
+        if end in (start, trail_end):
+            raise Unstructured(f"the value of {head.group(1)[:40]} cannot be read")
+        items.append(
+            Item(
+                key=".".join(_key_parts(head.group(1))),
+                lead=text[at:lead_end],
+                head=head.group(),
+                body=flow_value(text[start:end], _STYLE, budget),
+                trail=text[end:trail_end],
+            )
+        )
+        at = trail_end
+    if len({item.key for item in items}) < len(items):
+        raise Unstructured("a key stands twice")
+    return Group(kind="table", items=tuple(items))
+
+
+def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
+    match = pattern.match(text, start)
+    return start if match is None else match.end()
+
+
+def _without_margin(text: str, start: int, end: int) -> int:
+    """The end of a table without the blank lines and comments below it: they belong to the next."""
+    while end > start:
+        line = text.rfind("\n", start, end - 1) + 1 or start
+        if not _LINE_END.fullmatch(text, line, end):
+            return end
+        end = line
+    return end
+
+
+def _identity(text: str) -> Hashable:
+    """What tells an element of an array of tables from its siblings: a naming key, or else its first line."""
+    named = {match.group(1): match.group(2) for match in _NAMED.finditer(text)}
+    return next((_scalar(named[name]) for name in _IDENTIFYING if name in named), text.partition("\n")[0])
 
 
 def _key_parts(text: str) -> tuple[str, ...]:

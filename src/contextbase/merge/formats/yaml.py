@@ -5,13 +5,14 @@ The splitter is ours because it must keep the source text; what it makes of a fi
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Final
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Folded, Group, Item, Leaf, items_of
 from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
 from contextbase.merge.formats.scalars import resolve_scalar
+from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.formats.yaml_check import is_valid_yaml
 from contextbase.merge.formats.yaml_lines import DASH, KEY, QUOTED, entries, indent_of, is_margin
 from contextbase.merge.model import Place, PlaceKind
@@ -22,14 +23,17 @@ __all__ = ["YamlFormat", "parse_yaml_block"]
 _MAX_DEPTH: Final = 100
 _END: Final = ("", "end of block")
 _PROPERTIES: Final = re.compile(r"[ \t]*(?:[&!][^\s,\[\]{}]*[ \t]*)*")
-_LINE_END: Final = re.compile(r"(?:[ \t]+#[^\n]*|[ \t]*)\n")
+_LINE_END: Final = re.compile(r"[ \t]*(?:(?<=[ \t])#[^\n]*)?\n")
 _VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
 _BLOCK_SCALAR: Final = re.compile(r"[|>][-+0-9]*(?:[ \t]+#[^\n]*)?[ \t]*\n")
 _QUOTED_SCALAR: Final = re.compile(QUOTED, re.DOTALL)
+_COMMENT_LINE: Final = re.compile(r"^ *#", re.MULTILINE)
 _PLAIN: Final = re.compile(r"[^\n]*?(?=[ \t]+#|[ \t]*\n)")
 _NOT_A_STRING: Final = re.compile(r"(?i)~?|null|true|false|yes|no|on|off|[-+.]?\d.*|\.inf|\.nan")
 _REQUIREMENT: Final = re.compile(r"['\"]?([A-Za-z0-9_.:/-]+?)(?:\[[\w,-]+\])?[ \t]*(?:([=<>!~^ ]).*)?['\"]?")
-_DOCUMENT_START: Final = re.compile(r"---(?=\s)")
+_DOCUMENT_START: Final = re.compile(r"^---(?=\s)", re.MULTILINE)
+_DIRECTIVE: Final = re.compile(r"^(?:%|\.\.\.)", re.MULTILINE)
+_CONTENT: Final = re.compile(r"^ *(?=[^\s#])", re.MULTILINE)
 _PINNED_VERSION: Final = re.compile(r"@[^@]*$")
 _TOKEN: Final = re.compile(
     rf"{QUOTED}|(?<=\s)\#[^\n]*|[\[\]{{}},]|:(?=[\s,\]}}])|[ \t\n\r]+"
@@ -37,13 +41,16 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _IDENTIFYING: Final = ("id", "key", "name", "repo", "uses", "path", "url", "type")
+_NAMED: Final = re.compile(
+    rf"^( *)({'|'.join(_IDENTIFYING)}):[ \t]+([^\s#|>\[{{&*].*?)[ \t]*(?:[ \t]#.*)?$", re.MULTILINE
+)
 
 
 class YamlFormat:
     name = "yaml"
 
     def parse(self, text: str, budget: Budget) -> Group:
-        return _Parser(budget).stream(text.splitlines(keepends=True))
+        return _Parser(budget).stream(text)
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         return is_valid_yaml(text, budget)
@@ -52,171 +59,174 @@ class YamlFormat:
         return resolve_scalar(base, ours, theirs)
 
     def place(self, path: Path) -> Place:
-        return Place(kind=PlaceKind.KEY, at=".".join(map(_shown, path)))
+        return Place(kind=PlaceKind.KEY, at=".".join(filter(None, map(_shown, path))))
 
 
 def parse_yaml_block(text: str, budget: Budget) -> Group:
     """A single YAML document, such as a front matter."""
-    return _Parser(budget).document(text.splitlines(keepends=True))
+    return _Parser(budget).document(text)
 
 
 class _Parser:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
 
-    def stream(self, lines: list[str]) -> Group:
+    def stream(self, text: str) -> Group:
         """The documents of a file, each with the `---` line above it."""
-        if any(line.startswith(("%", "...")) for line in lines):
+        if _DIRECTIVE.search(text):
             raise Unstructured("it has directives or document ends")
-        starts = [number for number, line in enumerate(lines) if _DOCUMENT_START.match(line)]
+        starts = [match.start() for match in _DOCUMENT_START.finditer(text)]
         if not starts:
-            return self.document(lines)
-        preface = "".join(lines[: starts[0]])
-        if not is_margin(lines[: starts[0]]):
-            preface, starts = "", [-1, *starts]
+            return self.document(text)
+        preface = text[: starts[0]]
+        if not is_margin(preface):
+            preface, starts = "", [0, *starts]
         items: list[Item] = []
         seen: Counter[str] = Counter()
-        for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-            marker = lines[start] if start >= 0 else ""
-            if not _LINE_END.match(marker, 3) and marker:
-                raise Unstructured("a document starts on its marker's line")
-            body_lines = lines[start + 1 : end]
-            signature = _document_signature(body_lines)
+        for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+            body_start = start
+            if _DOCUMENT_START.match(text, start):
+                body_start = text.index("\n", start) + 1
+                if not _LINE_END.match(text, start + 3):
+                    raise Unstructured("a document starts on its marker's line")
+            document = text[body_start:end]
+            signature = _document_signature(document)
             seen[signature] += 1
-            body = self.document(body_lines)
-            items.append(Item(key=(signature, seen[signature]), lead=preface, head=marker, body=body))
+            key = (signature, seen[signature])
+            items.append(Item(key=key, lead=preface, head=text[start:body_start], body=self.document(document)))
             preface = ""
         return Group(kind="stream", items=tuple(items))
 
-    def document(self, lines: list[str]) -> Group:
-        if is_margin(lines):
-            text = "".join(lines)
+    def document(self, text: str) -> Group:
+        if is_margin(text):
             return Group(kind="mapping", items=(Item(key=_END, body=Leaf(text, text)),))
-        body = self._block(lines, 0)
+        body = self._block(text, 0)
         if isinstance(body, Group):
             return body
         raise Unstructured("it is a single value")
 
-    def _block(self, lines: list[str], depth: int) -> Body:
+    def _block(self, text: str, depth: int) -> Body:
         """A run of whole lines that make one value."""
         if depth > _MAX_DEPTH:
             raise Unstructured(f"it is nested deeper than {_MAX_DEPTH}")
-        first = next(line for line in lines if not is_margin([line]))
-        indent = indent_of(first)
-        if first[indent] == "\t":
+        first = _CONTENT.search(text)
+        if first is None:
             raise Unstructured("it has tabs for indentation")
-        if DASH.match(first, indent):
-            return self._sequence(lines, indent, depth)
-        if KEY.match(first, indent):
-            return self._mapping(lines, indent, depth)
-        text = "".join(lines)
+        indent = first.end() - first.start()
+        if DASH.match(text, first.end()):
+            return self._sequence(text, indent, depth)
+        if KEY.match(text, first.end()):
+            return self._mapping(text, indent, depth)
         return Leaf(text, text)
 
-    def _nested(self, lines: list[str], depth: int) -> Group:
+    def _nested(self, text: str, depth: int) -> Group:
         """A block below a key, when the sides differ in it; what cannot be read stays whole."""
-        text = "".join(lines)
         try:
-            body = self._block(lines, depth)
+            body = self._block(text, depth)
         except Unstructured:
             body = Leaf(text, text)
         return body if isinstance(body, Group) else Group(kind="scalar", items=(Item(key="", body=body),))
 
-    def _mapping(self, lines: list[str], indent: int, depth: int) -> Group:
+    def _mapping(self, text: str, indent: int, depth: int) -> Group:
         items: list[Item] = []
-        for margin, entry in entries(lines, indent, of_mapping=True, budget=self.budget):
+        for margin, entry in entries(text, indent, of_mapping=True, budget=self.budget):
             if not entry:
                 items.append(Item(key=_END, body=Leaf(margin, margin)))
                 continue
-            match = KEY.match(entry[0], indent)
+            match = KEY.match(entry, indent)
             if match is None:
-                raise Unstructured(f"{entry[0].strip()[:40]!r} is not a key")
-            key = _unquoted(match.group(1))
-            items.append(self._value(entry, match.end(), depth)._replace(key=key, lead=margin))
+                raise Unstructured(f"{entry.strip()[:40]!r} is not a key")
+            items.append(self._value(entry, match.end(), depth, key=_unquoted(match.group(1)), lead=margin))
         if len({item.key for item in items}) < len(items):
             raise Unstructured("a key stands twice")
         return Group(kind="mapping", items=tuple(items))
 
-    def _sequence(self, lines: list[str], indent: int, depth: int) -> Group:
+    def _sequence(self, text: str, indent: int, depth: int) -> Group:
         items: list[Item] = []
         end: list[Item] = []
-        for margin, entry in entries(lines, indent, of_mapping=False, budget=self.budget):
+        for margin, entry in entries(text, indent, of_mapping=False, budget=self.budget):
             if not entry:
                 end = [Item(key=_END, body=Leaf(margin, margin))]
                 continue
-            dash = DASH.match(entry[0], indent)
+            dash = DASH.match(entry, indent)
             if dash is None:
-                raise Unstructured(f"{entry[0].strip()[:40]!r} is not a list item")
-            if KEY.match(entry[0], dash.end()):
-                item = self._compact_mapping(entry, dash.end(), depth)
+                raise Unstructured(f"{entry.strip()[:40]!r} is not a list item")
+            if KEY.match(entry, dash.end()):
+                items.append(self._compact_mapping(entry, dash.end(), depth, lead=margin))
             else:
-                item = self._value(entry, dash.end(), depth)
-            items.append(item._replace(lead=margin))
+                items.append(self._value(entry, dash.end(), depth, key=None, lead=margin))
         elements = Group(kind="sequence", items=tuple(_with_identities(items)), keyed=False)
         # What stands below the last element is kept apart, so that elements alone are compared with each other.
         return Group(kind="elements", items=(Item(key="", body=elements), *end))
 
-    def _value(self, entry: list[str], start: int, depth: int) -> Item:
-        """An entry whose value starts at `start` of its first line."""
-        first, text = entry[0], "".join(entry)
-        properties = _PROPERTIES.match(first, start)
+    def _value(self, text: str, start: int, depth: int, *, key: str | None, lead: str) -> Item:
+        """An entry whose value starts at `start`."""
+        properties = _PROPERTIES.match(text, start)
         at = properties.end() if properties is not None else start
-        if _LINE_END.match(first, at):
-            nested = entry[1:]
+        head, body, trail = text[:at], text[at:], ""
+        line_end = _LINE_END.match(text, at)
+        if line_end is not None:
+            nested = text[line_end.end() :]
             if is_margin(nested):
-                return Item(key=None, head=first[:at], body=Leaf("", None), trail=text[at:])
-            below = "".join(nested)
-            return Item(key=None, head=first, body=Folded(below, below, lambda: self._nested(nested, depth + 1)))
-        if first[at] in "|>":
-            if not _BLOCK_SCALAR.match(first, at):
+                return Item(key=key, lead=lead, head=head, body=Leaf("", None), trail=body)
+            folded = Folded(nested, nested, lambda: self._nested(nested, depth + 1))
+            return Item(key=key, lead=lead, head=text[: line_end.end()], body=folded)
+        if body[0] in "|>":
+            if not _BLOCK_SCALAR.match(body):
                 raise Unstructured("a block scalar has an odd header")
-            return Item(key=None, head=first[:at], body=Leaf(text[at:], text[at:]))
-        if first[at] in "[{":
-            end = end_of_value(text, at, _STYLE, self.budget)
-        elif first[at] in "\"'":
-            quoted = _QUOTED_SCALAR.match(text, at)
+            return Item(key=key, lead=lead, head=head, body=Leaf(body, body))
+        if body[0] in "[{":
+            end = end_of_value(body, 0, _STYLE, self.budget)
+        elif body[0] in "\"'":
+            quoted = _QUOTED_SCALAR.match(body)
             if quoted is None:
                 raise Unstructured("a quote is not closed")
             end = quoted.end()
-        elif len(entry) > 1:
-            return Item(key=None, head=first[:at], body=Leaf(text[at:], text[at:]))
+        elif not is_margin(body[body.index("\n") + 1 :]):
+            if _COMMENT_LINE.search(body):
+                raise Unstructured("a comment stands inside a value")
+            return Item(key=key, lead=lead, head=head, body=Leaf(body, body))
         else:
-            plain = _PLAIN.match(text, at)
-            end = plain.end() if plain is not None else len(text) - 1
+            plain = _PLAIN.match(body)
+            end = plain.end() if plain is not None else len(body) - 1
             # `action@hash # v4.1`: hash and comment say the same and change together.
-            comment = _VERSION_COMMENT.match(text, end)
+            comment = _VERSION_COMMENT.match(body, end)
             end = comment.end() if comment is not None else end
-        trail = text[end:]
-        if not is_margin(trail.splitlines()):
+        trail = body[end:]
+        if not is_margin(trail):
             raise Unstructured("something follows a value")
-        return Item(key=None, head=first[:at], body=flow_value(text[at:end], _STYLE, self.budget), trail=trail)
+        return Item(key=key, lead=lead, head=head, body=flow_value(body[:end], _STYLE, self.budget), trail=trail)
 
-    def _compact_mapping(self, entry: list[str], start: int, depth: int) -> Item:
-        """`- name: x` with more keys below: the dash's line holds the first key.
+    def _compact_mapping(self, entry: str, start: int, depth: int, *, lead: str) -> Item:
+        """`- name: x` with more keys below: the dash's line holds the first key."""
+        text = entry[start:]
+        body = Folded(text, text, lambda: self._keys_after_dash(text, start, depth + 1))
+        return Item(key=None, lead=lead, head=entry[:start], body=body, identities=_identities(text, start))
 
-        The indentation of the other keys becomes the separator, so that any of them may come first after a merge.
-        """
-        margin = " " * start
-        mapping = self._mapping([margin + entry[0][start:], *entry[1:]], start, depth + 1)
+    def _keys_after_dash(self, text: str, indent: int, depth: int) -> Group:
+        """The indentation of all but the first becomes the separator: any of them may come first after a merge."""
+        margin = " " * indent
+        try:
+            mapping = self._mapping(margin + text, indent, depth)
+        except Unstructured:
+            return Group(kind="scalar", items=(Item(key="", body=Leaf(text, text)),))
         items: list[Item] = []
         for item in items_of(mapping):
             if item.key == _END:
                 items[-1] = items[-1]._replace(gap=items[-1].gap + item.text)
                 continue
-            cut = _unmovable(item.lead, start)
+            cut = _unmovable(item.lead, indent)
             if cut:
                 items[-1] = items[-1]._replace(gap=items[-1].gap + item.lead[:cut])
-            above = (item.lead[cut:] + item.head[:start])[start:]
-            items.append(item._replace(lead=above, head=item.head[start:], gap=item.trail, trail=""))
-        group = Group(kind="mapping", items=tuple(items), separator=margin)
-        text = entry[0][start:] + "".join(entry[1:])
-        body = Folded(text, text, lambda: group)
-        return Item(key=None, head=entry[0][:start], body=body, identities=_identities(items))
+            above = (item.lead[cut:] + item.head[:indent])[indent:]
+            items.append(item._replace(lead=above, head=item.head[indent:], gap=item.trail, trail=""))
+        return Group(kind="mapping", items=tuple(items), separator=margin)
 
 
 def _unmovable(lead: str, indent: int) -> int:
     """How much of the margin above a key cannot stand after its indentation: blank lines, oddly indented comments."""
     cut = at = 0
-    for line in lead.splitlines(keepends=True):
+    for line in lines_of(lead):
         at += len(line)
         if not line.strip() or indent_of(line) != indent:
             cut = at
@@ -246,20 +256,24 @@ def _is_requirement(body: Body) -> bool:
     return match is not None and match.group(2) is not None and match.group(2) != " "
 
 
-def _identities(items: Sequence[Item]) -> tuple[tuple[str, Hashable], ...]:
-    values = {item.key: item.body.value for item in items if isinstance(item.body, Leaf)}
+def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
+    """The name a mapping goes by among the elements of a list; a pinned version is not part of it."""
+    named = {
+        match.group(2): match.group(3)
+        for match in _NAMED.finditer(text)
+        if match.start() == 0 or len(match.group(1)) == indent
+    }
     for name in _IDENTIFYING:
-        value = values.get(name)
-        if value is not None:
-            return (("signature", _PINNED_VERSION.sub("", _shown(value))),)
+        if name in named:
+            return (("signature", _PINNED_VERSION.sub("", named[name].strip("'\""))),)
     return ()
 
 
-def _document_signature(lines: list[str]) -> str:
+def _document_signature(text: str) -> str:
     """What tells one document of a stream from another: its kind and name, as Kubernetes writes them."""
-    kind = next((line for line in lines if line.startswith("kind:")), "")
-    name = next((line for line in lines if re.match(r"\s+name:", line)), "") if kind else ""
-    return f"{kind.strip()} {name.strip()}".strip()
+    kind = re.search(r"^kind:.*$", text, re.MULTILINE)
+    name = re.search(r"^ +name:.*$", text, re.MULTILINE)
+    return f"{kind.group()} {name.group().strip()}" if kind is not None and name is not None else ""
 
 
 def _shown(step: Hashable) -> str:

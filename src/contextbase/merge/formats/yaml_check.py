@@ -39,6 +39,10 @@ def is_valid_yaml(text: str, budget: Budget) -> bool:
     try:
         for event in yaml.parse(text, yaml.CSafeLoader):
             budget.tick(4)
+            if type(event) is yaml.ScalarEvent and event.anchor is None:
+                if levels and not levels[-1].takes(event.value):
+                    return False
+                continue
             if isinstance(event, yaml.DocumentStartEvent):
                 anchors.clear()
                 continue

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from contextbase.merge.budget import Budget
@@ -14,75 +15,61 @@ KEY: Final = re.compile(
     rf"""({QUOTED}|(?![-?:](?:\s|$))[^\s#&*!|>'"%@`\[\]{{}},](?:[^\n:\#]|:(?=\S)|(?<=\S)\#)*?)[ \t]*:(?=\s|$)"""
 )
 DASH: Final = re.compile(r"-(?:[ \t]+|(?=\n))")
-_BLOCK_SCALAR: Final = re.compile(r"(?:^|[:\-]|[&!]\S+)[ \t]+[|>][-+0-9]*(?:[ \t]+#.*)?$")
+_MARGIN: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
 
 
 class Entry(NamedTuple):
     """One key or list item with everything below it, and the margin (blank lines and comments) above it."""
 
     margin: str
-    lines: list[str]  # none: the margin at the end of the block
+    text: str  # empty: the margin at the end of the block
 
 
-def entries(lines: list[str], indent: int, *, of_mapping: bool, budget: Budget) -> Iterator[Entry]:
+def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> Iterator[Entry]:
     """The entries of a block whose keys or dashes stand at `indent`."""
-    above = ""
-    entry: list[str] = []
-    margin: list[str] = []
-    scalar_column: int | None = None  # inside a block scalar: what is indented deeper than this is its text
-    for line in lines:
+    start, outside = _patterns(indent, of_mapping=of_mapping)
+    if outside is not None and outside.search(text):
+        raise Unstructured("its indentation is uneven")
+    starts = [match.start() for match in start.finditer(text)]
+    margin = text[: starts[0]] if starts else text
+    if not is_margin(margin):
+        raise Unstructured("its indentation is uneven")
+    for at, until in zip(starts, [*starts[1:], len(text)], strict=True):
         budget.tick()
-        column = indent_of(line)
-        if not line.strip():
-            margin.append(line)
-            continue
-        in_scalar = scalar_column is not None and column > scalar_column
-        if not in_scalar:
-            scalar_column = None
-            if line[column] == "#":
-                margin.append(line)
-                continue
-        is_dash_below_key = of_mapping and column == indent and DASH.match(line, column) is not None
-        if in_scalar or column > indent or is_dash_below_key:
-            if not entry:
-                raise Unstructured("its indentation is uneven")
-            entry += [*margin, line]
-        elif column < indent:
-            raise Unstructured("its indentation is uneven")
-        else:
-            kept = _kept_above(margin, indent) if entry else 0
-            if entry:
-                yield Entry(above, [*entry, *margin[:kept]])
-            above, entry = "".join(margin[kept:]), [line]
-        margin = []
-        if not in_scalar and _opens_block_scalar(line):
-            scalar_column = _innermost_column(line, column)
-    kept = _kept_above(margin, indent)
-    if entry:
-        yield Entry(above, [*entry, *margin[:kept]])
-    if margin[kept:]:
-        yield Entry("".join(margin[kept:]), [])
+        end = _without_margin(text, at, until, indent)
+        yield Entry(margin, text[at:end])
+        margin = text[end:until]
+    if margin:
+        yield Entry(margin, "")
 
 
-def is_margin(lines: list[str]) -> bool:
-    return all(not (stripped := line.strip()) or stripped[0] == "#" for line in lines)
+def is_margin(text: str) -> bool:
+    """Whether it is blank lines and comments only."""
+    return _MARGIN.fullmatch(text) is not None
 
 
-def indent_of(line: str) -> int:
-    return len(line) - len(line.lstrip(" "))
+def indent_of(text: str) -> int:
+    return len(text) - len(text.lstrip(" "))
 
 
-def _kept_above(margin: list[str], indent: int) -> int:
-    """How many lines of a margin belong to the entry above: up to the last comment indented deeper than the entry."""
-    return max((n for n, line in enumerate(margin, 1) if line.strip() and indent_of(line) > indent), default=0)
+@lru_cache(maxsize=256)
+def _patterns(indent: int, *, of_mapping: bool) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
+    """What an entry starts with, and what may not stand in its block: anything indented less.
+
+    A block scalar's text is always indented deeper than its key, so it takes no part in this. A dash may stand right
+    below its key, without indentation.
+    """
+    first = r"(?!-(?:[ \t]|\n))[^\s#]" if of_mapping else r"[^\s#]"
+    outside = re.compile(rf"^ {{0,{indent - 1}}}[^\s#]", re.MULTILINE) if indent else None
+    return re.compile(rf"^ {{{indent}}}{first}", re.MULTILINE), outside
 
 
-def _opens_block_scalar(line: str) -> bool:
-    return ("|" in line or ">" in line) and _BLOCK_SCALAR.search(line.rstrip()) is not None
-
-
-def _innermost_column(line: str, column: int) -> int:
-    """The column of the innermost key or dash of a line: the text of its block scalar is indented deeper."""
-    while (dash := DASH.match(line, column)) is not None and KEY.match(line, dash.end()):
-        column = dash.end()
-    return column
+def _without_margin(text: str, start: int, end: int, indent: int) -> int:
+    """The end of an entry without the margin below it. A comment indented deeper than the entry belongs to it."""
+    while True:
+        line = text.rfind("\n", start, end - 1) + 1
+        content = text[line:end].lstrip(" \t")
+        is_blank = content == "\n"
+        if line <= start or not (is_blank or (content[0] == "#" and end - line - len(content) <= indent)):
+            return end
+        end = line
