@@ -114,8 +114,7 @@ class GroupCommit:
     async def _one_by_one(self, project_id: ProjectId, batch: list[_Waiting], error: Exception) -> None:
         """One bad request must not fail its neighbours: replay singly."""
         if len(batch) == 1:
-            if not batch[0].answer.done():
-                batch[0].answer.set_exception(error)
+            _resolve(batch[0], error)
             return
         _log.warning("a batch of %d failed (%s); replaying singly", len(batch), type(error).__name__)
         for entry in batch:
@@ -145,9 +144,10 @@ class GroupCommit:
                 locked = await self._head.lock(connection, project_id)
                 if locked != head or await self._repeated(connection, project_id, planned.fresh):
                     planned = await self._plan(connection, project_id, locked, batch, contents)
+                    await self._store_large(planned.plan, contents)
                 await self._write(connection, project_id, locked, planned, contents)
         except DatabaseUnavailable:
-            if not await self._happened(planned.plan):
+            if not await self._happened(project_id, planned.plan):
                 raise
         return planned.answers(batch)
 
@@ -229,9 +229,10 @@ class GroupCommit:
 
     async def _store_large(self, plan: BatchPlan, contents: Contents) -> None:
         """What is too large for the commit's transaction is stored before it."""
-        for name in plan.stored:
+        for name in plan.stored - contents.durable:
             if contents.sizes[name] >= self._catalog.limit:
                 await self._catalog.put(_once(contents.loaded[name]), expected=name)
+                contents.durable.add(name)
 
     async def _write(
         self,
@@ -256,14 +257,17 @@ class GroupCommit:
             connection, project_id, [(submitted, answer_to_json(answer)) for submitted, answer in pairs]
         )
 
-    async def _happened(self, plan: BatchPlan) -> bool:
-        """After a connection lost around COMMIT: ask, as soon as the database answers again, whether it was done."""
+    async def _happened(self, project_id: ProjectId, plan: BatchPlan) -> bool:
+        """After a connection lost around COMMIT: ask, as soon as the database answers again, whether it was done.
+
+        Under the head's lock, which the lost transaction holds for as long as its COMMIT may still succeed."""
         if not plan.commits:
             return False
         deadline = asyncio.get_running_loop().time() + _ASK_SECONDS
         while True:
             try:
-                async with self._database.connection() as connection:
+                async with self._database.transaction() as connection:
+                    await self._head.lock(connection, project_id)
                     return await self._head.has_commit(connection, plan.commits[0].id)
             except DatabaseUnavailable:
                 if asyncio.get_running_loop().time() > deadline:
@@ -328,11 +332,10 @@ def _other_request(key: str) -> Conflict:
     return Conflict(f"The idempotency key '{key}' was used for another request; use a new one.", key=key)
 
 
-def _resolve(entry: _Waiting, answer: CommitAnswer | ContextbaseError) -> None:
-    if entry.answer.done():
-        return
-    if isinstance(answer, ContextbaseError):
+def _resolve(entry: _Waiting, answer: CommitAnswer | Exception) -> None:
+    if isinstance(answer, Exception):
         entry.answer.set_exception(answer)
+        entry.answer.exception()  # its caller may have gone away: that is no error of ours
     else:
         entry.answer.set_result(answer)
 

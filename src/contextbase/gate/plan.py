@@ -40,6 +40,7 @@ class Contents:
 
     loaded: dict[ContentHash, bytes] = field(default_factory=dict)
     sizes: dict[ContentHash, int] = field(default_factory=dict)
+    durable: set[ContentHash] = field(default_factory=set)  # large ones that are in the blob store by now
 
     def read(self, content_hash: ContentHash) -> bytes:
         if self.sizes.get(content_hash, 0) > LARGEST_MERGED:
@@ -315,7 +316,6 @@ class _Settlement:
         )
         self.tree.put(live)
         self._refer(content)
-        self._refer(sent)
         self.outcome.versions.append(
             NewVersion(
                 node_id=live.node_id,

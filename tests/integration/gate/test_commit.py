@@ -188,3 +188,24 @@ async def test_large_files_travel_by_upload_and_are_merged_as_a_whole_when_too_l
     )
     assert (await world.one(change)).status is ChangeStatus.WRITTEN
     assert len((await world.files())["big"] or b"") == 1_000_000
+
+
+async def test_deleting_a_folder_deletes_what_the_writer_sees_in_it_and_nothing_hidden(world: GateWorld) -> None:
+    bob = await world.agent("bob")
+    await world.rule("d/secret/**", "hidden", bob)
+    await world.commit(
+        write("d/a", b"1", 0), write("d/b/c", b"2", 0), write("d/secret/x", b"3", 0), write("e", b"4", 0)
+    )
+    answer = await world.commit(delete("d", 1), who=bob)
+    assert [(change.path, change.status) for change in answer.changes] == [
+        ("d/a", ChangeStatus.WRITTEN), ("d/b/c", ChangeStatus.WRITTEN),
+    ]  # fmt: skip
+    assert await world.files() == {"d/secret/x": b"3", "e": b"4"}
+
+
+async def test_renaming_a_folder_moves_its_nodes(world: GateWorld) -> None:
+    made = await world.commit(write("d/a", b"1", 0), write("d/b/c", b"2", 0), mkdir("d/empty", 0))
+    moved = await world.commit(rename("d", "new", 1))
+    assert await world.files() == {"new/a": b"1", "new/b/c": b"2", "new/empty": None}
+    nodes = {change.node_id for change in made.changes}
+    assert {change.node_id for change in moved.changes} == nodes
