@@ -52,10 +52,9 @@ class Gate:
         caller's to name), `Conflict` (an idempotency key used for something else) or `Unavailable`.
         """
         caller.require(Action.WRITE, request.project_id)
-        request = await self._checked(caller, request)
         return await self._group_commit.commit(
             Submitted(
-                request=request,
+                request=await self._checked(caller, request),
                 caller=caller,
                 operator_type=operator_type,
                 request_hash=_hash_of(request),
