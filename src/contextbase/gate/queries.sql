@@ -130,3 +130,9 @@ FROM versions v
 JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
 WHERE v.project_id = $1 AND v.content_hash = ANY ($2::bytea[])
 LIMIT 1000
+
+-- name: forget_answers
+DELETE FROM answered_requests WHERE answered_at < $1
+
+-- name: forget_uploads
+DELETE FROM uploads WHERE uploaded_at < $1

@@ -222,7 +222,8 @@ SELECT b.hash, b.size FROM blobs b
 WHERE b.hash > $1
   AND (NOT b.live OR (b.renewed_at < $2
        AND NOT EXISTS (SELECT FROM versions v WHERE v.content_hash = b.hash)
-       AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)))
+       AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)
+       AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = b.hash)))
 ORDER BY b.hash
 LIMIT $3
 
@@ -231,7 +232,8 @@ LIMIT $3
 UPDATE blobs b SET live = false
 WHERE b.hash = $1 AND (NOT b.live OR (b.renewed_at < $2
       AND NOT EXISTS (SELECT FROM versions v WHERE v.content_hash = b.hash)
-      AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)))
+      AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)
+      AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = b.hash)))
 RETURNING true
 
 -- name: mark_stray
