@@ -44,7 +44,7 @@ class ListMerge:
         theirs_hunks = hunks(was.tokens, other.tokens, self._budget)
         entries: list[Item | Contested] = []
         at = ours_at = theirs_at = 0
-        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks):
+        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks, joins_touching=not self._keeps_both):
             start = min(hunk.start for hunk in (*ours_run, *theirs_run))
             end = max(hunk.end for hunk in (*ours_run, *theirs_run))
             kept = start - at
@@ -110,19 +110,19 @@ def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], li
     return in_order if fits else both
 
 
-def _clusters(ours: list[Hunk], theirs: list[Hunk]) -> list[tuple[list[Hunk], list[Hunk]]]:
-    """Hunks of both sides, together where they touch the same base elements or insert at the same spot."""
+def _clusters(ours: list[Hunk], theirs: list[Hunk], *, joins_touching: bool) -> list[tuple[list[Hunk], list[Hunk]]]:
+    """Hunks of both sides, together where they change the same base elements or insert at the same spot; if asked for,
+    also where there is nothing unchanged between them."""
     clusters: list[tuple[list[Hunk], list[Hunk]]] = []
-    reach = -1
-    point = -1
+    reach = point = -1
     for hunk, mine in sorted([*((h, True) for h in ours), *((h, False) for h in theirs)], key=lambda pair: pair[0][:2]):
-        same_spot = hunk.start == hunk.end == point
-        if clusters and (hunk.start < reach or same_spot):
+        is_insert = hunk.start == hunk.end
+        if clusters and (hunk.start < reach + joins_touching or (is_insert and hunk.start == point)):
             clusters[-1][0 if mine else 1].append(hunk)
         else:
             clusters.append(([hunk], []) if mine else ([], [hunk]))
         reach = max(reach, hunk.end)
-        point = hunk.start if hunk.start == hunk.end else -1
+        point = hunk.start if is_insert else -1
     return clusters
 
 
