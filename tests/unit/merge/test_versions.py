@@ -13,6 +13,8 @@ from contextbase.merge.versions import find_versions, higher, substantial
         ("1.0.0-alpha.9", "1.0.0-alpha.10", "1.0.0-alpha.9", "1.0.0-alpha.10"),
         (">=1.2,<2", ">=1.3,<2", ">=1.4,<3", ">=1.4,<3"),
         ("actions/checkout@v3", "actions/checkout@v4", "actions/checkout@v10", "actions/checkout@v10"),
+        ("node:18-alpine", "node:20-alpine", "node:22-alpine", "node:22-alpine"),
+        ("^4", "^5", "^6", "^6"),
         (None, "1.0", "1.1", "1.1"),
     ],
 )
@@ -30,6 +32,8 @@ def test_the_higher_version_is_taken(base: str | None, ours: str, theirs: str, e
         (">=1.2,<2", ">=1.3,<2", ">=1.2,<3"),  # neither is higher in both
         ("1.0", "^1.1", "~1.2"),  # not the versions alone differ
         ("10", "20", "30"),  # a number is not a version
+        ("retries=1", "retries=2", "retries=3"),
+        ("localhost:5432", "localhost:5433", "localhost:5434"),
         ("2024-01-02", "2024-02-02", "2024-03-02"),
         ("a", "b", "c"),
     ],
@@ -48,6 +52,7 @@ def test_a_real_change_beats_a_mere_version_bump() -> None:
     assert substantial("^1.0", "npm:other@latest", "^1.1") == "npm:other@latest"
     assert substantial("^1.0", "^1.1", "npm:other@latest") == "npm:other@latest"
     assert substantial("^1.0", "npm:other@latest", "npm:another@latest") is None
+    assert substantial(">=1.0", ">=1.0,<2", ">=1.1") is None
 
 
 def test_versions_are_found_among_other_text() -> None:

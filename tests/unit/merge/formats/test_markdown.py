@@ -35,6 +35,12 @@ def test_the_front_matter_merges_by_key() -> None:
     assert text.startswith("---\ntitle: The guide\ntags: [a, b]\n---\n")
 
 
+def test_a_clean_line_merge_that_repeats_a_key_of_the_front_matter_does_not_stand() -> None:
+    base = "---\na: 1\nb: 1\nc: 1\nd: 1\ne: 1\n---\ntext\n"
+    ours, theirs = base.replace("a: 1\n", "a: 1\nnew: 1\n"), base.replace("e: 1\n", "e: 1\nnew: 1\n")
+    assert merged_text(ours, theirs, base).count("new: 1") == 1
+
+
 def test_list_items_both_sides_append_are_both_kept() -> None:
     text = merged_text(BASE.replace("- two\n", "- two\n- three\n"), BASE.replace("- two\n", "- two\n- four\n"))
     assert "- one\n- two\n- three\n- four\n\n|" in text
