@@ -10,13 +10,10 @@ from contextbase.merge.budget import Budget
 from contextbase.merge.document import Folded, Group, Item
 from contextbase.merge.formats.blocks import blocks, definitions, is_blank
 
-__all__ = ["CONTENT", "Heading", "Outline", "SectionKey", "headings"]
+__all__ = ["Heading", "Outline", "SectionKey", "headings"]
 
-CONTENT: Final = ""
-"""The key of what stands below a heading before the first heading inside it."""
-
-DEFINITIONS: Final = " definitions"
-
+_CONTENT: Final = ""  # the key of what stands below a heading before the first heading inside it
+_DEFINITIONS: Final = " definitions"  # the key of the link definitions at the end of that
 _RULE: Final = re.compile(r"[ \t]*(?:-[ \t]*){3,}\n|[ \t]*(?:\*[ \t]*){3,}\n|[ \t]*(?:_[ \t]*){3,}\n")
 _CANDIDATE: Final = re.compile(  # starting with a newline, not `^`: the search for it is many times faster
     r"\n(?: {0,3}(`{3,}|~{3,})[^\n]*"  # a fence
@@ -138,9 +135,9 @@ class Outline(NamedTuple):
             body = Folded(
                 text, text, lambda: blocks(self.lines[start:last], keeps_both=self.keeps_both, budget=self.budget)
             )
-            yield "", Item(key=SectionKey(CONTENT, ""), body=body)
+            yield "", Item(key=SectionKey(_CONTENT, ""), body=body)
         if links is not None:
-            yield "".join(self.lines[last:cut]), Item(key=SectionKey(DEFINITIONS, ""), body=links)
+            yield "".join(self.lines[last:cut]), Item(key=SectionKey(_DEFINITIONS, ""), body=links)
 
     def _last(self, start: int, end: int) -> int:
         """The end without the blank lines before it."""
