@@ -12,10 +12,9 @@ __all__ = ["blocks", "definitions", "is_blank"]
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MARKER: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|(?=\n))")
-_DELIMITER_ROW: Final = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\n")
+_DELIMITER_CELL: Final = re.compile(r":?-+:?")
 _DEFINITION: Final = re.compile(r" {0,3}\[([^\]\n]+)\]:[ \t]*\S")
 _REFERENCE: Final = re.compile(r"(?:#|/pull/|/issues/|/merge_requests/)(\d{1,9})\b")
-_TRAILING_SPACE: Final = re.compile(r"[ \t\n]+$", re.MULTILINE)
 
 
 def is_blank(line: str) -> bool:
@@ -97,7 +96,7 @@ def _lone_entry(block: Item) -> Item:
 
 def _leaf(text: str) -> Leaf:
     """Entries that name a ticket or pull request sort by its number. White space counts, but at the end of lines."""
-    words = _TRAILING_SPACE.sub("", text)
+    words = "\n".join(line.rstrip() for line in text.split("\n")).rstrip()
     reference = _REFERENCE.search(words)
     return Leaf(text, words if reference is None else f"{int(reference.group(1)):012} {words}")
 
@@ -123,7 +122,7 @@ def _list(run: list[str]) -> Group | None:
 
 
 def _table(run: list[str]) -> Group | None:
-    if len(run) < 2 or not all("|" in line for line in run) or not _DELIMITER_ROW.fullmatch(run[1]):
+    if len(run) < 2 or not all("|" in line for line in run) or not all(map(_DELIMITER_CELL.fullmatch, _cells(run[1]))):
         return None
     columns = len(_cells(run[0]))
     rows = [(line, _cells(line)) for line in run[2:]]

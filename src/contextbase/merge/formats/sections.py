@@ -17,7 +17,7 @@ _DEFINITIONS: Final = " definitions"  # the key of the link definitions at the e
 _RULE: Final = re.compile(r"[ \t]*(?:-[ \t]*){3,}\n|[ \t]*(?:\*[ \t]*){3,}\n|[ \t]*(?:_[ \t]*){3,}\n")
 _CANDIDATE: Final = re.compile(  # starting with a newline, not `^`: the search for it is many times faster
     r"\n(?: {0,3}(`{3,}|~{3,})[^\n]*"  # a fence
-    r"| {0,3}(\#{1,6})(?:[ \t]+([^\n]*?))?(?:[ \t]+\#+)?[ \t]*"  # `# title`
+    r"| {0,3}(\#{1,6})(?:[ \t]([^\n]*))?"  # `# title`
     r"|([=\-~^\"*+\#`'])\4{2,}[ \t]*)(?=\n)"  # an underline
 )
 _MAX_DEPTH: Final = 40
@@ -64,7 +64,7 @@ def headings(text: str, budget: Budget, *, underlined: str = "=-") -> list[Headi
             above = _line_above(text, start)
             ruled = _RULE.fullmatch(above) is not None and not _line_above(text, start - len(above)).strip()
             ruled = ruled and start > len(above)
-            found.append(Heading(number - ruled, 1 + ruled, len(match.group(2)), match.group(3) or ""))
+            found.append(Heading(number - ruled, 1 + ruled, len(match.group(2)), _title(match.group(3) or "")))
         elif match.group(4) in underlined:
             above = _line_above(text, start)
             if not above.strip() or above[0] in " \t|-*>#<=" or _line_above(text, start - len(above)).strip():
@@ -74,6 +74,13 @@ def headings(text: str, budget: Budget, *, underlined: str = "=-") -> list[Headi
             level = "=-".index(match.group(4)) if underlined == "=-" else levels.index(match.group(4))
             found.append(Heading(number - 1, 2, level + 1, above.strip()))
     return found
+
+
+def _title(text: str) -> str:
+    """Without the hashes that may close it."""
+    title = text.strip()
+    unclosed = title.rstrip("#")
+    return unclosed.rstrip() if unclosed != title and unclosed[-1:] in ("", " ", "\t") else title
 
 
 def _line_above(text: str, start: int) -> str:

@@ -28,7 +28,7 @@ _VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
 _BLOCK_SCALAR: Final = re.compile(r"[|>][-+0-9]*(?:[ \t]+#[^\n]*)?[ \t]*\n")
 _QUOTED_SCALAR: Final = re.compile(QUOTED, re.DOTALL)
 _COMMENT_LINE: Final = re.compile(r"^ *#", re.MULTILINE)
-_PLAIN: Final = re.compile(r"[^\n]*?(?=[ \t]+#|[ \t]*\n)")
+_PLAIN: Final = re.compile(r"(?:[^ \t\n]|[ \t]++(?![#\n]))*+")
 _NOT_A_STRING: Final = re.compile(r"(?i)~?|null|true|false|yes|no|on|off|[-+.]?\d.*|\.inf|\.nan")
 _REQUIREMENT: Final = re.compile(r"['\"]?([A-Za-z0-9_.:/-]+?)(?:\[[\w,-]+\])?[ \t]*(?:([=<>!~^ ]).*)?['\"]?")
 _DOCUMENT_START: Final = re.compile(r"^---(?=\s)", re.MULTILINE)
@@ -42,9 +42,7 @@ _TOKEN: Final = re.compile(
 )
 _IDENTIFYING: Final = ("id", "key", "name", "repo", "uses", "path", "url", "type")
 _SIGNATURE: Final = "signature"
-_NAMED: Final = re.compile(
-    rf"^( *)({'|'.join(_IDENTIFYING)}):[ \t]+([^\s#|>\[{{&*].*?)[ \t]*(?:[ \t]#.*)?$", re.MULTILINE
-)
+_NAMED: Final = re.compile(rf"^( *)({'|'.join(_IDENTIFYING)}):[ \t]+([^\s#|>\[{{&*][^\n#]*)", re.MULTILINE)
 
 
 class YamlFormat:
@@ -260,7 +258,7 @@ def _is_requirement(body: Body) -> bool:
 def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
     """What a mapping may go by in a list, without pinned versions; last what most have: a name, or what it uses."""
     named = {
-        match.group(2): _PINNED_VERSION.sub("", match.group(3).strip("'\""))
+        match.group(2): _PINNED_VERSION.sub("", match.group(3).strip(" \t'\""))
         for match in _NAMED.finditer(text)
         if match.start() == 0 or len(match.group(1)) == indent
     }
