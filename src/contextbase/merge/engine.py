@@ -21,7 +21,7 @@ from contextbase.merge.words import suggest
 __all__ = ["merge"]
 
 MAX_STRUCTURED_BYTES: Final = 8 << 20
-MAX_TEXT_BYTES: Final = 256 << 20
+MAX_TEXT_BYTES: Final = 64 << 20
 
 _DEFAULT_POLICY: Final = MergePolicy()
 
