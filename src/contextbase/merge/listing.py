@@ -95,19 +95,32 @@ class ListMerge:
 
 def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]) -> list[Item]:
     """Ours, then what theirs has more; in order, if each is and the whole fits between its neighbours."""
-    known = Counter(ours.tokens)
-    both = list(ours.items)
-    for item, value in zip(*theirs, strict=True):
-        if known[value]:
-            known[value] -= 1
-        else:
-            both.append(item)
+    both = [*ours.items, *_not_among(theirs, ours)]
     above, below = neighbours
     if len(above) + len(below) == 0 or not (_is_sorted(ours.tokens) and _is_sorted(theirs.tokens)):
         return both
     in_order = sorted(both, key=lambda item: sort_key(item.body.value))
     fits = _is_sorted([*above, *(item.body.value for item in in_order), *below])
     return in_order if fits else both
+
+
+def _not_among(run: _Run, others: _Run) -> list[Item]:
+    """The run's items without those the others have too, as often: matched by text first, then by value."""
+    texts, values = Counter(item.text for item in others.items), Counter(others.tokens)
+    left: list[tuple[Item, Hashable]] = []
+    for item, value in zip(*run, strict=True):
+        if texts[item.text]:
+            texts[item.text] -= 1
+            values[value] -= 1
+        else:
+            left.append((item, value))
+    remaining: list[Item] = []
+    for item, value in left:
+        if values[value] > 0:
+            values[value] -= 1
+        else:
+            remaining.append(item)
+    return remaining
 
 
 def _clusters(ours: list[Hunk], theirs: list[Hunk], *, joins_touching: bool) -> list[tuple[list[Hunk], list[Hunk]]]:
