@@ -1,0 +1,181 @@
+"""A file as an ordered tree that, concatenated, gives back exactly its source text.
+
+A format's `parse` builds the tree, `threeway` merges three of them, `render` makes text of the result. Text handed to a
+format has no byte-order mark, `\\n` for every line end (a lone side with mixed ends keeps its `\\r`s as plain text) and
+ends with `\\n` unless it is empty; the engine takes these off before and puts them back after. So a line-based format
+may take items for runs of whole lines.
+
+Nodes are named tuples: a merge makes thousands, and they cost a third of a frozen dataclass.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Final, Literal, NamedTuple
+
+__all__ = [
+    "Alternatives",
+    "Body",
+    "Contested",
+    "Folded",
+    "Group",
+    "Item",
+    "Leaf",
+    "Side",
+    "items_of",
+    "pieces_of",
+    "render",
+]
+
+Side = Literal["base", "ours", "theirs"]
+
+
+SIDES: Final[tuple[Side, Side, Side]] = ("base", "ours", "theirs")
+
+
+class Alternatives(NamedTuple):
+    """Text that differs by side."""
+
+    base: str
+    ours: str
+    theirs: str
+
+
+class Leaf(NamedTuple):
+    """Source text that is not taken apart. `value` is what equality means: the parsed scalar, or normalised text."""
+
+    text: str
+    value: Hashable
+
+
+class Item(NamedTuple):
+    """One member of a group, in source order: lead + head + body + gap + [separator] + trail.
+
+    lead: blank lines and comments that belong to it; head: its key as written, up to the value; gap: what stands
+    between value and separator; trail: what follows on the same line (an end-of-line comment, the newline of a
+    line-based format).
+    """
+
+    key: Hashable  # its identity among its siblings; None in a group that is aligned by value
+    body: "Body"
+    lead: str = ""
+    head: str = ""
+    gap: str = ""
+    trail: str = ""
+    identities: tuple[tuple[str, Hashable], ...] = ()  # possible keys of a list element: ("id", 7), ("name", "x")
+
+    @property
+    def text(self) -> str:
+        return f"{self.lead}{self.head}{self.body.text}{self.gap}{self.trail}"
+
+
+class Contested(NamedTuple):
+    """A place of a merged group where the sides differ and no rule decides; never made by `parse`."""
+
+    base: tuple[Item, ...]
+    ours: tuple[Item, ...]
+    theirs: tuple[Item, ...]
+
+
+class Group(NamedTuple):
+    """An ordered run of items between `open` and `close`.
+
+    keyed: items are matched by key, wherever they stand; otherwise by a list diff over their values (or by the first
+    of their `identities` that all of them have and none share).
+    separator: written between items and, if `closed`, after the last one too.
+    keeps_both: when both sides insert different items at one spot, both are kept (ours first), equal ones once;
+    otherwise that is a conflict (prose), unless one side's items contain the other's.
+    contests_renames: when both sides removed the same keys and each put other keys in their place, that is a conflict;
+    otherwise both sides' new keys are kept, as a merge of mappings does.
+    """
+
+    kind: str  # groups of different kinds are never merged into each other: "object", "array", "section", ...
+    items: tuple[Item | Contested, ...]
+    open: str = ""
+    close: str = ""
+    keyed: bool = True
+    separator: str = ""
+    closed: bool = False
+    keeps_both: bool = True
+    contests_renames: bool = True
+
+    @property
+    def text(self) -> str:
+        return render(self)
+
+    @property
+    def value(self) -> Hashable:
+        return self.text
+
+
+class Folded(NamedTuple):
+    """A group that is taken apart only if the sides differ inside it."""
+
+    text: str
+    value: Any  # what equality means; need not be hashable
+    unfold: Callable[[], Group]
+
+
+Body = Leaf | Group | Folded
+
+
+def items_of(group: Group, side: Side = "ours") -> Iterable[Item]:
+    """The group's items, with `side` at the contested places."""
+    for entry in group.items:
+        if isinstance(entry, Item):
+            yield entry
+        else:
+            yield from getattr(entry, side)
+
+
+def render(body: Body, side: Side = "ours") -> str:
+    """The text of a tree, with `side` at the contested places."""
+    return "".join([piece if isinstance(piece, str) else getattr(piece, side) for piece in pieces_of(body)])
+
+
+def pieces_of(body: Body) -> list[str | Alternatives]:
+    """The text of a tree in order, as plain text and as alternatives where the sides differ."""
+    pieces: list[str | Alternatives] = []
+    _write(body, pieces)
+    return pieces
+
+
+def _write(body: Body, pieces: list[str | Alternatives]) -> None:
+    if not isinstance(body, Group):
+        pieces.append(body.text)
+        return
+    pieces.append(body.open)
+    separator = body.separator
+    left = [len(body.items)] * 3
+    if separator and any(isinstance(entry, Contested) for entry in body.items):
+        left = [sum(1 for _ in items_of(body, side)) for side in SIDES]
+    for entry in body.items:
+        if isinstance(entry, Contested):
+            left = [count - len(items) for count, items in zip(left, entry, strict=True)]
+            runs = (_run(body, items, count) for items, count in zip(entry, left, strict=True))
+            pieces.append(Alternatives(*runs))
+            continue
+        pieces += (entry.lead, entry.head)
+        if isinstance(entry.body, Group):
+            _write(entry.body, pieces)
+        else:
+            pieces.append(entry.body.text)
+        if separator:
+            left = [left[0] - 1, left[1] - 1, left[2] - 1]
+            pieces += (entry.gap, _separators(body, left), entry.trail)
+        else:
+            pieces += (entry.gap, entry.trail)
+    pieces.append(body.close)
+
+
+def _separators(group: Group, left: list[int]) -> str | Alternatives:
+    """The separator after an item, on the sides where another item follows."""
+    written = [group.separator if count or group.closed else "" for count in left]
+    return written[0] if written[0] == written[1] == written[2] else Alternatives(*written)
+
+
+def _run(group: Group, items: tuple[Item, ...], left: int) -> str:
+    """The text of contested items of one side, `left` more of which follow."""
+    text = ""
+    for following, item in zip(range(len(items) + left - 1, left - 1, -1), items, strict=True):
+        separator = group.separator if following or group.closed else ""
+        text += f"{item.lead}{item.head}{item.body.text}{item.gap}{separator}{item.trail}"
+    return text

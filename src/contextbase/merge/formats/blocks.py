@@ -1,0 +1,146 @@
+"""The content of a prose section: paragraphs, lists, tables and link definitions between blank lines."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from contextbase.merge.budget import Budget
+from contextbase.merge.document import Group, Item, Leaf, items_of
+
+__all__ = ["blocks", "definitions", "is_blank"]
+
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_MARKER: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|(?=\n))")
+_DELIMITER_CELL: Final = re.compile(r":?-+:?")
+_DEFINITION: Final = re.compile(r" {0,3}\[([^\]\n]+)\]:[ \t]*\S")
+_REFERENCE: Final = re.compile(r"(?:#|/pull/|/issues/|/merge_requests/)(\d{1,9})\b")
+
+
+def is_blank(line: str) -> bool:
+    return not line.strip()
+
+
+def blocks(lines: list[str], *, keeps_both: bool, budget: Budget) -> Group:
+    """Lines without a heading among them: a list's entries if they are one list, otherwise blocks between blank lines.
+
+    One blank line stands between two blocks, whichever come or go; more of them stay with the block below.
+    """
+    runs = [(above, _block(run, budget)) for above, run in _runs(lines, budget)]
+    if len(runs) == 1:
+        above, block = runs[0]
+        if isinstance(block.body, Group) and block.body.kind == "list" and not block.head:
+            return block.body._replace(open=above)
+    items: list[Item] = []
+    for above, run in runs:
+        block = _lone_entry(run)
+        if items and not above.startswith("\n"):  # a blank line with blanks in it: they stand before the separator
+            items[-1] = items[-1]._replace(gap=above[:-1])
+            items.append(block)
+        else:
+            items.append(block._replace(lead=above[1:] if items else above))
+    return Group(kind="blocks", items=tuple(items), keyed=False, separator="\n", keeps_both=keeps_both)
+
+
+def _runs(lines: list[str], budget: Budget) -> Iterator[tuple[str, list[str]]]:
+    """Runs of lines that are not blank (a fenced block or comment goes on over blank ones), with the blanks above."""
+    run: list[str] = []
+    above = blanks = ""
+    until: re.Pattern[str] | None = None
+    for line in lines:
+        budget.tick()
+        if until is not None:
+            run.append(line)
+            if until.match(line):
+                until = None
+            continue
+        if is_blank(line):
+            blanks += line
+            continue
+        if blanks and run:
+            yield above, run
+            run = []
+        if not run:
+            above = blanks
+        blanks = ""
+        run.append(line)
+        fence = _FENCE.match(line)
+        if fence is not None:
+            until = re.compile(rf" {{0,3}}{re.escape(fence.group(1)[0])}{{{len(fence.group(1))},}}[ \t]*\n")
+        elif "<!--" in line and "-->" not in line[line.rindex("<!--") :]:
+            until = re.compile(r".*-->")
+    if run:
+        yield above, run
+
+
+def _block(run: list[str], budget: Budget) -> Item:
+    text = "".join(run)
+    body = _list(run) or _table(run) or definitions(run)
+    if body is not None:
+        return Item(key=None, body=body)
+    first_marker = next((n for n, line in enumerate(run) if n and _MARKER.match(line)), None)
+    if first_marker is not None and not _FENCE.search(text):
+        body = _list(run[first_marker:])
+        if body is not None:
+            return Item(key=None, head="".join(run[:first_marker]), body=body)
+    budget.tick(len(text) // 100)
+    return Item(key=None, body=_leaf(text))
+
+
+def _lone_entry(block: Item) -> Item:
+    """In a list with blank lines between its entries each is a block; it is compared as an entry."""
+    if isinstance(block.body, Group) and block.body.kind == "list" and not block.head and len(block.body.items) == 1:
+        return next(iter(items_of(block.body)))
+    return block
+
+
+def _leaf(text: str) -> Leaf:
+    """Entries that name a ticket or pull request sort by its number. White space counts, but at the end of lines."""
+    words = "\n".join(line.rstrip() for line in text.split("\n")).rstrip()
+    reference = _REFERENCE.search(words)
+    return Leaf(text, words if reference is None else f"{int(reference.group(1)):012} {words}")
+
+
+def _list(run: list[str]) -> Group | None:
+    first = _MARKER.match(run[0]) if run else None
+    if first is None:
+        return None
+    indent = len(first.group(1))
+    entries: list[list[str]] = []
+    in_fence = False
+    for line in run:
+        marker = _MARKER.match(line)
+        if marker is not None and len(marker.group(1)) < indent and not in_fence:
+            return None
+        if marker is not None and len(marker.group(1)) == indent and not in_fence:
+            entries.append([])
+        if _FENCE.match(line.lstrip()):
+            in_fence = not in_fence
+        entries[-1].append(line)
+    items = tuple(Item(key=None, body=_leaf("".join(entry))) for entry in entries)
+    return Group(kind="list", items=items, keyed=False)
+
+
+def _table(run: list[str]) -> Group | None:
+    if len(run) < 2 or not all("|" in line for line in run) or not all(map(_DELIMITER_CELL.fullmatch, _cells(run[1]))):
+        return None
+    columns = len(_cells(run[0]))
+    rows = [(line, _cells(line)) for line in run[2:]]
+    keys = Counter(cells[0] for _, cells in rows)
+    keyed = all(count == 1 for count in keys.values())
+    items = tuple(Item(key=cells[0] if keyed else None, body=Leaf(line, cells)) for line, cells in rows)
+    return Group(kind=f"table of {columns}", items=items, open="".join(run[:2]), keyed=keyed)
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    return tuple(cell.strip() for cell in line.strip().strip("|").split("|"))
+
+
+def definitions(run: list[str]) -> Group | None:
+    """Link definitions, `[label]: address`, if the run is nothing else."""
+    matches = [_DEFINITION.match(line) for line in run]
+    labels = [match.group(1).casefold() for match in matches if match is not None]
+    if not run or len(labels) < len(run) or len(set(labels)) < len(labels):
+        return None
+    items = tuple(Item(key=label, body=_leaf(line)) for label, line in zip(labels, run, strict=True))
+    return Group(kind="definitions", items=items)

@@ -1,0 +1,62 @@
+"""Changelogs: sections by version, newest first, groups such as Added and Fixed inside them, entries kept once."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from contextbase.merge.budget import Budget
+from contextbase.merge.document import Group, Leaf
+from contextbase.merge.formats.markdown import heading_place
+from contextbase.merge.formats.scalars import resolve_prose
+from contextbase.merge.formats.sections import Outline, SectionKey, headings
+from contextbase.merge.formats.textlines import lines_of
+from contextbase.merge.model import Place
+from contextbase.merge.ports import Path, Resolution
+from contextbase.merge.versions import Version, find_versions
+
+__all__ = ["ChangelogFormat"]
+
+_UNDERLINES: Final = "=-~^\"*+#`'"
+_UNRELEASED: Final = re.compile(r"\W*(?:unreleased|upcoming|next|head|main|master|in progress)\b", re.IGNORECASE)
+_NOT_A_NAME: Final = re.compile(r"[^\w]+")
+_MAX_TITLE: Final = 400  # where the version of a title is looked for
+_MAX_NUMBER: Final = 10**10 - 1
+_DEVELOPMENT: Final = -6  # the stage of 1.2.0dev: the section that becomes 1.2.0
+
+
+class ChangelogFormat:
+    name = "changelog"
+
+    def parse(self, text: str, budget: Budget) -> Group:
+        lines = lines_of(text)
+        found = headings(text, budget, underlined=_UNDERLINES)
+        return Outline(lines, found, _key, keeps_both=True, budget=budget).document()
+
+    def is_valid(self, _text: str, _budget: Budget) -> bool:
+        """Any text is a changelog."""
+        return True
+
+    def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
+        return resolve_prose(base, ours, theirs)
+
+    def place(self, path: Path) -> Place:
+        return heading_place(path)
+
+
+@lru_cache(maxsize=4096)
+def _key(title: str) -> SectionKey:
+    """Keys sort as the sections stand: content, unreleased, versions from the newest down."""
+    if _UNRELEASED.match(title):
+        return SectionKey("0 unreleased", title)
+    version = next(iter(find_versions(title[:_MAX_TITLE]).versions), None)
+    if version is not None and version.release:
+        return SectionKey(_descending(version), title)
+    return SectionKey("2 " + _NOT_A_NAME.sub(" ", title).strip().casefold(), title)
+
+
+def _descending(version: Version) -> str:
+    release = (*version.release, 0, 0, 0, 0, 0, 0)[:6]
+    stage, number = version.stage, next(iter(version.stage_number), 0)
+    if stage == _DEVELOPMENT:
+        stage, number = 0, 0
+    return "1 " + ".".join(f"{_MAX_NUMBER - part:010}" for part in (*release, stage + 9, number))

@@ -1,0 +1,185 @@
+"""TOML: tables and keys, arrays and inline tables; comments belong to what they stand above."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Hashable
+from functools import partial
+from typing import Final
+
+from contextbase.merge.budget import Budget, BudgetSpent
+from contextbase.merge.document import Folded, Group, Item, Leaf
+from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
+from contextbase.merge.formats.scalars import resolve_scalar
+from contextbase.merge.model import Place, PlaceKind
+from contextbase.merge.ports import Path, Resolution, Unstructured
+
+__all__ = ["TomlFormat"]
+
+_KEY_PART: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_KEY: Final = rf"{_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART})*"
+_ENTRY: Final = re.compile(rf"[ \t]*({_KEY})[ \t]*=[ \t]*")
+_HEADER: Final = re.compile(rf"^[ \t]*\[\[?[ \t]*{_KEY}[ \t]*\]\]?[ \t]*(?:\#[^\n]*)?\n", re.MULTILINE)
+_MARGIN: Final = re.compile(r"(?:[ \t]*(?:\#[^\n]*)?\n)*")
+_LINE_END: Final = re.compile(r"[ \t]*(?:\#[^\n]*)?\n")
+_STRING: Final = re.compile(
+    r'''"""(?:[^"\\]|\\.|"(?!""))*"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*\'''', re.DOTALL
+)
+_BARE: Final = re.compile(r"[^\s#,\[\]{}]+(?: [\d:.]+[^\s#,\[\]{}]*)?")
+_TOKEN: Final = re.compile(_STRING.pattern + r"""|\#[^\n]*|[\[\]{},=]|[ \t\n\r]+|[^\s"'\#\[\]{},=]+|.""", re.DOTALL)
+_MAX_CHECKED: Final = 4 << 20  # tomllib reads about 3 MB a second, and cannot be stopped
+_ENDLESS_KEY: Final = re.compile(r"(?<![\w.-])(?:[\w-]++\.){500}")  # tomllib's time grows with its square
+_IDENTIFYING: Final = ("id", "key", "name", "module", "path", "file", "url", "pattern")
+_NAMED: Final = re.compile(rf"^[ \t]*({'|'.join(_IDENTIFYING)})[ \t]*=[ \t]*({_STRING.pattern}|[\w.]+)", re.MULTILINE)
+
+
+class TomlFormat:
+    name = "toml"
+
+    def parse(self, text: str, budget: Budget) -> Group:
+        return _Parser(text, budget).document()
+
+    def is_valid(self, text: str, budget: Budget) -> bool:
+        budget.tick(len(text) // 4)
+        if len(text) > _MAX_CHECKED:
+            raise BudgetSpent
+        if _ENDLESS_KEY.search(text):
+            return False
+        try:
+            tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError):
+            return False
+        return True
+
+    def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
+        return resolve_scalar(base, ours, theirs)
+
+    def place(self, path: Path) -> Place:
+        parts = [part for step in path for part in (step if isinstance(step, tuple) else (step,))]
+        return Place(kind=PlaceKind.KEY, at=".".join(str(part) for part in parts if part != ""))
+
+
+class _Parser:
+    def __init__(self, text: str, budget: Budget) -> None:
+        self.text = text
+        self.budget = budget
+        # The element of each array of tables that sub-tables below it belong to: ("bin",) -> ("bin", "server").
+        self.elements: dict[tuple[str, ...], tuple[Hashable, ...]] = {}
+        self.seen: set[Hashable] = set()
+        self.namesakes: Counter[Hashable] = Counter()
+
+    def document(self) -> Group:
+        """The tables, each taken apart only when the sides differ in it."""
+        headers = [match for match in _HEADER.finditer(self.text) if self._is_header(match)]
+        tables: list[Item] = []
+        lead, at, head = "", 0, ""
+        key: tuple[Hashable, ...] = ()
+        for header in [*headers, None]:
+            end = header.start() if header is not None else len(self.text)
+            entries_end = _without_margin(self.text, at, end)
+            text = self.text[at:entries_end]
+            if head:
+                key = self._table_key(head, text)
+            if key in self.seen:
+                raise Unstructured(f"the table {head.strip()[:40]} stands twice")
+            self.seen.add(key)
+            body = Folded(text, text, partial(_entries, text, self.budget))
+            tables.append(Item(key=key, lead=lead, head=head, body=body))
+            lead = self.text[entries_end:end]
+            if header is not None:
+                at, head = header.end(), header.group()
+        tables.append(Item(key=("", "end of file"), body=Leaf(lead, lead)))
+        return Group(kind="document", items=tuple(tables))
+
+    def _is_header(self, match: re.Match[str]) -> bool:
+        """`[x]` on a line of its own may also be an element of an array: then a bracket is open before it."""
+        self.budget.tick()
+        before = self.text.rfind("\n", 0, max(0, match.start() - 1)) + 1
+        above = self.text[before : match.start()].rstrip()
+        return not above.endswith(("[", ",", "=")) or above.lstrip().startswith("#")
+
+    def _table_key(self, head: str, text: str) -> tuple[Hashable, ...]:
+        is_element = head.lstrip().startswith("[[")
+        path = _key_parts(head.partition("#")[0] if '"' not in head and "'" not in head else head[: head.rindex("]")])
+        key: tuple[Hashable, ...] = path
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.elements and (length < len(path) or not is_element):
+                key = (*self.elements[path[:length]], *path[length:])
+                break
+        if not is_element:
+            return key
+        element = (*key, _identity(text))
+        self.namesakes[element] += 1
+        if self.namesakes[element] > 1:
+            element = (*element, self.namesakes[element])
+        self.elements[path] = element
+        return element
+
+
+def _entries(text: str, budget: Budget) -> Group:
+    """The keys of a table."""
+    items: list[Item] = []
+    at = 0
+    while at < len(text):
+        budget.tick()
+        lead_end = _end(_MARGIN, text, at)
+        head = _ENTRY.match(text, lead_end)
+        if head is None:
+            raise Unstructured(f"{text[lead_end:].strip()[:40]!r} is neither a table nor a key")
+        start = head.end()
+        if text.startswith(("[", "{"), start):
+            end = end_of_value(text, start, _STYLE, budget)
+        else:
+            end = _end(_STRING, text, start)
+            end = end if end > start else _end(_BARE, text, start)
+        trail_end = _end(_LINE_END, text, end)
+        if end in (start, trail_end):
+            raise Unstructured(f"the value of {head.group(1)[:40]} cannot be read")
+        items.append(
+            Item(
+                key=".".join(_key_parts(head.group(1))),
+                lead=text[at:lead_end],
+                head=head.group(),
+                body=flow_value(text[start:end], _STYLE, budget),
+                trail=text[end:trail_end],
+            )
+        )
+        at = trail_end
+    if len({item.key for item in items}) < len(items):
+        raise Unstructured("a key stands twice")
+    return Group(kind="table", items=tuple(items))
+
+
+def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
+    match = pattern.match(text, start)
+    return start if match is None else match.end()
+
+
+def _without_margin(text: str, start: int, end: int) -> int:
+    """The end of a table without the blank lines and comments below it: they belong to the next."""
+    while end > start:
+        line = text.rfind("\n", start, end - 1) + 1 or start
+        if not _LINE_END.fullmatch(text, line, end):
+            return end
+        end = line
+    return end
+
+
+def _identity(text: str) -> Hashable:
+    """What tells an element of an array of tables from its siblings: a naming key, or else its first line."""
+    named = {match.group(1): match.group(2) for match in _NAMED.finditer(text)}
+    return next((_scalar(named[name]) for name in _IDENTIFYING if name in named), text.partition("\n")[0])
+
+
+def _key_parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip("\"'") for part in re.findall(_KEY_PART, text))
+
+
+def _scalar(text: str) -> Hashable:
+    """A string without escapes means the same in either kind of quotes, and is what lists are sorted by."""
+    if len(text) > 1 and text[0] in "\"'" and text[:3] not in ('"""', "'''") and "\\" not in text:
+        return text[1:-1]
+    return ("literal", text)
+
+
+_STYLE: Final = FlowStyle(token=_TOKEN, key_separator="=", scalar=_scalar, key=lambda text: ".".join(_key_parts(text)))

@@ -1,0 +1,295 @@
+"""YAML: block mappings and sequences by indentation, flow collections by bracket; anything else is a leaf.
+
+The splitter is ours because it must keep the source text; what it makes of a file is checked by a real parser.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Hashable
+from typing import Final
+
+from contextbase.merge.budget import Budget
+from contextbase.merge.document import Body, Folded, Group, Item, Leaf, items_of
+from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
+from contextbase.merge.formats.scalars import resolve_scalar
+from contextbase.merge.formats.textlines import lines_of
+from contextbase.merge.formats.yaml_check import is_valid_yaml
+from contextbase.merge.formats.yaml_lines import DASH, KEY, QUOTED, entries, indent_of, is_margin
+from contextbase.merge.model import Place, PlaceKind
+from contextbase.merge.ports import Path, Resolution, Unstructured
+
+__all__ = ["YamlFormat", "parse_yaml_block"]
+
+_MAX_DEPTH: Final = 100
+_END: Final = ("", "end of block")
+_PROPERTIES: Final = re.compile(r"[ \t]*(?:[&!][^\s,\[\]{}]*[ \t]*)*")
+_LINE_END: Final = re.compile(r"[ \t]*(?:(?<=[ \t])#[^\n]*)?\n")
+_VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
+_BLOCK_SCALAR: Final = re.compile(r"[|>][-+0-9]*(?:[ \t]+#[^\n]*)?[ \t]*\n")
+_QUOTED_SCALAR: Final = re.compile(QUOTED, re.DOTALL)
+_COMMENT_LINE: Final = re.compile(r"^ *#", re.MULTILINE)
+_PLAIN: Final = re.compile(r"(?:[^ \t\n]|[ \t]++(?![#\n]))*+")
+_NOT_A_STRING: Final = re.compile(r"(?i)~?|null|true|false|yes|no|on|off|[-+.]?\d.*|\.inf|\.nan")
+_REQUIREMENT: Final = re.compile(r"['\"]?([A-Za-z0-9_.:/-]+?)(?:\[[\w,-]+\])?[ \t]*(?:([=<>!~^ ]).*)?['\"]?")
+_DOCUMENT_START: Final = re.compile(r"^---(?=\s)", re.MULTILINE)
+_DIRECTIVE: Final = re.compile(r"^(?:%|\.\.\.)", re.MULTILINE)
+_CONTENT: Final = re.compile(r"^ *(?=[^\s#])", re.MULTILINE)
+_PINNED_VERSION: Final = re.compile(r"@[^@]*$")
+_TOKEN: Final = re.compile(
+    rf"{QUOTED}|(?<=\s)\#[^\n]*|[\[\]{{}},]|:(?=[\s,\]}}])|[ \t\n\r]+"
+    r"""|(?:[^\s"'\[\]{},:]|:(?![\s,\]}]))+|.""",
+    re.DOTALL,
+)
+_IDENTIFYING: Final = ("id", "key", "name", "repo", "uses", "path", "url", "type")
+_SIGNATURE: Final = "signature"
+_NAMED: Final = re.compile(rf"^( *)({'|'.join(_IDENTIFYING)}):[ \t]+([^\s#|>\[{{&*][^\n#]*)", re.MULTILINE)
+
+
+class YamlFormat:
+    name = "yaml"
+
+    def parse(self, text: str, budget: Budget) -> Group:
+        return _Parser(budget).stream(text)
+
+    def is_valid(self, text: str, budget: Budget) -> bool:
+        return is_valid_yaml(text, budget)
+
+    def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
+        return resolve_scalar(base, ours, theirs)
+
+    def place(self, path: Path) -> Place:
+        return Place(kind=PlaceKind.KEY, at=".".join(filter(None, map(_shown, path))))
+
+
+def parse_yaml_block(text: str, budget: Budget) -> Group:
+    """A single YAML document, such as a front matter."""
+    return _Parser(budget).document(text)
+
+
+class _Parser:
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+
+    def stream(self, text: str) -> Group:
+        """The documents of a file, each with the `---` line above it."""
+        if _DIRECTIVE.search(text):
+            raise Unstructured("it has directives or document ends")
+        starts = [match.start() for match in _DOCUMENT_START.finditer(text)]
+        if not starts:
+            return self.document(text)
+        preface = text[: starts[0]]
+        if not is_margin(preface):
+            preface, starts = "", [0, *starts]
+        items: list[Item] = []
+        seen: Counter[str] = Counter()
+        for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+            body_start = start
+            if _DOCUMENT_START.match(text, start):
+                body_start = text.index("\n", start) + 1
+                if not _LINE_END.match(text, start + 3):
+                    raise Unstructured("a document starts on its marker's line")
+            document = text[body_start:end]
+            signature = _document_signature(document)
+            seen[signature] += 1
+            key = (signature, seen[signature])
+            items.append(Item(key=key, lead=preface, head=text[start:body_start], body=self.document(document)))
+            preface = ""
+        return Group(kind="stream", items=tuple(items))
+
+    def document(self, text: str) -> Group:
+        if is_margin(text):
+            return Group(kind="mapping", items=(Item(key=_END, body=Leaf(text, text)),))
+        body = self._block(text, 0)
+        if isinstance(body, Group):
+            return body
+        raise Unstructured("it is a single value")
+
+    def _block(self, text: str, depth: int) -> Body:
+        """A run of whole lines that make one value."""
+        if depth > _MAX_DEPTH:
+            raise Unstructured(f"it is nested deeper than {_MAX_DEPTH}")
+        first = _CONTENT.search(text)
+        if first is None:
+            raise Unstructured("it has tabs for indentation")
+        indent = first.end() - first.start()
+        if DASH.match(text, first.end()):
+            return self._sequence(text, indent, depth)
+        if KEY.match(text, first.end()):
+            return self._mapping(text, indent, depth)
+        return Leaf(text, text)
+
+    def _nested(self, text: str, depth: int) -> Group:
+        """A block below a key, when the sides differ in it; what cannot be read stays whole."""
+        try:
+            body = self._block(text, depth)
+        except Unstructured:
+            body = Leaf(text, text)
+        return body if isinstance(body, Group) else Group(kind="scalar", items=(Item(key="", body=body),))
+
+    def _mapping(self, text: str, indent: int, depth: int) -> Group:
+        items: list[Item] = []
+        for margin, entry in entries(text, indent, of_mapping=True, budget=self.budget):
+            if not entry:
+                items.append(Item(key=_END, body=Leaf(margin, margin)))
+                continue
+            match = KEY.match(entry, indent)
+            if match is None:
+                raise Unstructured(f"{entry.strip()[:40]!r} is not a key")
+            items.append(self._value(entry, match.end(), depth, key=_unquoted(match.group(1)), lead=margin))
+        if len({item.key for item in items}) < len(items):
+            raise Unstructured("a key stands twice")
+        return Group(kind="mapping", items=tuple(items))
+
+    def _sequence(self, text: str, indent: int, depth: int) -> Group:
+        items: list[Item] = []
+        end: list[Item] = []
+        for margin, entry in entries(text, indent, of_mapping=False, budget=self.budget):
+            if not entry:
+                end = [Item(key=_END, body=Leaf(margin, margin))]
+                continue
+            dash = DASH.match(entry, indent)
+            if dash is None:
+                raise Unstructured(f"{entry.strip()[:40]!r} is not a list item")
+            if KEY.match(entry, dash.end()):
+                items.append(self._compact_mapping(entry, dash.end(), depth, lead=margin))
+            else:
+                items.append(self._value(entry, dash.end(), depth, key=None, lead=margin))
+        elements = Group(kind="sequence", items=tuple(_with_identities(items)), keyed=False)
+        # What stands below the last element is kept apart, so that elements alone are compared with each other.
+        return Group(kind="elements", items=(Item(key="", body=elements), *end))
+
+    def _value(self, text: str, start: int, depth: int, *, key: str | None, lead: str) -> Item:
+        """An entry whose value starts at `start`."""
+        properties = _PROPERTIES.match(text, start)
+        at = properties.end() if properties is not None else start
+        head, body, trail = text[:at], text[at:], ""
+        line_end = _LINE_END.match(text, at)
+        if line_end is not None:
+            nested = text[line_end.end() :]
+            if is_margin(nested):
+                return Item(key=key, lead=lead, head=head, body=Leaf("", None), trail=body)
+            folded = Folded(nested, nested, lambda: self._nested(nested, depth + 1))
+            return Item(key=key, lead=lead, head=text[: line_end.end()], body=folded)
+        if body[0] in "|>":
+            if not _BLOCK_SCALAR.match(body):
+                raise Unstructured("a block scalar has an odd header")
+            return Item(key=key, lead=lead, head=head, body=Leaf(body, body))
+        if body[0] in "[{":
+            end = end_of_value(body, 0, _STYLE, self.budget)
+        elif body[0] in "\"'":
+            quoted = _QUOTED_SCALAR.match(body)
+            if quoted is None:
+                raise Unstructured("a quote is not closed")
+            end = quoted.end()
+        elif not is_margin(body[body.index("\n") + 1 :]):
+            if _COMMENT_LINE.search(body):
+                raise Unstructured("a comment stands inside a value")
+            return Item(key=key, lead=lead, head=head, body=Leaf(body, body))
+        else:
+            plain = _PLAIN.match(body)
+            end = plain.end() if plain is not None else len(body) - 1
+            # `action@hash # v4.1`: hash and comment say the same and change together.
+            comment = _VERSION_COMMENT.match(body, end)
+            end = comment.end() if comment is not None else end
+        trail = body[end:]
+        if not is_margin(trail):
+            raise Unstructured("something follows a value")
+        return Item(key=key, lead=lead, head=head, body=flow_value(body[:end], _STYLE, self.budget), trail=trail)
+
+    def _compact_mapping(self, entry: str, start: int, depth: int, *, lead: str) -> Item:
+        """`- name: x` with more keys below: the dash's line holds the first key."""
+        text = entry[start:]
+        body = Folded(text, text, lambda: self._keys_after_dash(text, start, depth + 1))
+        return Item(key=None, lead=lead, head=entry[:start], body=body, identities=_identities(text, start))
+
+    def _keys_after_dash(self, text: str, indent: int, depth: int) -> Group:
+        """The indentation of all but the first becomes the separator: any of them may come first after a merge."""
+        margin = " " * indent
+        try:
+            mapping = self._mapping(margin + text, indent, depth)
+        except Unstructured:
+            return Group(kind="scalar", items=(Item(key="", body=Leaf(text, text)),))
+        items: list[Item] = []
+        for item in items_of(mapping):
+            if item.key == _END:
+                items[-1] = items[-1]._replace(gap=items[-1].gap + item.text)
+                continue
+            cut = _unmovable(item.lead, indent)
+            if cut:
+                items[-1] = items[-1]._replace(gap=items[-1].gap + item.lead[:cut])
+            above = (item.lead[cut:] + item.head[:indent])[indent:]
+            items.append(item._replace(lead=above, head=item.head[indent:], gap=item.trail, trail=""))
+        return Group(kind="mapping", items=tuple(items), separator=margin)
+
+
+def _unmovable(lead: str, indent: int) -> int:
+    """How much of the margin above a key cannot stand after its indentation: blank lines, oddly indented comments."""
+    cut = at = 0
+    for line in lines_of(lead):
+        at += len(line)
+        if not line.strip() or indent_of(line) != indent:
+            cut = at
+    return cut
+
+
+def _with_identities(items: list[Item]) -> list[Item]:
+    """Elements that can be told apart by a name, or (`numpy >=1.2`) by what is required, are matched by it."""
+    seen: Counter[Hashable] = Counter()
+    named: list[Item] = []
+    of_requirements = any(_is_requirement(item.body) for item in items)
+    for item in items:
+        identities = item.identities
+        if not identities and of_requirements and isinstance(item.body, Leaf):
+            match = _REQUIREMENT.fullmatch(item.body.text)
+            identities = ((_SIGNATURE, match.group(1).lower() if match is not None else item.body.value),)
+        if identities:
+            *keys, (_, signature) = identities
+            seen[signature] += 1
+            identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
+        named.append(item._replace(identities=identities))
+    return named
+
+
+def _is_requirement(body: Body) -> bool:
+    match = _REQUIREMENT.fullmatch(body.text) if isinstance(body, Leaf) else None
+    return match is not None and match.group(2) is not None and match.group(2) != " "
+
+
+def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
+    """What a mapping may go by in a list, without pinned versions; last what most have: a name, or what it uses."""
+    named = {
+        match.group(2): _PINNED_VERSION.sub("", match.group(3).strip(" \t'\""))
+        for match in _NAMED.finditer(text)
+        if match.start() == 0 or len(match.group(1)) == indent
+    }
+    keys = [(name, named[name]) for name in _IDENTIFYING if name in named]
+    return (*keys, (_SIGNATURE, named.get("name", keys[0][1]))) if keys else ()
+
+
+def _document_signature(text: str) -> str:
+    """What tells one document of a stream from another: its kind and name, as Kubernetes writes them."""
+    kind = re.search(r"^kind:.*$", text, re.MULTILINE)
+    name = re.search(r"^ +name:.*$", text, re.MULTILINE)
+    return f"{kind.group()} {name.group().strip()}" if kind is not None and name is not None else ""
+
+
+def _shown(step: Hashable) -> str:
+    """A key, a position, or the first part of an identity, for people."""
+    while isinstance(step, tuple):
+        step = step[0]
+    return str(step)
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if text[:1] in ("'", '"') and len(text) > 1 else text
+
+
+def _scalar(text: str) -> Hashable:
+    """Quoted or not, a string without escapes means the same, and is what lists are sorted by."""
+    if text[:1] in ("'", '"'):
+        inner = text[1:-1]
+        return ("quoted", text) if "\\" in inner or "''" in inner or "\n" in inner else inner
+    return ("literal", text) if _NOT_A_STRING.fullmatch(text) else text
+
+
+_STYLE: Final = FlowStyle(token=_TOKEN, key_separator=":", scalar=_scalar, key=_unquoted)

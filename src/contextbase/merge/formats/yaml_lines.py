@@ -1,0 +1,76 @@
+"""YAML's block structure: which lines make an entry of a mapping or sequence, told by their indentation."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from contextbase.merge.budget import Budget
+from contextbase.merge.ports import Unstructured
+
+__all__ = ["DASH", "KEY", "QUOTED", "Entry", "entries", "indent_of", "is_margin"]
+
+QUOTED: Final = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
+KEY: Final = re.compile(
+    rf"""({QUOTED}|(?![-?:](?:\s|$))[^\s#&*!|>'"%@`\[\]{{}},]"""
+    r"""(?:[^\s:\#]|[^\S \t\n]|[ \t]++(?![:\#\n])|:(?=\S)|(?<=\S)\#)*+)[ \t]*:(?=\s|$)"""
+)
+DASH: Final = re.compile(r"-(?:[ \t]+|(?=\n))")
+_MARGIN: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
+
+
+class Entry(NamedTuple):
+    """One key or list item with everything below it, and the margin (blank lines and comments) above it."""
+
+    margin: str
+    text: str  # empty: the margin at the end of the block
+
+
+def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> Iterator[Entry]:
+    """The entries of a block whose keys or dashes stand at `indent`."""
+    start, outside = _patterns(indent, of_mapping=of_mapping)
+    if outside is not None and outside.search(text):
+        raise Unstructured("its indentation is uneven")
+    starts = [match.start() for match in start.finditer(text)]
+    margin = text[: starts[0]] if starts else text
+    if not is_margin(margin):
+        raise Unstructured("its indentation is uneven")
+    for at, until in zip(starts, [*starts[1:], len(text)], strict=True):
+        budget.tick()
+        end = _without_margin(text, at, until, indent)
+        yield Entry(margin, text[at:end])
+        margin = text[end:until]
+    if margin:
+        yield Entry(margin, "")
+
+
+def is_margin(text: str) -> bool:
+    """Whether it is blank lines and comments only."""
+    return _MARGIN.fullmatch(text) is not None
+
+
+def indent_of(text: str) -> int:
+    return len(text) - len(text.lstrip(" "))
+
+
+@lru_cache(maxsize=256)
+def _patterns(indent: int, *, of_mapping: bool) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
+    """What an entry starts with, and what may not stand in its block: anything indented less.
+
+    A block scalar's text is always indented deeper than its key, so it takes no part in this. A dash may stand right
+    below its key, without indentation.
+    """
+    first = r"(?!-(?:[ \t]|\n))[^\s#]" if of_mapping else r"[^\s#]"
+    outside = re.compile(rf"^ {{0,{indent - 1}}}[^\s#]", re.MULTILINE) if indent else None
+    return re.compile(rf"^ {{{indent}}}{first}", re.MULTILINE), outside
+
+
+def _without_margin(text: str, start: int, end: int, indent: int) -> int:
+    """The end of an entry without the margin below it. A comment indented deeper than the entry belongs to it."""
+    while True:
+        line = text.rfind("\n", start, end - 1) + 1
+        content = text[line:end].lstrip(" \t")
+        is_blank = content == "\n"
+        if line <= start or not (is_blank or (content[0] == "#" and end - line - len(content) <= indent)):
+            return end
+        end = line

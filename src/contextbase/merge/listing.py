@@ -1,0 +1,164 @@
+"""The merge of lists whose elements have no keys: by a diff of their values, element by element."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from contextbase.merge.alignment import Hunk, hunks
+from contextbase.merge.budget import Budget
+from contextbase.merge.document import Contested, Item
+from contextbase.merge.ordering import sort_key, token
+
+__all__ = ["ListMerge"]
+
+
+class _Run(NamedTuple):
+    items: list[Item]
+    tokens: list[Hashable]
+
+    def between(self, start: int, end: int) -> "_Run":
+        return _Run(self.items[start:end], self.tokens[start:end])
+
+
+class ListMerge:
+    """`merge_item(position, base, ours, theirs)` settles an element all sides have; `contest(position, base, ours,
+    theirs)` records a stretch no rule settles. Positions count in ours."""
+
+    def __init__(
+        self,
+        *,
+        merge_item: Callable[[int, Item | None, Item, Item], Item | Contested | None],
+        contest: Callable[[int, Sequence[Item], Sequence[Item], Sequence[Item]], Contested],
+        keeps_both: bool,
+        budget: Budget,
+    ) -> None:
+        self._merge_item = merge_item
+        self._contest = contest
+        self._keeps_both = keeps_both
+        self._budget = budget
+
+    def merged(self, base: list[Item], ours: list[Item], theirs: list[Item]) -> list[Item | Contested]:
+        was, mine, other = (_Run(side, [token(item) for item in side]) for side in (base, ours, theirs))
+        ours_hunks = hunks(was.tokens, mine.tokens, self._budget)
+        theirs_hunks = hunks(was.tokens, other.tokens, self._budget)
+        entries: list[Item | Contested] = []
+        at = ours_at = theirs_at = 0
+        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks, joins_touching=not self._keeps_both):
+            start = min(hunk.start for hunk in (*ours_run, *theirs_run))
+            end = max(hunk.end for hunk in (*ours_run, *theirs_run))
+            kept = start - at
+            ours_start, theirs_start = ours_at + kept, theirs_at + kept
+            entries += self._settled(ours_at, base[at:start], ours[ours_at:ours_start], theirs[theirs_at:theirs_start])
+            ours_at, theirs_at = ours_start, theirs_start
+            ours_end = ours_run[-1].side_end + end - ours_run[-1].end if ours_run else ours_at + end - start
+            theirs_end = theirs_run[-1].side_end + end - theirs_run[-1].end if theirs_run else theirs_at + end - start
+            if not ours_run:
+                entries += theirs[theirs_at:theirs_end]
+            elif not theirs_run:
+                entries += ours[ours_at:ours_end]
+            else:
+                neighbours = was.tokens[start - 1 : start] if start else [], was.tokens[end : end + 1]
+                changed = was.between(start, end), mine.between(ours_at, ours_end), other.between(theirs_at, theirs_end)
+                entries += self._both_changed(ours_at, *changed, neighbours)
+            at, ours_at, theirs_at = end, ours_end, theirs_end
+        entries += self._settled(ours_at, base[at:], ours[ours_at:], theirs[theirs_at:])
+        if all(len(set(side.tokens)) == len(side.tokens) for side in (was, mine, other)):
+            return _without_repeats(entries)
+        return entries
+
+    def _settled(
+        self, first: int, base: Sequence[Item | None], ours: Sequence[Item], theirs: Sequence[Item]
+    ) -> list[Item | Contested]:
+        """Elements that correspond one by one."""
+        merged = [self._merge_item(first + at, *trio) for at, trio in enumerate(zip(base, ours, theirs, strict=True))]
+        return [entry for entry in merged if entry is not None]
+
+    def _both_changed(
+        self, position: int, base: _Run, ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]
+    ) -> list[Item | Contested]:
+        if ours.tokens == theirs.tokens:
+            return self._settled(position, [None] * len(ours.items), ours.items, theirs.items)
+        if not base.items and self._keeps_both:
+            return [*_both_inserts(ours, theirs, neighbours)]
+        if not base.items and _is_subsequence(theirs.tokens, ours.tokens):
+            return [*ours.items]
+        if not base.items and _is_subsequence(ours.tokens, theirs.tokens):
+            return [*theirs.items]
+        if _is_subsequence(ours.tokens, base.tokens) and _is_subsequence(theirs.tokens, base.tokens):
+            in_theirs = set(theirs.tokens)
+            return [item for item, value in zip(*ours, strict=True) if value in in_theirs]
+        if len(base.items) == len(ours.items) == len(theirs.items):
+            return self._settled(position, base.items, ours.items, theirs.items)
+        return [self._contest(position, base.items, ours.items, theirs.items)]
+
+
+def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]) -> list[Item]:
+    """Ours, then what theirs has more; in order, if each is and the whole fits between its neighbours."""
+    both = [*ours.items, *_not_among(theirs, ours)]
+    above, below = neighbours
+    if len(above) + len(below) == 0 or not (_is_sorted(ours.tokens) and _is_sorted(theirs.tokens)):
+        return both
+    in_order = sorted(both, key=lambda item: sort_key(item.body.value))
+    fits = _is_sorted([*above, *(item.body.value for item in in_order), *below])
+    return in_order if fits else both
+
+
+def _not_among(run: _Run, others: _Run) -> list[Item]:
+    """The run's items without those the others have too, as often: matched by text first, then by value."""
+    texts, values = Counter(item.text for item in others.items), Counter(others.tokens)
+    left: list[tuple[Item, Hashable]] = []
+    for item, value in zip(*run, strict=True):
+        if texts[item.text]:
+            texts[item.text] -= 1
+            values[value] -= 1
+        else:
+            left.append((item, value))
+    remaining: list[Item] = []
+    for item, value in left:
+        if values[value] > 0:
+            values[value] -= 1
+        else:
+            remaining.append(item)
+    return remaining
+
+
+def _clusters(ours: list[Hunk], theirs: list[Hunk], *, joins_touching: bool) -> list[tuple[list[Hunk], list[Hunk]]]:
+    """Hunks of both sides, together where they change the same base elements or insert at the same spot; if asked for,
+    also where there is nothing unchanged between them."""
+    clusters: list[tuple[list[Hunk], list[Hunk]]] = []
+    reach = point = -1
+    for hunk, mine in sorted([*((h, True) for h in ours), *((h, False) for h in theirs)], key=lambda pair: pair[0][:2]):
+        is_insert = hunk.start == hunk.end
+        if clusters and (hunk.start < reach + joins_touching or (is_insert and hunk.start == point)):
+            clusters[-1][0 if mine else 1].append(hunk)
+        else:
+            clusters.append(([hunk], []) if mine else ([], [hunk]))
+        reach = max(reach, hunk.end)
+        point = hunk.start if is_insert else -1
+    return clusters
+
+
+def _without_repeats(entries: list[Item | Contested]) -> list[Item | Contested]:
+    """The entries without an element that stands there already: both sides may have put it at different spots."""
+    seen: set[Hashable] = set()
+    unique: list[Item | Contested] = []
+    for entry in entries:
+        if isinstance(entry, Item):
+            value = token(entry)
+            if value in seen:
+                continue
+            seen.add(value)
+        unique.append(entry)
+    return unique
+
+
+def _is_subsequence(shorter: Sequence[Hashable], longer: Sequence[Hashable]) -> bool:
+    remaining = iter(longer)
+    return all(element in remaining for element in shorter)
+
+
+def _is_sorted(values: Sequence[Hashable]) -> bool:
+    if not all(isinstance(value, str) for value in values):
+        return False
+    return all(sort_key(one) < sort_key(other) for one, other in pairwise(values))

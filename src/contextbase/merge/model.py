@@ -1,0 +1,72 @@
+"""What a merge answers: the bytes, how they came about, and what is still contested."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from contextbase.merge.sniff import AS_IT_IS, Spelling
+
+__all__ = ["Conflict", "Merged", "Outcome", "Place", "PlaceKind", "Reason", "Sides"]
+
+
+class Outcome(StrEnum):
+    UNCHANGED = "unchanged"  # the result is what is in the head already
+    FAST_FORWARD = "fast-forward"  # the result is the writer's file as it is
+    MERGED = "merged"  # the result holds the changes of both, or one side by policy
+    CONFLICT = "conflict"  # there is no result; `partial` has ours at the contested places
+
+
+class PlaceKind(StrEnum):
+    FILE = "file"  # the whole file
+    LINES = "lines"  # a line range of ours, "10-14"; "10-9" is the empty range before line 10
+    POINTER = "pointer"  # a JSON pointer, "/scripts/test"
+    KEY = "key"  # a dotted key, "tool.ruff.line-length"
+    HEADING = "heading"  # headings from the outside in, "Usage > Install"
+    ROW = "row"  # a table row by its key column
+    CELL = "cell"  # a notebook cell by its id or position
+
+
+class Reason(StrEnum):
+    BOTH_CHANGED = "both-changed"
+    BOTH_ADDED = "both-added"
+    DELETED_AND_CHANGED = "deleted-and-changed"
+    REVIEW = "review"  # the policy asks for a person
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    kind: PlaceKind
+    at: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conflict:
+    """One contested place. A side is None where the thing does not exist on that side."""
+
+    place: Place
+    reason: Reason
+    base: bytes | None
+    ours: bytes | None
+    theirs: bytes | None
+    suggestion: bytes | None = None  # what might well be meant here; never applied by itself
+
+
+class Sides(NamedTuple):
+    """A stretch of text that is contested, as each side has it."""
+
+    base: bytes
+    ours: bytes
+    theirs: bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Merged:
+    content: bytes | None  # None: the file is gone, or (outcome conflict) there is no result
+    outcome: Outcome
+    strategy: str  # what decided: "trivial", "lines", "json", "last-writer", ...
+    conflicts: tuple[Conflict, ...] = ()
+    partial: bytes | None = None  # on conflict: everything uncontested merged, ours at the contested places
+    pieces: tuple[bytes | Sides, ...] = ()  # on a text conflict: the whole file, agreed text and contested stretches
+    spelling: Spelling = AS_IT_IS  # how `pieces` (UTF-8, `\n`) are written down in this file
+    other: bytes | None = None  # the side that lost under last-writer, priority, ours or theirs, to be kept by the gate
+    notes: tuple[str, ...] = ()  # what a person should know: a strategy that had to give way, and why

@@ -1,0 +1,72 @@
+"""The structured merge of one text: parse the three sides, merge the documents, check the result."""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import cast
+
+from contextbase.merge.budget import Budget
+from contextbase.merge.document import Alternatives, Side, pieces_of
+from contextbase.merge.model import Conflict, Merged, Outcome, Sides
+from contextbase.merge.ports import Format, InvalidResult, Unstructured
+from contextbase.merge.sniff import encode
+from contextbase.merge.texts import Texts
+from contextbase.merge.threeway import Contest, merge_documents
+
+__all__ = ["merge_structured"]
+
+
+def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
+    """The merge by keys, items or sections.
+
+    Raises `Unstructured` when it cannot be done or does not give a valid file.
+    """
+    ours, theirs = reader.parse(texts.ours, budget), reader.parse(texts.theirs, budget)
+    if ours.kind != theirs.kind:
+        raise Unstructured("the sides are of different kinds")
+    base = reader.parse(texts.base, budget) if texts.base else ours
+    if not texts.base or base.kind != ours.kind:
+        base = ours._replace(items=())
+    document, contests = merge_documents(base, ours, theirs, reader=reader, budget=budget)
+    pieces = pieces_of(document)
+    sides = [_text(pieces, "ours"), _text(pieces, "theirs")] if contests else [_text(pieces, "ours")]
+    if not all(reader.is_valid(side, budget) for side in sides):
+        raise InvalidResult("its parts do not make a valid file when merged")
+    content = encode(sides[0], texts.spelling)
+    if not contests:
+        return Merged(content=content, outcome=Outcome.MERGED, strategy=reader.name)
+    return Merged(
+        content=None,
+        outcome=Outcome.CONFLICT,
+        strategy=reader.name,
+        conflicts=tuple(_conflict(contest, reader) for contest in contests),
+        partial=content,
+        pieces=_encoded(pieces),
+        spelling=texts.spelling,
+    )
+
+
+def _text(pieces: list[str | Alternatives], side: Side) -> str:
+    return "".join([piece if isinstance(piece, str) else getattr(piece, side) for piece in pieces])
+
+
+def _conflict(contest: Contest, reader: Format) -> Conflict:
+    sides = (contest.base, contest.ours, contest.theirs, contest.suggestion)
+    base, ours, theirs, suggestion = (None if text is None else text.encode() for text in sides)
+    return Conflict(
+        place=reader.place(contest.path),
+        reason=contest.reason,
+        base=base,
+        ours=ours,
+        theirs=theirs,
+        suggestion=suggestion,
+    )
+
+
+def _encoded(pieces: list[str | Alternatives]) -> tuple[bytes | Sides, ...]:
+    encoded: list[bytes | Sides] = []
+    for is_text, run in groupby(pieces, key=lambda piece: isinstance(piece, str)):
+        if is_text:
+            encoded.append("".join(cast("Iterable[str]", run)).encode())
+        else:
+            encoded += (Sides(*(text.encode() for text in piece)) for piece in run)
+    return tuple(encoded)

@@ -1,0 +1,281 @@
+"""The one structural merge: three documents of a format become one, with contested places where no rule decides."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from contextbase.merge.budget import Budget
+from contextbase.merge.document import Body, Contested, Folded, Group, Item, Leaf, items_of
+from contextbase.merge.listing import ListMerge
+from contextbase.merge.model import Reason
+from contextbase.merge.ordering import merged_order, shared_identity
+from contextbase.merge.ports import Format, Path
+
+__all__ = ["Contest", "merge_documents"]
+
+
+class Contest(NamedTuple):
+    """One contested place; a side is None where nothing stands there."""
+
+    path: Path
+    reason: Reason
+    base: str | None
+    ours: str | None
+    theirs: str | None
+    suggestion: str | None = None
+
+
+def merge_documents(
+    base: Group, ours: Group, theirs: Group, *, reader: Format, budget: Budget
+) -> tuple[Group, tuple[Contest, ...]]:
+    """The merged document and what is contested in it, in document order."""
+    work = _Merge(reader, budget)
+    merged = work.group((), base, ours, theirs)
+    return merged, tuple(work.contests)
+
+
+class _Merge:
+    def __init__(self, reader: Format, budget: Budget) -> None:
+        self.reader = reader
+        self.budget = budget
+        self.contests: list[Contest] = []
+
+    def group(self, path: Path, base: Group, ours: Group, theirs: Group) -> Group:
+        sides = (base, ours, theirs)
+        items = [list(items_of(side)) for side in sides]
+        self.budget.tick(sum(map(len, items)))
+        if all(side.keyed for side in sides):
+            keyed = [{item.key: item for item in side} for side in items]
+            entries = self._by_key(path, *keyed, contests_renames=ours.contests_renames)
+        elif (identity := shared_identity(items)) is not None:
+            keyed = [{dict(item.identities)[identity]: item for item in side} for side in items]
+            entries = self._by_key(path, *keyed, contests_renames=ours.contests_renames)
+        else:
+            entries = self._by_value(path, *items, keeps_both=ours.keeps_both and theirs.keeps_both)
+        framing = _framing(base, ours, theirs)
+        if framing.separator:
+            entries = _with_leads(entries, items)
+        return framing._replace(items=tuple(entries))
+
+    def _by_key(
+        self,
+        path: Path,
+        base: dict[Hashable, Item],
+        ours: dict[Hashable, Item],
+        theirs: dict[Hashable, Item],
+        *,
+        contests_renames: bool,
+    ) -> list[Item | Contested]:
+        entries: list[Item | Contested] = []
+        replaced = _replaced_by_both(base, ours, theirs) if contests_renames else {}
+        settled: set[Hashable] = set()
+        for key in merged_order(list(base), list(ours), list(theirs)):
+            self.budget.tick()
+            if key in settled:
+                continue
+            if key in replaced:
+                gone, mine, other = replaced[key]
+                settled |= {*mine, *other}
+                sides = [base[k] for k in gone], [ours[k] for k in mine], [theirs[k] for k in other]
+                entries.append(self._contest((*path, gone[0]), *sides))
+                continue
+            merged = self._item((*path, key), base.get(key), ours.get(key), theirs.get(key))
+            if merged is not None:
+                entries.append(merged)
+        return entries
+
+    def _by_value(
+        self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, keeps_both: bool
+    ) -> list[Item | Contested]:
+        elements = ListMerge(
+            merge_item=lambda position, *sides: self._item((*path, position), *sides),
+            contest=lambda position, *sides: self._contest((*path, position), *sides),
+            keeps_both=keeps_both,
+            budget=self.budget,
+        )
+        return elements.merged(base, ours, theirs)
+
+    def _item(self, path: Path, base: Item | None, ours: Item | None, theirs: Item | None) -> Item | Contested | None:
+        if ours is None or theirs is None:
+            present = ours or theirs
+            if present is None or (base is not None and _says_the_same(base, present)):
+                return None
+            if base is None:
+                return present
+            return self._contest(path, [base], [ours] if ours else [], [theirs] if theirs else [])
+        ours_text, theirs_text = ours.text, theirs.text
+        if ours_text == theirs_text:
+            return ours
+        if base is not None:
+            base_text = base.text
+            if ours_text == base_text:
+                return theirs
+            if theirs_text == base_text:
+                return ours
+        lead = _merge_margin(base and base.lead, ours.lead, theirs.lead)
+        trail = _merge_margin(base and base.trail, ours.trail, theirs.trail)
+        head = _merge_head(base and base.head, ours.head, theirs.head)
+        if lead is None or trail is None or head is None:
+            return self._contest(path, [base] if base else [], [ours], [theirs])
+        before = len(self.contests)
+        body = self._body(path, base and base.body, ours.body, theirs.body)
+        if not isinstance(body, (Leaf, Group, Folded)):
+            del self.contests[before:]
+            return self._contest(path, [base] if base else [], [ours], [theirs], suggestion=body)
+        gap = _merge_text(base and base.gap, ours.gap, theirs.gap)
+        return ours._replace(
+            lead=lead,
+            trail=trail,
+            body=body,
+            head=head,
+            gap=ours.gap if gap is None else gap,
+        )
+
+    def _body(self, path: Path, base: Body | None, ours: Body, theirs: Body) -> Body | str | None:
+        """The merged body; None, or a suggestion's text, when it is contested."""
+        if ours.text == theirs.text:
+            return ours
+        if base is not None:
+            if ours.text == base.text:
+                return theirs
+            if theirs.text == base.text:
+                return ours
+        ours_group, theirs_group = _unfolded(ours), _unfolded(theirs)
+        if ours_group is not None and theirs_group is not None and ours_group.kind == theirs_group.kind:
+            base_group = None if base is None else _unfolded(base)
+            if base_group is None or base_group.kind != ours_group.kind:
+                base_group = ours_group._replace(items=())
+            return self.group(path, base_group, ours_group, theirs_group)
+        if ours.value == theirs.value:
+            return ours
+        if base is not None and ours.value == base.value:
+            return theirs
+        if base is not None and theirs.value == base.value:
+            return ours
+        if not isinstance(ours, Leaf) or not isinstance(theirs, Leaf) or isinstance(base, (Group, Folded)):
+            return None
+        resolution = self.reader.resolve(path, base, ours, theirs)
+        if resolution is None:
+            return None
+        if not resolution.applies:
+            return resolution.text
+        return next((leaf for leaf in (ours, theirs) if leaf.text == resolution.text), Leaf(resolution.text, None))
+
+    def _contest(
+        self,
+        path: Path,
+        base: Sequence[Item],
+        ours: Sequence[Item],
+        theirs: Sequence[Item],
+        suggestion: str | None = None,
+    ) -> Contested:
+        if not base:
+            reason = Reason.BOTH_ADDED
+        elif ours and theirs:
+            reason = Reason.BOTH_CHANGED
+        else:
+            reason = Reason.DELETED_AND_CHANGED
+        shown = (_shown(base), _shown(ours), _shown(theirs))
+        self.contests.append(Contest(path, reason, *shown, suggestion=suggestion))
+        return Contested(tuple(base), tuple(ours), tuple(theirs))
+
+
+def _replaced_by_both(
+    base: dict[Hashable, Item], ours: dict[Hashable, Item], theirs: dict[Hashable, Item]
+) -> dict[Hashable, tuple[list[Hashable], list[Hashable], list[Hashable]]]:
+    """Where both sides removed the same keys and each put others in their place: by each of the new keys, the removed
+    ones and those of either side. Renamed twice, most likely; keeping both would be a guess."""
+    if all(key in ours or key in theirs for key in base):
+        return {}
+    shared = base.keys() & ours.keys() & theirs.keys()
+    gone = _by_neighbour(base, shared, lambda key: key not in ours and key not in theirs)
+    mine = _by_neighbour(ours, shared, lambda key: key not in base and key not in theirs)
+    other = _by_neighbour(theirs, shared, lambda key: key not in base and key not in ours)
+    return {
+        key: (gone[spot], mine[spot], other[spot])
+        for spot in gone.keys() & mine.keys() & other.keys()
+        for key in (*mine[spot], *other[spot])
+    }
+
+
+def _by_neighbour(
+    keys: Iterable[Hashable], shared: AbstractSet[Hashable], wanted: Callable[[Hashable], bool]
+) -> dict[Hashable, list[Hashable]]:
+    """The wanted keys by the last shared key before them."""
+    found: dict[Hashable, list[Hashable]] = {}
+    spot: Hashable = None
+    for key in keys:
+        if key in shared:
+            spot = key
+        elif wanted(key):
+            found.setdefault(spot, []).append(key)
+    return found
+
+
+def _unfolded(body: Body) -> Group | None:
+    if isinstance(body, Folded):
+        return body.unfold()
+    return body if isinstance(body, Group) else None
+
+
+def _framing(base: Group, ours: Group, theirs: Group) -> Group:
+    """The side whose brackets and separators the result has: the one that changed them, but rather one that shows how
+    several items are written than one that has hardly any."""
+    changed, other = (theirs, ours) if _frame(ours) == _frame(base) else (ours, theirs)
+    return other if len(changed.items) < 2 <= len(other.items) else changed
+
+
+def _frame(group: Group) -> tuple[object, ...]:
+    return group.open, group.close, group.separator, group.closed
+
+
+def _with_leads(entries: list[Item | Contested], sides: list[list[Item]]) -> list[Item | Contested]:
+    """`[a]` and `[b, c]` make `[a, b, c]`: what was first on its side is written as the others are."""
+    usual = next((side[1].lead for side in sides if len(side) > 1), "")
+    firsts = [id(side[0].body) for side in sides if side]
+    return [
+        entry._replace(lead=usual)
+        if position and isinstance(entry, Item) and not entry.lead and id(entry.body) in firsts
+        else entry
+        for position, entry in enumerate(entries)
+    ]
+
+
+def _says_the_same(one: Item, other: Item) -> bool:
+    """Whether deleting one may also delete the other: only its formatting differs."""
+    margins = (one.lead.strip(), one.trail.strip()) == (other.lead.strip(), other.trail.strip())
+    return margins and (one.body.text == other.body.text or one.body.value == other.body.value)
+
+
+def _merge_text(base: str | None, ours: str, theirs: str) -> str | None:
+    if theirs in (ours, base):
+        return ours
+    return theirs if ours == base else None
+
+
+def _merge_margin(base: str | None, ours: str, theirs: str) -> str | None:
+    """Comments and blank lines: a real change beats one of white space, two real ones are contested (None)."""
+    merged = _merge_text(base, ours, theirs)
+    if merged is not None:
+        return merged
+    stripped = _merge_text(base and base.strip(), ours.strip(), theirs.strip())
+    if stripped is None:
+        return None
+    return ours if stripped == ours.strip() else theirs
+
+
+def _merge_head(base: str | None, ours: str, theirs: str) -> str | None:
+    """A key as written: what both spelled anew is contested (None), unless only the white space differs."""
+    merged = _merge_text(base, ours, theirs)
+    if merged is not None:
+        return merged
+    squeezed = _merge_text(base and "".join(base.split()), "".join(ours.split()), "".join(theirs.split()))
+    if squeezed is None:
+        return None
+    return ours if squeezed == "".join(ours.split()) else theirs
+
+
+def _shown(items: Sequence[Item]) -> str | None:
+    if not items:
+        return None
+    return items[0].body.text if len(items) == 1 else "".join(item.text for item in items)

@@ -1,0 +1,49 @@
+"""A suggestion for a text both sides changed: never applied, since half of such guesses are wrong."""
+
+import re
+from typing import Final
+
+from contextbase.merge.alignment import hunks
+from contextbase.merge.budget import Budget, BudgetSpent
+
+__all__ = ["suggest"]
+
+_WORD: Final = re.compile(
+    r"\d+(?:\.\w+)+|\w+|\s|[^\w\s]"
+)  # a version is one word: half of one and half of another is none
+_MAX_LENGTH: Final = 20_000
+_SECONDS: Final = 0.05
+
+
+def suggest(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """What the contested text might be meant to be: the side that has the other's addition in it, or both sides'
+    changes to different words; None when neither fits."""
+    if not base:
+        longer, shorter = (ours, theirs) if len(ours) > len(theirs) else (theirs, ours)
+        return longer if shorter in longer else None
+    if max(len(base), len(ours), len(theirs)) > _MAX_LENGTH:
+        return None
+    try:
+        merged = _merge_words(base.decode(), ours.decode(), theirs.decode(), Budget(_SECONDS))
+    except (UnicodeDecodeError, BudgetSpent):
+        return None
+    return None if merged is None else merged.encode()
+
+
+def _merge_words(base: str, ours: str, theirs: str, budget: Budget) -> str | None:
+    was, mine, other = (_WORD.findall(side) for side in (base, ours, theirs))
+    edits = [(hunk.start, hunk.end, mine[hunk.side_start : hunk.side_end]) for hunk in hunks(was, mine, budget)]
+    for hunk in hunks(was, other, budget):
+        edit = (hunk.start, hunk.end, other[hunk.side_start : hunk.side_end])
+        if edit not in edits:
+            edits.append(edit)
+    edits.sort(key=lambda edit: edit[:2])
+    words: list[str] = []
+    at = 0
+    last_start = -1
+    for start, end, written in edits:
+        if start < at or start == last_start:
+            return None
+        words += [*was[at:start], *written]
+        at, last_start = end, start
+    return "".join([*words, *was[at:]])

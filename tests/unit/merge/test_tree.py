@@ -1,0 +1,179 @@
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from contextbase.ids import TreePath
+from contextbase.merge import (
+    Change,
+    Entry,
+    EntryKind,
+    MergePolicy,
+    MergeRule,
+    Settled,
+    Strategy,
+    TreeConflict,
+    Verdict,
+    settle,
+)
+
+A, B, C = TreePath("a.txt"), TreePath("b.txt"), TreePath("c.txt")
+BASE, OURS, THEIRS = (Entry(content=text) for text in (b"1\n2\n3\n", b"one\n2\n3\n", b"1\n2\nthree\n"))
+BOTH = Entry(content=b"one\n2\nthree\n")
+OTHER = Entry(content=b"uno\n2\n3\n")
+FOLDER = Entry(kind=EntryKind.DIRECTORY)
+
+
+class Tree:
+    def __init__(self, entries: Mapping[TreePath, Entry], renames: Mapping[TreePath, TreePath] | None = None) -> None:
+        self.entries = entries
+        self.renames = renames or {}
+
+    def entry(self, path: TreePath) -> Entry | None:
+        return self.entries.get(path)
+
+    def below(self, folder: TreePath) -> Iterable[TreePath]:
+        return [path for path in self.entries if path.is_below(folder)]
+
+    def renamed_to(self, path: TreePath) -> TreePath | None:
+        return self.renames.get(path)
+
+
+def link(target: bytes) -> Entry:
+    return Entry(kind=EntryKind.SYMLINK, content=target)
+
+
+def settled(change: Change, tree: Tree, policy: MergePolicy | None = None) -> Settled:
+    (answer,) = settle([change], tree, policy=policy)
+    return answer
+
+
+def verdict(change: Change, tree: Tree) -> tuple[Verdict, TreePath, Entry | None, TreeConflict | None]:
+    answer = settled(change, tree)
+    return answer.verdict, answer.path, answer.entry, answer.conflict
+
+
+def test_a_write_to_what_the_writer_saw_is_written() -> None:
+    assert verdict(Change(path=A, entry=THEIRS, base=BASE), Tree({A: BASE})) == (Verdict.WRITTEN, A, THEIRS, None)
+
+
+def test_writes_of_both_are_merged_or_a_conflict_with_its_places() -> None:
+    change = Change(path=A, entry=THEIRS, base=BASE)
+    assert verdict(change, Tree({A: OURS})) == (Verdict.MERGED, A, BOTH, None)
+    answer = settled(Change(path=A, entry=OTHER, base=BASE), Tree({A: OURS}))
+    assert (answer.verdict, answer.conflict) == (Verdict.CONFLICT, TreeConflict.CONTENT)
+    assert answer.merged is not None
+    assert answer.merged.conflicts[0].theirs == b"uno\n"
+
+
+def test_a_write_equal_to_the_head_changes_nothing() -> None:
+    assert verdict(Change(path=A, entry=OURS, base=BASE), Tree({A: OURS})) == (Verdict.UNCHANGED, A, OURS, None)
+
+
+def test_delete_against_change_is_a_conflict_either_way() -> None:
+    conflict = TreeConflict.DELETED_AND_CHANGED
+    assert verdict(Change(path=A, entry=None, base=BASE), Tree({A: OURS}))[::3] == (Verdict.CONFLICT, conflict)
+    assert verdict(Change(path=A, entry=THEIRS, base=BASE), Tree({}))[::3] == (Verdict.CONFLICT, conflict)
+
+
+def test_a_delete_of_what_the_writer_saw_deletes_and_a_second_one_changes_nothing() -> None:
+    change = Change(path=A, entry=None, base=BASE)
+    assert verdict(change, Tree({A: BASE})) == (Verdict.DELETED, A, None, None)
+    assert verdict(change, Tree({})) == (Verdict.UNCHANGED, A, None, None)
+
+
+def test_two_files_added_at_one_path_are_one_if_equal_and_else_merged_without_a_base() -> None:
+    added = Change(path=A, entry=THEIRS, base=None)
+    assert verdict(added, Tree({A: THEIRS}))[0] is Verdict.UNCHANGED
+    assert verdict(added, Tree({A: OURS}))[::3] == (Verdict.CONFLICT, TreeConflict.CONTENT)
+    path = TreePath("a.json")
+    change = Change(path=path, entry=Entry(content=b'{"b": 2}'), base=None)
+    assert settled(change, Tree({path: Entry(content=b'{"a": 1}')})).entry == Entry(content=b'{"a": 1,"b": 2}')
+
+
+def test_a_rename_takes_along_what_the_head_wrote_meanwhile() -> None:
+    answer = settled(Change(path=B, entry=THEIRS, base=BASE, renamed_from=A), Tree({A: OURS}))
+    assert (answer.verdict, answer.path, answer.entry, answer.removed) == (Verdict.MERGED, B, BOTH, A)
+    plain = settled(Change(path=B, entry=BASE, base=BASE, renamed_from=A), Tree({A: OURS}))
+    assert (plain.verdict, plain.entry, plain.removed) == (Verdict.WRITTEN, OURS, A)
+
+
+def test_a_write_follows_a_rename_in_the_head() -> None:
+    answer = settled(Change(path=A, entry=THEIRS, base=BASE), Tree({B: OURS}, {A: B}))
+    assert (answer.verdict, answer.path, answer.entry, answer.removed) == (Verdict.MERGED, B, BOTH, None)
+
+
+def test_renames_to_one_place_agree_and_to_two_places_are_a_conflict() -> None:
+    tree = Tree({B: OURS}, {A: B})
+    same = settled(Change(path=B, entry=THEIRS, base=BASE, renamed_from=A), tree)
+    assert (same.verdict, same.path, same.entry, same.removed) == (Verdict.MERGED, B, BOTH, None)
+    other = settled(Change(path=C, entry=THEIRS, base=BASE, renamed_from=A), tree)
+    assert (other.verdict, other.conflict) == (Verdict.CONFLICT, TreeConflict.RENAMED_TWICE)
+
+
+def test_a_rename_of_what_was_deleted_or_onto_what_is_there_is_a_conflict() -> None:
+    change = Change(path=B, entry=BASE, base=BASE, renamed_from=A)
+    assert verdict(change, Tree({}))[3] is TreeConflict.DELETED_AND_CHANGED
+    assert verdict(change, Tree({A: BASE, B: OTHER}))[3] is TreeConflict.CONTENT
+
+
+def test_a_delete_of_what_the_head_renamed_is_a_conflict() -> None:
+    assert verdict(Change(path=A, entry=None, base=BASE), Tree({B: BASE}, {A: B}))[::3] == (
+        Verdict.CONFLICT,
+        TreeConflict.DELETED_AND_CHANGED,
+    )
+
+
+def test_a_file_and_a_folder_cannot_share_a_path_unless_the_change_set_makes_room() -> None:
+    folder, inside = TreePath("x"), TreePath("x/y")
+    onto_folder = Change(path=folder, entry=BASE, base=None)
+    assert verdict(onto_folder, Tree({inside: BASE}))[3] is TreeConflict.FILE_AND_FOLDER
+    into_file = Change(path=inside, entry=BASE, base=None)
+    assert verdict(into_file, Tree({folder: BASE}))[3] is TreeConflict.FILE_AND_FOLDER
+    answers = settle([onto_folder, Change(path=inside, entry=None, base=BASE)], Tree({inside: BASE}))
+    assert [answer.verdict for answer in answers] == [Verdict.WRITTEN, Verdict.DELETED]
+
+
+def test_a_folder_someone_put_a_file_into_is_not_deleted() -> None:
+    folder, inside, new = TreePath("x"), TreePath("x/y"), TreePath("x/new")
+    changes = [Change(path=folder, entry=None, base=FOLDER), Change(path=inside, entry=None, base=BASE)]
+    kept = settle(changes, Tree({folder: FOLDER, inside: BASE, new: BASE}))
+    assert [answer.conflict for answer in kept] == [TreeConflict.FOLDER_NOT_EMPTY, None]
+    gone = settle(changes, Tree({folder: FOLDER, inside: BASE}))
+    assert [answer.verdict for answer in gone] == [Verdict.DELETED, Verdict.DELETED]
+
+
+@pytest.mark.parametrize(("head", "mine", "expected"), [(False, True, True), (True, False, True), (True, True, True)])
+def test_the_side_that_changed_the_mode_decides_it(head: bool, mine: bool, expected: bool) -> None:
+    current = Entry(content=OURS.content, executable=head)
+    entry = Entry(content=THEIRS.content, executable=mine)
+    answer = settled(Change(path=A, entry=entry, base=BASE), Tree({A: current}))
+    assert answer.entry == Entry(content=BOTH.content, executable=expected)
+
+
+def test_a_mode_change_alone_merges_with_a_write() -> None:
+    executable = Entry(content=BASE.content, executable=True)
+    answer = settled(Change(path=A, entry=executable, base=BASE), Tree({A: OURS}))
+    assert answer.entry == Entry(content=OURS.content, executable=True)
+
+
+def test_symlinks_are_never_merged_as_text() -> None:
+    change = Change(path=A, entry=link(b"y"), base=link(b"x"))
+    assert verdict(change, Tree({A: link(b"x")}))[0] is Verdict.WRITTEN
+    assert verdict(change, Tree({A: link(b"z")}))[::3] == (Verdict.CONFLICT, TreeConflict.CONTENT)
+
+
+def test_a_file_that_became_a_symlink_against_a_write_is_a_conflict() -> None:
+    assert verdict(Change(path=A, entry=link(b"x"), base=BASE), Tree({A: OURS}))[3] is TreeConflict.KIND_CHANGED
+
+
+def test_what_a_policy_sets_aside_is_superseded() -> None:
+    policy = MergePolicy(rules=(MergeRule(pattern="*.txt", strategy=Strategy.PRIORITY),), ours_rank=1)
+    answer = settled(Change(path=A, entry=OTHER, base=BASE), Tree({A: OURS}), policy)
+    assert (answer.verdict, answer.entry) == (Verdict.SUPERSEDED, OURS)
+
+
+def test_a_rename_obeys_the_stricter_policy_of_both_places() -> None:
+    policy = MergePolicy(rules=(MergeRule(pattern="safe/**", strategy=Strategy.REVIEW),))
+    change = Change(path=B, entry=THEIRS, base=BASE, renamed_from=TreePath("safe/a.txt"))
+    answer = settled(change, Tree({TreePath("safe/a.txt"): OURS}), policy)
+    assert answer.verdict is Verdict.CONFLICT
