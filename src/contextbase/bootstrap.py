@@ -1,9 +1,11 @@
 """The only place where a port meets its implementation. `open_services` puts the whole system together."""
 
 import logging
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from contextbase.audit.chain import AuditKey
 from contextbase.audit.repository import AuditRepository
@@ -12,10 +14,10 @@ from contextbase.data_folder import DataFolder
 from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.embedded import EmbeddedPostgres, embedded_address
 from contextbase.db.migrations.runner import migrate
-from contextbase.errors import Conflict, InvalidSettings
+from contextbase.errors import Conflict, ContextbaseError, InvalidSettings
 from contextbase.identity.repository import IdentityRepository
 from contextbase.identity.service import IdentityService
-from contextbase.ids import SystemClock
+from contextbase.ids import ContentHash, SystemClock
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.local import LocalBlobStore
@@ -28,7 +30,7 @@ from contextbase.storage.collector import GarbageCollector
 from contextbase.storage.fsck import Fsck
 from contextbase.storage.projects import ProjectService
 
-__all__ = ["Services", "open_database", "open_services"]
+__all__ = ["Services", "open_database", "open_services", "problems_outside"]
 
 _log = logging.getLogger(__name__)
 
@@ -120,10 +122,32 @@ async def open_services(
         )
 
 
+async def problems_outside(settings: Settings) -> dict[str, str]:
+    """What is wrong with the database and the bucket that are not ours, by asking them: a sentence for each."""
+    problems = {}
+    if settings.database_url is not None:
+        try:
+            database = await Database.connect(DatabaseAddress(url=settings.database_url.get_secret_value()))
+            await database.close()
+        except ContextbaseError as error:
+            problems["database"] = error.message
+    keys = (settings.s3_access_key_id, settings.s3_secret_access_key)
+    if settings.blob_location.bucket is not None and None not in keys:
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                await _bucket(settings, SpoolFolder(Path(folder))).exists(ContentHash.of(b""))
+        except ContextbaseError as error:
+            problems["s3"] = error.message
+    return problems
+
+
 def _large_blobs(settings: Settings, data: DataFolder, spool: SpoolFolder) -> BlobStore:
-    location = settings.blob_location
-    if location.bucket is None:
+    if settings.blob_location.bucket is None:
         return LocalBlobStore(data.blobs)
+    return RetryingBlobStore(_bucket(settings, spool), spool=spool)
+
+
+def _bucket(settings: Settings, spool: SpoolFolder) -> S3BlobStore:
     if settings.s3_access_key_id is None or settings.s3_secret_access_key is None:
         raise InvalidSettings(
             "Blobs are to go to S3, but the keys are not set: CONTEXTBASE_S3_ACCESS_KEY_ID and "
@@ -131,15 +155,15 @@ def _large_blobs(settings: Settings, data: DataFolder, spool: SpoolFolder) -> Bl
         )
     endpoint = settings.s3_endpoint or ""
     connection = S3Connection(
-        bucket=location.bucket,
-        prefix=location.prefix,
+        bucket=settings.blob_location.bucket or "",
+        prefix=settings.blob_location.prefix,
         endpoint=endpoint,
         region=settings.s3_region,
         access_key_id=settings.s3_access_key_id,
         secret_access_key=settings.s3_secret_access_key.get_secret_value(),
         allow_http=endpoint.startswith("http://"),
     )
-    return RetryingBlobStore(S3BlobStore(connection, spool=spool), spool=spool)
+    return S3BlobStore(connection, spool=spool)
 
 
 def _audit_key(settings: Settings, data: DataFolder) -> AuditKey:

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -30,17 +30,18 @@ class Finding:
     advice: str = ""
 
 
-def examine(settings: Settings) -> list[Finding]:
-    """Every finding, in the order a reader cares."""
-    probes: list[Callable[[Settings], Finding]] = [
-        _database, _data_folder, _blobs, _overlay, _reflink, _bubblewrap, _docker, _git,
-    ]  # fmt: skip
-    return [probe(settings) for probe in probes]
+def examine(settings: Settings, *, problems: Mapping[str, str] | None = None) -> list[Finding]:
+    """Every finding, in the order a reader cares; `problems` are those of the external database and bucket."""
+    problems = problems or {}
+    probes: list[Callable[[Settings], Finding]] = [_data_folder, _overlay, _reflink, _bubblewrap, _docker, _git]
+    outside = [_database(settings, problems.get("database")), _blobs(settings, problems.get("s3"))]
+    return [*outside, *(probe(settings) for probe in probes)]
 
 
-def _database(settings: Settings) -> Finding:
+def _database(settings: Settings, problem: str | None) -> Finding:
     if settings.database_url is not None:
-        return Finding(name="database", answer="yes", detail="external PostgreSQL (CONTEXTBASE_DATABASE_URL)")
+        detail = "external PostgreSQL (CONTEXTBASE_DATABASE_URL)"
+        return Finding(name="database", answer="broken" if problem else "yes", detail=detail, advice=problem or "")
     try:
         binaries = find_binaries()
     except ContextbaseError as error:
@@ -60,7 +61,7 @@ def _data_folder(settings: Settings) -> Finding:
     return Finding(name="data folder", answer="yes", detail=detail)
 
 
-def _blobs(settings: Settings) -> Finding:
+def _blobs(settings: Settings, problem: str | None) -> Finding:
     location = settings.blob_location
     if location.bucket is None:
         advice = "For S3: CONTEXTBASE_BLOBS=s3://bucket/prefix with CONTEXTBASE_S3_* (contextbase config)."
@@ -69,7 +70,8 @@ def _blobs(settings: Settings) -> Finding:
     if settings.s3_access_key_id is None or settings.s3_secret_access_key is None:
         advice = "Set CONTEXTBASE_S3_ACCESS_KEY_ID and CONTEXTBASE_S3_SECRET_ACCESS_KEY."
         return Finding(name="s3", answer="broken", detail=f"no keys for bucket {location.bucket}", advice=advice)
-    return Finding(name="s3", answer="yes", detail=f"bucket {location.bucket} at {where}")
+    detail = f"bucket {location.bucket} at {where}"
+    return Finding(name="s3", answer="broken" if problem else "yes", detail=detail, advice=problem or "")
 
 
 def _overlay(settings: Settings) -> Finding:

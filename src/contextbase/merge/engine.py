@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from contextbase.merge import lines
@@ -11,6 +12,7 @@ from contextbase.merge.formats import FORMATS
 from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind, Reason, Sides
 from contextbase.merge.policy import MergePolicy, Strategy
 from contextbase.merge.ports import InvalidResult, Unstructured
+from contextbase.merge.rules import settle_lines
 from contextbase.merge.sniff import AS_IT_IS, decode, file_type, is_binary, is_wide, respell
 from contextbase.merge.structure import merge_structured
 from contextbase.merge.texts import Texts
@@ -19,7 +21,7 @@ from contextbase.merge.words import suggest
 __all__ = ["merge"]
 
 MAX_STRUCTURED_BYTES: Final = 8 << 20
-MAX_TEXT_BYTES: Final = 256 << 20
+MAX_TEXT_BYTES: Final = 64 << 20
 
 _DEFAULT_POLICY: Final = MergePolicy()
 
@@ -96,21 +98,22 @@ class _TextMerge:
             self.notes.append(f"It is over {MAX_STRUCTURED_BYTES >> 20} MiB: merged as lines, not checked.")
 
     def merged(self) -> Merged:
-        texts = self._texts() if any(map(is_wide, self.sides)) else None
-        by_line = lines.merge_lines(*self.sides) if texts is None else None
-        if by_line is None:
-            texts = texts or self._texts()
-            by_line = _merge_respelled(texts) if texts else None
+        is_one_wide = any(map(is_wide, self.sides))
+        if is_one_wide and self.texts is None:
+            return replace(_conflict_of_files(*self.sides, Reason.BOTH_CHANGED), notes=tuple(self.notes))
+        by_line = None if is_one_wide else lines.merge_lines(*self.sides)
+        if by_line is None and self.texts is not None:
+            by_line = _merge_respelled(self.texts)
         if by_line is not None and self._may_stand(by_line):
             return Merged(content=by_line, outcome=Outcome.MERGED, strategy="lines", notes=tuple(self.notes))
-        texts = texts or self._texts()
-        structured = self._structured(texts) if texts else None
-        if structured is None and by_line is not None:
+        merged = self._structured()
+        if merged is None and by_line is not None:
             self.notes.append("Its lines merge, but not to a valid file.")
-            structured = _conflict_of_files(*self.sides, Reason.BOTH_CHANGED)
-        return replace(structured or self._conflict_of_lines(texts), notes=tuple(self.notes))
+            merged = _conflict_of_files(*self.sides, Reason.BOTH_CHANGED)
+        return replace(merged or self._line_by_line(), notes=tuple(self.notes))
 
-    def _texts(self) -> Texts | None:
+    @cached_property
+    def texts(self) -> Texts | None:
         try:
             return Texts.read(*self.sides)
         except Unstructured as problem:
@@ -132,11 +135,13 @@ class _TextMerge:
             self.notes.append("Merged as lines, not checked: there was no time left.")
         return True
 
-    def _structured(self, texts: Texts) -> Merged | None:
+    def _structured(self) -> Merged | None:
+        if self.texts is None:
+            return None
         problem = ""
         for reader in self.readers:
             try:
-                return merge_structured(texts, reader, self.budget)
+                return merge_structured(self.texts, reader, self.budget)
             except InvalidResult as reason:
                 problem = str(reason)
                 break
@@ -151,21 +156,31 @@ class _TextMerge:
             self.notes.append(f"Merged as lines: {problem}.")
         return None
 
-    def _conflict_of_lines(self, texts: Texts | None) -> Merged:
+    def _line_by_line(self) -> Merged:
+        """The merge of lines that conflict: settled by rule, or contested."""
         sides, spelling = self.sides, AS_IT_IS
-        if texts is not None and texts.differ_in_spelling:
-            sides, spelling = texts.encoded(), texts.spelling
-        pieces = lines.conflicting_pieces(*sides)
-        partial = b"".join(piece if isinstance(piece, bytes) else piece.ours for piece in pieces)
+        if self.texts is not None and self.texts.differ_in_spelling:
+            sides, spelling = self.texts.encoded(), self.texts.spelling
+        found = lines.conflicting_pieces(*sides)
+        pieces = [settle_lines(piece) or piece if isinstance(piece, Sides) else piece for piece in found]
+        content = respell(_with_ours(pieces), spelling)
+        if not any(isinstance(piece, Sides) for piece in pieces):
+            if self._may_stand(content):
+                return Merged(content=content, outcome=Outcome.MERGED, strategy="lines")
+            pieces, content = found, respell(_with_ours(found), spelling)
         return Merged(
             content=None,
             outcome=Outcome.CONFLICT,
             strategy="lines",
             conflicts=tuple(_conflicts_of(pieces)),
-            partial=respell(partial, spelling),
+            partial=content,
             pieces=tuple(pieces),
             spelling=spelling,
         )
+
+
+def _with_ours(pieces: Sequence[bytes | Sides]) -> bytes:
+    return b"".join(piece if isinstance(piece, bytes) else piece.ours for piece in pieces)
 
 
 def _merge_respelled(texts: Texts) -> bytes | None:

@@ -6,7 +6,6 @@ pygit2 does not expose `git_merge_file`, hence ctypes. The calls release the GIL
 import ctypes
 import importlib.util
 from ctypes.util import find_library
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +21,8 @@ _FAVOR_UNION: Final = 3
 _STYLE_ZDIFF3: Final = 256
 _MARKER_SIZE: Final = 7
 _MAX_MARKER_SIZE: Final = 0xFFFF
+_LARGE: Final = 1 << 20
+_CHUNK: Final = 1 << 14
 
 
 class _Input(ctypes.Structure):
@@ -90,26 +91,57 @@ def merge_lines_union(base: bytes, ours: bytes, theirs: bytes) -> bytes:
 
 def conflicting_pieces(base: bytes, ours: bytes, theirs: bytes) -> list[bytes | Sides]:
     """The whole text of a line merge that conflicts: agreed text, and the stretches the sides disagree on."""
+    head = _common_head(base, ours, theirs)
+    tail = _common_tail(base[head:], ours[head:], theirs[head:])
+    pieces = _pieces_between(*(side[head : len(side) - tail] for side in (base, ours, theirs)))
+    if not any(isinstance(piece, Sides) for piece in pieces):
+        return _pieces_between(base, ours, theirs)
+    return [piece for piece in (base[:head], *pieces, base[len(base) - tail :]) if piece]
+
+
+def _common_head(*sides: bytes) -> int:
+    """How many bytes of whole lines all sides of a large text begin with; 0 for a small one, which needs no haste."""
+    return sides[0].rfind(b"\n", 0, _agreement(*sides)) + 1
+
+
+def _common_tail(*sides: bytes) -> int:
+    backwards = [side[::-1] for side in sides]
+    return max(0, backwards[0].rfind(b"\n", 0, _agreement(*backwards)))
+
+
+def _agreement(first: bytes, *others: bytes) -> int:
+    """A number of bytes that all begin with alike, if they are large."""
+    shortest = min(len(first), *map(len, others))
+    at = 0
+    while at + _CHUNK <= shortest and shortest > _LARGE:
+        if any(first[at : at + _CHUNK] != other[at : at + _CHUNK] for other in others):
+            break
+        at += _CHUNK
+    return at
+
+
+def _pieces_between(base: bytes, ours: bytes, theirs: bytes) -> list[bytes | Sides]:
     size = _unused_marker_size(base, ours, theirs)
     if size > _MAX_MARKER_SIZE:
         return [Sides(base, ours, theirs)]
-    text, _ = _merge(base, ours, theirs, _Options(version=1, flags=_STYLE_ZDIFF3, marker_size=size))
+    merged, _ = _merge(base, ours, theirs, _Options(version=1, flags=_STYLE_ZDIFF3, marker_size=size))
+    text = b"\n" + merged
     marks = [b"\n" + character * size for character in (b"<", b"|", b"=", b">")]
     pieces: list[bytes | Sides] = []
-    rest = b"\n" + text
-    while (start := rest.find(marks[0])) >= 0:
-        pieces.append(rest[1 : start + 1])
+    at = 0  # where a newline stands, after which the next piece begins
+    while (mark_at := text.find(marks[0], at)) >= 0:
+        pieces.append(text[at + 1 : mark_at + 1])
         sections = []
-        for mark, next_mark in pairwise(marks):
-            content = rest.index(b"\n", start + len(mark))
-            start = rest.index(next_mark, content)
-            sections.append(rest[content + 1 : start + 1])
-        rest = rest[rest.index(b"\n", start + size) :]
+        for next_mark in marks[1:]:
+            start = text.index(b"\n", mark_at + 1)
+            mark_at = text.index(next_mark, start)
+            sections.append(text[start + 1 : mark_at + 1])
+        at = text.index(b"\n", mark_at + 1)
         in_ours, in_base, in_theirs = sections
         pieces.append(Sides(in_base, in_ours, in_theirs))
-    last = pieces[-1]
-    if rest != b"\n" or not isinstance(last, Sides):
-        return [*pieces, rest[1:]]
+    last = pieces[-1] if pieces else b""
+    if at + 1 < len(text) or not isinstance(last, Sides):
+        return [*pieces, text[at + 1 :]]
     # At the end of the file a side without a final newline was given one, to set it apart from the marker.
     whole = (base, ours, theirs)
     ends = [part if side.endswith(b"\n") else part[:-1] for part, side in zip(last, whole, strict=True)]

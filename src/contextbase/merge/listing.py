@@ -44,7 +44,7 @@ class ListMerge:
         theirs_hunks = hunks(was.tokens, other.tokens, self._budget)
         entries: list[Item | Contested] = []
         at = ours_at = theirs_at = 0
-        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks):
+        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks, joins_touching=not self._keeps_both):
             start = min(hunk.start for hunk in (*ours_run, *theirs_run))
             end = max(hunk.end for hunk in (*ours_run, *theirs_run))
             kept = start - at
@@ -95,13 +95,7 @@ class ListMerge:
 
 def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]) -> list[Item]:
     """Ours, then what theirs has more; in order, if each is and the whole fits between its neighbours."""
-    known = Counter(ours.tokens)
-    both = list(ours.items)
-    for item, value in zip(*theirs, strict=True):
-        if known[value]:
-            known[value] -= 1
-        else:
-            both.append(item)
+    both = [*ours.items, *_not_among(theirs, ours)]
     above, below = neighbours
     if len(above) + len(below) == 0 or not (_is_sorted(ours.tokens) and _is_sorted(theirs.tokens)):
         return both
@@ -110,19 +104,38 @@ def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], li
     return in_order if fits else both
 
 
-def _clusters(ours: list[Hunk], theirs: list[Hunk]) -> list[tuple[list[Hunk], list[Hunk]]]:
-    """Hunks of both sides, together where they touch the same base elements or insert at the same spot."""
+def _not_among(run: _Run, others: _Run) -> list[Item]:
+    """The run's items without those the others have too, as often: matched by text first, then by value."""
+    texts, values = Counter(item.text for item in others.items), Counter(others.tokens)
+    left: list[tuple[Item, Hashable]] = []
+    for item, value in zip(*run, strict=True):
+        if texts[item.text]:
+            texts[item.text] -= 1
+            values[value] -= 1
+        else:
+            left.append((item, value))
+    remaining: list[Item] = []
+    for item, value in left:
+        if values[value] > 0:
+            values[value] -= 1
+        else:
+            remaining.append(item)
+    return remaining
+
+
+def _clusters(ours: list[Hunk], theirs: list[Hunk], *, joins_touching: bool) -> list[tuple[list[Hunk], list[Hunk]]]:
+    """Hunks of both sides, together where they change the same base elements or insert at the same spot; if asked for,
+    also where there is nothing unchanged between them."""
     clusters: list[tuple[list[Hunk], list[Hunk]]] = []
-    reach = -1
-    point = -1
+    reach = point = -1
     for hunk, mine in sorted([*((h, True) for h in ours), *((h, False) for h in theirs)], key=lambda pair: pair[0][:2]):
-        same_spot = hunk.start == hunk.end == point
-        if clusters and (hunk.start < reach or same_spot):
+        is_insert = hunk.start == hunk.end
+        if clusters and (hunk.start < reach + joins_touching or (is_insert and hunk.start == point)):
             clusters[-1][0 if mine else 1].append(hunk)
         else:
             clusters.append(([hunk], []) if mine else ([], [hunk]))
         reach = max(reach, hunk.end)
-        point = hunk.start if hunk.start == hunk.end else -1
+        point = hunk.start if is_insert else -1
     return clusters
 
 

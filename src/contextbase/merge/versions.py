@@ -8,7 +8,8 @@ __all__ = ["Version", "find_versions", "higher", "substantial"]
 _VERSION: Final = re.compile(
     r"""
     (?<![\w.])                                  # not the tail of a word, a longer number or a hash
-    (?:(?<=[\^~=<>@:])|(?=v)|(?=\d{1,9}\.\d))   # a bare number counts only after an operator: ^4, @4
+    (?:(?=v)|(?=\d{1,9}\.\d)|(?<=[\^~<>@])|(?<=[=<>~!]=)|(?<=[a-z]:)(?=\d{1,3}(?!\d)))
+                                                # a bare number counts only after an operator or in name:18
     v?(\d{1,9}(?:\.\d{1,9}){0,5})               # 1, 1.2, 1.2.3
     (?:[-._]?(dev|snapshot|alpha|a|beta|b|m|milestone|preview|pre|canary|next|nightly|rc|c|final|ga|post|p|r)
        (?![a-z])[-._]?((?:\d{1,18})?(?:\.\d{1,18})*))?   # rc.1, -alpha.2, a1, .dev0, -canary.20240101
@@ -87,14 +88,15 @@ def higher(base: str | None, ours: str, theirs: str) -> str | None:
 
 
 def substantial(base: str, ours: str, theirs: str) -> str | None:
-    """The side that changed more than a version, if the other only raised one: the bump is of what was replaced."""
+    """The side that put something else in the place of a version, if the other only raised it; `>=1,<2` for `>=1` is
+    still a version."""
     if max(len(base), len(ours), len(theirs)) > _MAX_LENGTH:
         return None
     was = find_versions(base)
     for bumped, changed in ((ours, theirs), (theirs, ours)):
         raised = find_versions(bumped)
         is_bump = raised.around == was.around and was.versions and _dominates(raised.versions, was.versions)
-        if is_bump and find_versions(changed).around != was.around:
+        if is_bump and find_versions(changed).around[0] != was.around[0]:
             return changed
     return None
 

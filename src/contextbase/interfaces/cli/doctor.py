@@ -1,9 +1,11 @@
 """`contextbase doctor`: what this machine can do, and how to get what is missing."""
 
+import asyncio
 from dataclasses import asdict
 
 from rich.markup import escape
 
+from contextbase.bootstrap import problems_outside
 from contextbase.interfaces.cli.connection import Data, settings_for
 from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json
 from contextbase.machine import examine
@@ -16,7 +18,8 @@ _MARKS = {"yes": "[green]✓[/]", "no": "[yellow]-[/]", "broken": "[red]✗[/]"}
 @errors_shown
 def doctor(data: Data = None, as_json: Json = False) -> None:
     """Say what this machine can do: database, blobs, overlay, reflink, bubblewrap, docker; and how to get the rest."""
-    findings = examine(settings_for(data))
+    settings = settings_for(data)
+    findings = examine(settings, problems=asyncio.run(problems_outside(settings)))
     if as_json:
         print_json([asdict(finding) for finding in findings])
         return

@@ -8,15 +8,13 @@ from typing import Final
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, Item, Leaf, items_of
 
-__all__ = ["FENCE", "blocks", "definitions", "is_blank"]
+__all__ = ["blocks", "definitions", "is_blank"]
 
-FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MARKER: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|(?=\n))")
-_ROW: Final = re.compile(r"[ \t]*\|.*\|[ \t]*\n")
-_DELIMITER_ROW: Final = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\n")
+_DELIMITER_CELL: Final = re.compile(r":?-+:?")
 _DEFINITION: Final = re.compile(r" {0,3}\[([^\]\n]+)\]:[ \t]*\S")
 _REFERENCE: Final = re.compile(r"(?:#|/pull/|/issues/|/merge_requests/)(\d{1,9})\b")
-_TRAILING_SPACE: Final = re.compile(r"[ \t\n]+$", re.MULTILINE)
 
 
 def is_blank(line: str) -> bool:
@@ -66,7 +64,7 @@ def _runs(lines: list[str], budget: Budget) -> Iterator[tuple[str, list[str]]]:
             above = blanks
         blanks = ""
         run.append(line)
-        fence = FENCE.match(line)
+        fence = _FENCE.match(line)
         if fence is not None:
             until = re.compile(rf" {{0,3}}{re.escape(fence.group(1)[0])}{{{len(fence.group(1))},}}[ \t]*\n")
         elif "<!--" in line and "-->" not in line[line.rindex("<!--") :]:
@@ -81,7 +79,7 @@ def _block(run: list[str], budget: Budget) -> Item:
     if body is not None:
         return Item(key=None, body=body)
     first_marker = next((n for n, line in enumerate(run) if n and _MARKER.match(line)), None)
-    if first_marker is not None and not FENCE.search(text):
+    if first_marker is not None and not _FENCE.search(text):
         body = _list(run[first_marker:])
         if body is not None:
             return Item(key=None, head="".join(run[:first_marker]), body=body)
@@ -98,7 +96,7 @@ def _lone_entry(block: Item) -> Item:
 
 def _leaf(text: str) -> Leaf:
     """Entries that name a ticket or pull request sort by its number. White space counts, but at the end of lines."""
-    words = _TRAILING_SPACE.sub("", text)
+    words = "\n".join(line.rstrip() for line in text.split("\n")).rstrip()
     reference = _REFERENCE.search(words)
     return Leaf(text, words if reference is None else f"{int(reference.group(1)):012} {words}")
 
@@ -116,7 +114,7 @@ def _list(run: list[str]) -> Group | None:
             return None
         if marker is not None and len(marker.group(1)) == indent and not in_fence:
             entries.append([])
-        if FENCE.match(line.lstrip()):
+        if _FENCE.match(line.lstrip()):
             in_fence = not in_fence
         entries[-1].append(line)
     items = tuple(Item(key=None, body=_leaf("".join(entry))) for entry in entries)
@@ -124,7 +122,7 @@ def _list(run: list[str]) -> Group | None:
 
 
 def _table(run: list[str]) -> Group | None:
-    if len(run) < 2 or not all("|" in line for line in run) or not _DELIMITER_ROW.fullmatch(run[1]):
+    if len(run) < 2 or not all("|" in line for line in run) or not all(map(_DELIMITER_CELL.fullmatch, _cells(run[1]))):
         return None
     columns = len(_cells(run[0]))
     rows = [(line, _cells(line)) for line in run[2:]]

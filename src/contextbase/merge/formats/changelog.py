@@ -19,6 +19,7 @@ __all__ = ["ChangelogFormat"]
 _UNDERLINES: Final = "=-~^\"*+#`'"
 _UNRELEASED: Final = re.compile(r"\W*(?:unreleased|upcoming|next|head|main|master|in progress)\b", re.IGNORECASE)
 _NOT_A_NAME: Final = re.compile(r"[^\w]+")
+_MAX_TITLE: Final = 400  # where the version of a title is looked for
 _MAX_NUMBER: Final = 10**10 - 1
 _DEVELOPMENT: Final = -6  # the stage of 1.2.0dev: the section that becomes 1.2.0
 
@@ -47,7 +48,7 @@ def _key(title: str) -> SectionKey:
     """Keys sort as the sections stand: content, unreleased, versions from the newest down."""
     if _UNRELEASED.match(title):
         return SectionKey("0 unreleased", title)
-    version = next(iter(find_versions(title)[1]), None)
+    version = next(iter(find_versions(title[:_MAX_TITLE]).versions), None)
     if version is not None and version.release:
         return SectionKey(_descending(version), title)
     return SectionKey("2 " + _NOT_A_NAME.sub(" ", title).strip().casefold(), title)

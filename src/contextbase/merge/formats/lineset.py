@@ -14,7 +14,7 @@ from contextbase.merge.ports import Path, Resolution
 __all__ = ["LineSetFormat"]
 
 _REQUIREMENT: Final = re.compile(
-    r"([A-Za-z0-9][\w.-]*)[ \t]*(?:\[[^\]\n]*\])?[ \t]*(?:[=<>!~]=?|===|@[ \t])[^;\n]*(;[^\n#]*)?"
+    r"([A-Za-z0-9][\w.-]*+)[ \t]*+(?:\[[^\]\n]*\])?+[ \t]*+(?:[=<>!~]=?|===|@[ \t])[^;\n]*(;[^\n#]*)?"
 )
 _SEPARATORS: Final = re.compile(r"[-_.]+")
 _END: Final = "\n"

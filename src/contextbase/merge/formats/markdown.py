@@ -1,16 +1,18 @@
 """Markdown: front matter by key, sections by heading, lists by item, tables by row, link definitions by label."""
 
 import re
+from functools import partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Item, Leaf
+from contextbase.merge.document import Body, Folded, Group, Item, Leaf
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.formats.yaml import parse_yaml_block
+from contextbase.merge.formats.yaml_check import is_valid_yaml
 from contextbase.merge.model import Place, PlaceKind
-from contextbase.merge.ports import Path, Resolution
+from contextbase.merge.ports import Path, Resolution, Unstructured
 
 __all__ = ["MarkdownFormat", "heading_place"]
 
@@ -26,15 +28,19 @@ class MarkdownFormat:
         items: list[Item] = []
         end = _front_matter_end(lines)
         if end:
-            matter = parse_yaml_block("".join(lines[1:end]), budget)
-            items.append(Item(key=_FRONT_MATTER, head=lines[0], body=matter, trail=lines[end]))
+            matter = "".join(lines[1:end])
+            body: Body = Folded(matter, matter, partial(_front_matter, matter, budget))
+            items.append(Item(key=_FRONT_MATTER, head=lines[0], body=body, trail=lines[end]))
             lines = lines[end + 1 :]
         body = Outline(lines, headings("".join(lines), budget), _key, keeps_both=False, budget=budget).document()
         return Group(kind="markdown", items=(*items, Item(key="text", body=body)))
 
-    def is_valid(self, _text: str, _budget: Budget) -> bool:
-        """Any text is Markdown."""
-        return True
+    def is_valid(self, text: str, budget: Budget) -> bool:
+        """Any text is Markdown, but its front matter must be YAML."""
+        if not text.startswith("---"):
+            return True
+        lines = lines_of(text)
+        return is_valid_yaml("".join(lines[1 : _front_matter_end(lines)]), budget)
 
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_prose(base, ours, theirs)
@@ -46,6 +52,13 @@ class MarkdownFormat:
 def heading_place(path: Path) -> Place:
     titles = [step.shown for step in path if isinstance(step, SectionKey) and step.shown]
     return Place(kind=PlaceKind.HEADING, at=" > ".join(titles))
+
+
+def _front_matter(text: str, budget: Budget) -> Group:
+    try:
+        return parse_yaml_block(text, budget)
+    except Unstructured:
+        return Group(kind="text", items=(Item(key="", body=Leaf(text, text)),))
 
 
 def _key(title: str) -> SectionKey:

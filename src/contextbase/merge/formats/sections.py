@@ -10,17 +10,14 @@ from contextbase.merge.budget import Budget
 from contextbase.merge.document import Folded, Group, Item
 from contextbase.merge.formats.blocks import blocks, definitions, is_blank
 
-__all__ = ["CONTENT", "Heading", "Outline", "SectionKey", "headings"]
+__all__ = ["Heading", "Outline", "SectionKey", "headings"]
 
-CONTENT: Final = ""
-"""The key of what stands below a heading before the first heading inside it."""
-
-DEFINITIONS: Final = " definitions"
-
+_CONTENT: Final = ""  # the key of what stands below a heading before the first heading inside it
+_DEFINITIONS: Final = " definitions"  # the key of the link definitions at the end of that
 _RULE: Final = re.compile(r"[ \t]*(?:-[ \t]*){3,}\n|[ \t]*(?:\*[ \t]*){3,}\n|[ \t]*(?:_[ \t]*){3,}\n")
 _CANDIDATE: Final = re.compile(  # starting with a newline, not `^`: the search for it is many times faster
     r"\n(?: {0,3}(`{3,}|~{3,})[^\n]*"  # a fence
-    r"| {0,3}(\#{1,6})(?:[ \t]+([^\n]*?))?(?:[ \t]+\#+)?[ \t]*"  # `# title`
+    r"| {0,3}(\#{1,6})(?:[ \t]([^\n]*))?"  # `# title`
     r"|([=\-~^\"*+\#`'])\4{2,}[ \t]*)(?=\n)"  # an underline
 )
 _MAX_DEPTH: Final = 40
@@ -67,7 +64,7 @@ def headings(text: str, budget: Budget, *, underlined: str = "=-") -> list[Headi
             above = _line_above(text, start)
             ruled = _RULE.fullmatch(above) is not None and not _line_above(text, start - len(above)).strip()
             ruled = ruled and start > len(above)
-            found.append(Heading(number - ruled, 1 + ruled, len(match.group(2)), match.group(3) or ""))
+            found.append(Heading(number - ruled, 1 + ruled, len(match.group(2)), _title(match.group(3) or "")))
         elif match.group(4) in underlined:
             above = _line_above(text, start)
             if not above.strip() or above[0] in " \t|-*>#<=" or _line_above(text, start - len(above)).strip():
@@ -77,6 +74,13 @@ def headings(text: str, budget: Budget, *, underlined: str = "=-") -> list[Headi
             level = "=-".index(match.group(4)) if underlined == "=-" else levels.index(match.group(4))
             found.append(Heading(number - 1, 2, level + 1, above.strip()))
     return found
+
+
+def _title(text: str) -> str:
+    """Without the hashes that may close it."""
+    title = text.strip()
+    unclosed = title.rstrip("#")
+    return unclosed.rstrip() if unclosed != title and unclosed[-1:] in ("", " ", "\t") else title
 
 
 def _line_above(text: str, start: int) -> str:
@@ -138,9 +142,9 @@ class Outline(NamedTuple):
             body = Folded(
                 text, text, lambda: blocks(self.lines[start:last], keeps_both=self.keeps_both, budget=self.budget)
             )
-            yield "", Item(key=SectionKey(CONTENT, ""), body=body)
+            yield "", Item(key=SectionKey(_CONTENT, ""), body=body)
         if links is not None:
-            yield "".join(self.lines[last:cut]), Item(key=SectionKey(DEFINITIONS, ""), body=links)
+            yield "".join(self.lines[last:cut]), Item(key=SectionKey(_DEFINITIONS, ""), body=links)
 
     def _last(self, start: int, end: int) -> int:
         """The end without the blank lines before it."""

@@ -2,11 +2,12 @@
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Hashable
 from functools import partial
 from typing import Final
 
-from contextbase.merge.budget import Budget
+from contextbase.merge.budget import Budget, BudgetSpent
 from contextbase.merge.document import Folded, Group, Item, Leaf
 from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
 from contextbase.merge.formats.scalars import resolve_scalar
@@ -26,6 +27,8 @@ _STRING: Final = re.compile(
 )
 _BARE: Final = re.compile(r"[^\s#,\[\]{}]+(?: [\d:.]+[^\s#,\[\]{}]*)?")
 _TOKEN: Final = re.compile(_STRING.pattern + r"""|\#[^\n]*|[\[\]{},=]|[ \t\n\r]+|[^\s"'\#\[\]{},=]+|.""", re.DOTALL)
+_MAX_CHECKED: Final = 4 << 20  # tomllib reads about 3 MB a second, and cannot be stopped
+_ENDLESS_KEY: Final = re.compile(r"(?<![\w.-])(?:[\w-]++\.){500}")  # tomllib's time grows with its square
 _IDENTIFYING: Final = ("id", "key", "name", "module", "path", "file", "url", "pattern")
 _NAMED: Final = re.compile(rf"^[ \t]*({'|'.join(_IDENTIFYING)})[ \t]*=[ \t]*({_STRING.pattern}|[\w.]+)", re.MULTILINE)
 
@@ -38,6 +41,10 @@ class TomlFormat:
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         budget.tick(len(text) // 4)
+        if len(text) > _MAX_CHECKED:
+            raise BudgetSpent
+        if _ENDLESS_KEY.search(text):
+            return False
         try:
             tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError):
@@ -59,6 +66,7 @@ class _Parser:
         # The element of each array of tables that sub-tables below it belong to: ("bin",) -> ("bin", "server").
         self.elements: dict[tuple[str, ...], tuple[Hashable, ...]] = {}
         self.seen: set[Hashable] = set()
+        self.namesakes: Counter[Hashable] = Counter()
 
     def document(self) -> Group:
         """The tables, each taken apart only when the sides differ in it."""
@@ -100,12 +108,10 @@ class _Parser:
                 break
         if not is_element:
             return key
-        identity = _identity(text)
-        element = (*key, identity)
-        nth = 2
-        while element in self.seen:
-            element = (*key, identity, nth)
-            nth += 1
+        element = (*key, _identity(text))
+        self.namesakes[element] += 1
+        if self.namesakes[element] > 1:
+            element = (*element, self.namesakes[element])
         self.elements[path] = element
         return element
 

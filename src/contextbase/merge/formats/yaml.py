@@ -28,7 +28,7 @@ _VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
 _BLOCK_SCALAR: Final = re.compile(r"[|>][-+0-9]*(?:[ \t]+#[^\n]*)?[ \t]*\n")
 _QUOTED_SCALAR: Final = re.compile(QUOTED, re.DOTALL)
 _COMMENT_LINE: Final = re.compile(r"^ *#", re.MULTILINE)
-_PLAIN: Final = re.compile(r"[^\n]*?(?=[ \t]+#|[ \t]*\n)")
+_PLAIN: Final = re.compile(r"(?:[^ \t\n]|[ \t]++(?![#\n]))*+")
 _NOT_A_STRING: Final = re.compile(r"(?i)~?|null|true|false|yes|no|on|off|[-+.]?\d.*|\.inf|\.nan")
 _REQUIREMENT: Final = re.compile(r"['\"]?([A-Za-z0-9_.:/-]+?)(?:\[[\w,-]+\])?[ \t]*(?:([=<>!~^ ]).*)?['\"]?")
 _DOCUMENT_START: Final = re.compile(r"^---(?=\s)", re.MULTILINE)
@@ -41,9 +41,8 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _IDENTIFYING: Final = ("id", "key", "name", "repo", "uses", "path", "url", "type")
-_NAMED: Final = re.compile(
-    rf"^( *)({'|'.join(_IDENTIFYING)}):[ \t]+([^\s#|>\[{{&*].*?)[ \t]*(?:[ \t]#.*)?$", re.MULTILINE
-)
+_SIGNATURE: Final = "signature"
+_NAMED: Final = re.compile(rf"^( *)({'|'.join(_IDENTIFYING)}):[ \t]+([^\s#|>\[{{&*][^\n#]*)", re.MULTILINE)
 
 
 class YamlFormat:
@@ -239,15 +238,15 @@ def _with_identities(items: list[Item]) -> list[Item]:
     named: list[Item] = []
     of_requirements = any(_is_requirement(item.body) for item in items)
     for item in items:
-        identity = item.identities[0][1] if item.identities else None
-        if identity is None and of_requirements and isinstance(item.body, Leaf):
+        identities = item.identities
+        if not identities and of_requirements and isinstance(item.body, Leaf):
             match = _REQUIREMENT.fullmatch(item.body.text)
-            identity = match.group(1).lower() if match is not None else item.body.value
-        if identity is None:
-            named.append(item)
-            continue
-        seen[identity] += 1
-        named.append(item._replace(identities=(("signature", (identity, seen[identity])),)))
+            identities = ((_SIGNATURE, match.group(1).lower() if match is not None else item.body.value),)
+        if identities:
+            *keys, (_, signature) = identities
+            seen[signature] += 1
+            identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
+        named.append(item._replace(identities=identities))
     return named
 
 
@@ -257,16 +256,14 @@ def _is_requirement(body: Body) -> bool:
 
 
 def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
-    """The name a mapping goes by among the elements of a list; a pinned version is not part of it."""
+    """What a mapping may go by in a list, without pinned versions; last what most have: a name, or what it uses."""
     named = {
-        match.group(2): match.group(3)
+        match.group(2): _PINNED_VERSION.sub("", match.group(3).strip(" \t'\""))
         for match in _NAMED.finditer(text)
         if match.start() == 0 or len(match.group(1)) == indent
     }
-    for name in _IDENTIFYING:
-        if name in named:
-            return (("signature", _PINNED_VERSION.sub("", named[name].strip("'\""))),)
-    return ()
+    keys = [(name, named[name]) for name in _IDENTIFYING if name in named]
+    return (*keys, (_SIGNATURE, named.get("name", keys[0][1]))) if keys else ()
 
 
 def _document_signature(text: str) -> str:

@@ -34,36 +34,42 @@ class _Level:
 
 def is_valid_yaml(text: str, budget: Budget) -> bool:
     """Well formed, every alias defined, no key twice in a mapping, and not nested absurdly deep."""
+    try:
+        loader = yaml.CSafeLoader(text)
+    except (yaml.YAMLError, ValueError):
+        return False
+    try:
+        return _is_sound(loader, budget)
+    except (yaml.YAMLError, ValueError):
+        return False
+    finally:
+        loader.dispose()
+
+
+def _is_sound(loader: yaml.CSafeLoader, budget: Budget) -> bool:
     levels: list[_Level] = []
     anchors: set[str] = set()
-    try:
-        for event in yaml.parse(text, yaml.CSafeLoader):
-            budget.tick(4)
-            if type(event) is yaml.ScalarEvent and event.anchor is None:
-                if levels and not levels[-1].takes(event.value):
-                    return False
-                continue
-            if isinstance(event, yaml.DocumentStartEvent):
-                anchors.clear()
-                continue
-            if isinstance(event, yaml.CollectionEndEvent):
-                levels.pop()
-                continue
-            if not isinstance(event, yaml.NodeEvent):
-                continue
-            scalar = event.value if isinstance(event, yaml.ScalarEvent) else None
-            if levels and not levels[-1].takes(scalar):
+    while (event := loader.get_event()) is not None:
+        budget.tick(4)
+        if isinstance(event, yaml.ScalarEvent):
+            if event.anchor is not None:
+                anchors.add(event.anchor)
+            if levels and not levels[-1].takes(event.value):
                 return False
+        elif isinstance(event, yaml.CollectionEndEvent):
+            levels.pop()
+        elif isinstance(event, yaml.NodeEvent):
+            if levels:
+                levels[-1].takes(None)
             if isinstance(event, yaml.AliasEvent):
                 if event.anchor not in anchors:
                     return False
                 continue
             if event.anchor is not None:
                 anchors.add(event.anchor)
-            if scalar is None:
-                levels.append(_Level(is_mapping=isinstance(event, yaml.MappingStartEvent)))
-                if len(levels) > _MAX_DEPTH:
-                    return False
-    except (yaml.YAMLError, ValueError):
-        return False
+            levels.append(_Level(is_mapping=isinstance(event, yaml.MappingStartEvent)))
+            if len(levels) > _MAX_DEPTH:
+                return False
+        elif isinstance(event, yaml.DocumentStartEvent):
+            anchors.clear()
     return True

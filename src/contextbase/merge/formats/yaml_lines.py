@@ -12,7 +12,8 @@ __all__ = ["DASH", "KEY", "QUOTED", "Entry", "entries", "indent_of", "is_margin"
 
 QUOTED: Final = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
 KEY: Final = re.compile(
-    rf"""({QUOTED}|(?![-?:](?:\s|$))[^\s#&*!|>'"%@`\[\]{{}},](?:[^\n:\#]|:(?=\S)|(?<=\S)\#)*?)[ \t]*:(?=\s|$)"""
+    rf"""({QUOTED}|(?![-?:](?:\s|$))[^\s#&*!|>'"%@`\[\]{{}},]"""
+    r"""(?:[^\s:\#]|[^\S \t\n]|[ \t]++(?![:\#\n])|:(?=\S)|(?<=\S)\#)*+)[ \t]*:(?=\s|$)"""
 )
 DASH: Final = re.compile(r"-(?:[ \t]+|(?=\n))")
 _MARGIN: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")

@@ -1,0 +1,41 @@
+"""`doctor` asks the database and the bucket that are not ours, and says what is wrong with them."""
+
+from pathlib import Path
+
+from pydantic import SecretStr
+from tests.support.s3_server import S3Server
+
+from contextbase.bootstrap import problems_outside
+from contextbase.config import Settings
+from contextbase.machine import examine
+
+
+def settings_of(server: S3Server, data: Path, *, bucket: str = "blobs", secret: str | None = None) -> Settings:
+    return Settings(
+        data=data,
+        blobs=f"s3://{bucket}/prefix",
+        s3_endpoint=server.endpoint,
+        s3_access_key_id=server.access_key_id,
+        s3_secret_access_key=SecretStr(secret or server.secret_access_key),
+    )
+
+
+async def test_a_bucket_that_answers_is_no_problem(s3_server: S3Server, tmp_path: Path) -> None:
+    assert await problems_outside(settings_of(s3_server, tmp_path)) == {}
+
+
+async def test_wrong_keys_and_a_missing_bucket_are_told_apart(s3_server: S3Server, tmp_path: Path) -> None:
+    denied = await problems_outside(settings_of(s3_server, tmp_path, secret="wrong" * 8))
+    missing = await problems_outside(settings_of(s3_server, tmp_path, bucket="nowhere"))
+    assert denied["s3"] != missing["s3"]
+    assert "nowhere" in missing["s3"]
+    [finding] = [each for each in examine(settings_of(s3_server, tmp_path), problems=denied) if each.name == "s3"]
+    assert (finding.answer, finding.advice) == ("broken", denied["s3"])
+
+
+async def test_a_database_that_does_not_answer_is_broken_and_its_password_stays_secret(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, database_url=SecretStr("postgresql://me:hunter2@127.0.0.1:1/x"))
+    problems = await problems_outside(settings)
+    [finding] = [each for each in examine(settings, problems=problems) if each.name == "database"]
+    assert finding.answer == "broken"
+    assert "hunter2" not in str(finding)

@@ -1,0 +1,84 @@
+from contextbase.merge import Outcome, PlaceKind, merge
+
+BASE = """\
+---
+title: Guide
+tags: [a]
+---
+# Guide
+
+Some words.
+
+## Install
+
+- one
+- two
+
+| name | what |
+|---|---|
+| a | first |
+| b | second |
+
+[home]: https://example.com
+"""
+
+
+def merged_text(ours: str, theirs: str, base: str = BASE) -> str:
+    merged = merge(base.encode(), ours.encode(), theirs.encode(), path="guide.md")
+    assert merged.outcome is Outcome.MERGED, merged.conflicts
+    assert merged.content is not None
+    return merged.content.decode()
+
+
+def test_the_front_matter_merges_by_key() -> None:
+    text = merged_text(BASE.replace("title: Guide", "title: The guide"), BASE.replace("[a]", "[a, b]"))
+    assert text.startswith("---\ntitle: The guide\ntags: [a, b]\n---\n")
+
+
+def test_a_clean_line_merge_that_repeats_a_key_of_the_front_matter_does_not_stand() -> None:
+    base = "---\na: 1\nb: 1\nc: 1\nd: 1\ne: 1\n---\ntext\n"
+    ours, theirs = base.replace("a: 1\n", "a: 1\nnew: 1\n"), base.replace("e: 1\n", "e: 1\nnew: 1\n")
+    assert merged_text(ours, theirs, base).count("new: 1") == 1
+
+
+def test_list_items_both_sides_append_are_both_kept() -> None:
+    text = merged_text(BASE.replace("- two\n", "- two\n- three\n"), BASE.replace("- two\n", "- two\n- four\n"))
+    assert "- one\n- two\n- three\n- four\n\n|" in text
+
+
+def test_table_rows_merge_by_their_first_column() -> None:
+    ours = BASE.replace("| a | first |\n", "| a | 1st |\n").replace("second |\n", "second |\n| c | third |\n")
+    theirs = BASE.replace("| b | second |", "| b | 2nd |")
+    assert "| a | 1st |\n| b | 2nd |\n| c | third |\n" in merged_text(ours, theirs)
+
+
+def test_sections_both_sides_add_are_both_kept_with_one_blank_line_between() -> None:
+    text = merged_text(BASE + "\n## Use\n\nText.\n", BASE + "\n## Help\n\nAsk.\n")
+    assert text == BASE + "\n## Use\n\nText.\n\n## Help\n\nAsk.\n"
+
+
+def test_a_heading_inside_a_fence_is_code() -> None:
+    base = "# A\n\n```\n# not a title\n```\n\n# B\n\nb\n"
+    ours = base.replace("# B\n\nb\n", "# C\n\nc\n\n# B\n\nb\n")
+    theirs = base.replace("# B\n\nb\n", "# D\n\nd\n\n# B\n\nb\n")
+    assert merged_text(ours, theirs, base) == ("# A\n\n```\n# not a title\n```\n\n# C\n\nc\n\n# D\n\nd\n\n# B\n\nb\n")
+
+
+def test_a_version_both_sides_raised_in_the_prose_is_settled() -> None:
+    base = '# A\n\n```toml\nx = { version = "1.0.1" }\n```\n'
+    assert merged_text(base.replace("1.0.1", "1.2.0"), base.replace("1.0.1", "1.0.2"), base) == base.replace(
+        "1.0.1", "1.2.0"
+    )
+
+
+def test_a_line_of_prose_both_sides_changed_is_contested_by_its_heading() -> None:
+    ours, theirs = BASE.replace("Some words", "Few words"), BASE.replace("Some words", "Some good words")
+    merged = merge(BASE.encode(), ours.encode(), theirs.encode(), path="guide.md")
+    (conflict,) = merged.conflicts
+    assert (conflict.place.kind, conflict.place.at) == (PlaceKind.HEADING, "Guide")
+    assert conflict.ours == b"Few words.\n"
+
+
+def test_paragraphs_both_sides_insert_at_one_spot_are_contested() -> None:
+    ours, theirs = (BASE.replace("Some words.\n", f"Some words.\n\n{more}\n") for more in ("Mine.", "Other."))
+    assert merge(BASE.encode(), ours.encode(), theirs.encode(), path="guide.md").outcome is Outcome.CONFLICT

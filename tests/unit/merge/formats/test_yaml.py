@@ -1,0 +1,95 @@
+import pytest
+
+from contextbase.merge import Outcome, PlaceKind, merge
+from contextbase.merge.budget import Budget
+from contextbase.merge.formats.yaml_check import is_valid_yaml
+
+WORKFLOW = """\
+on: [push]
+jobs:
+  test: # the main one
+    steps:
+      - uses: actions/checkout@v3
+
+      - name: Run
+        run: |
+          one
+          # not a comment
+          two
+        env:
+          A: 1
+"""
+
+
+def merged_text(base: str, ours: str, theirs: str) -> str:
+    merged = merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml")
+    assert merged.outcome is Outcome.MERGED, merged.conflicts
+    assert merged.content is not None
+    return merged.content.decode()
+
+
+def test_keys_on_neighbouring_lines_merge_one_by_one() -> None:
+    base = "a: 1\nb: 1\nc: 1\n"
+    assert merged_text(base, "a: 2\nb: 1\nc: 1\nd: 1\n", "a: 1\nb: 2\nc: 2\n") == "a: 2\nb: 2\nc: 2\nd: 1\n"
+
+
+def test_a_key_may_come_before_the_one_on_the_dash_s_line() -> None:
+    ours = WORKFLOW.replace("- name: Run\n", "- id: run\n        name: Run\n").replace("A: 1", "A: 2")
+    theirs = WORKFLOW.replace("- name: Run\n", "- name: Run\n        if: always()\n").replace(
+        "checkout@v3", "checkout@v4"
+    )
+    theirs = theirs.replace("A: 1", "A: 1\n          B: 1")
+    text = merged_text(WORKFLOW, ours, theirs)
+    assert "      - id: run\n        name: Run\n        if: always()\n        run: |\n" in text
+    assert "          A: 2\n          B: 1\n" in text
+    assert "actions/checkout@v4" in text
+
+
+def test_a_block_scalar_merges_by_line_and_its_hashes_are_text() -> None:
+    ours = WORKFLOW.replace("          one\n", "          zero\n          one\n").replace("[push]", "[push, release]")
+    theirs = WORKFLOW.replace("          two\n", "          two\n          three\n").replace("[push]", "[push, pull]")
+    text = merged_text(WORKFLOW, ours, theirs)
+    assert "zero\n          one\n          # not a comment\n          two\n          three\n" in text
+    assert "on: [push, release, pull]" in text
+
+
+def test_requirements_in_a_list_are_matched_by_what_is_required() -> None:
+    base = "dependencies:\n  - numpy >=1.0\n  - scipy >=1.0\n"
+    ours = "dependencies:\n  - numpy >=1.2\n  - pandas >=2.0\n  - scipy >=1.0\n"
+    theirs = "dependencies:\n  - numpy >=1.1\n  - scipy >=1.4\n"
+    assert merged_text(base, ours, theirs) == ("dependencies:\n  - numpy >=1.2\n  - pandas >=2.0\n  - scipy >=1.4\n")
+
+
+def test_quotes_alone_are_no_change_of_a_value() -> None:
+    base = "a: x\nb: y\n"
+    assert merged_text(base, "a: 'x'\nb: y\n", "a: z\nb: y\n") == "a: z\nb: y\n"
+
+
+def test_documents_of_a_stream_are_told_apart_by_kind_and_name() -> None:
+    one, two = (f"---\nkind: Pod\nmetadata:\n  name: {name}\nspec: 1\n" for name in ("a", "b"))
+    new = "---\nkind: Pod\nmetadata:\n  name: c\nspec: 1\n"
+    text = merged_text(
+        one + two, new + one + two.replace("spec: 1", "spec: 2"), one.replace("spec: 1", "spec: 3") + two
+    )
+    assert text == new + one.replace("spec: 1", "spec: 3") + two.replace("spec: 1", "spec: 2")
+
+
+def test_an_edit_inside_what_the_other_side_removed_is_contested_by_its_key() -> None:
+    merged = merge(b"a:\n  b: 1\nc: 1\n", b"c: 1\n", b"a:\n  b: 2\nc: 1\n", path="a.yml")
+    (conflict,) = merged.conflicts
+    assert (conflict.place.kind, conflict.place.at, conflict.ours) == (PlaceKind.KEY, "a", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: [1\n", "a: 1\na: 2\n", "a: *b\n", "- " * 300 + "x\n", "[" * 100_000, "a:\n\t- b\n", "\0"],
+    ids=["bracket", "repeated key", "unknown alias", "deep", "very deep", "tab", "nul"],
+)
+def test_what_is_not_sound_yaml_is_found_out(text: str) -> None:
+    assert not is_valid_yaml(text, Budget(10))
+
+
+def test_aliases_are_not_expanded_by_the_check() -> None:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 40)]
+    assert is_valid_yaml("\n".join(levels) + "\n", Budget(10))

@@ -1,0 +1,98 @@
+import json
+
+import pytest
+
+from contextbase.merge import Outcome, merge
+
+
+def merged(base: str, ours: str, theirs: str, path: str = "a.json") -> str:
+    answer = merge(base.encode(), ours.encode(), theirs.encode(), path=path)
+    assert answer.content is not None, answer.conflicts
+    return answer.content.decode()
+
+
+def test_formatting_key_order_and_the_spelling_of_numbers_stay() -> None:
+    base = '{ "z": 1.50, "a" :[ 1,2 ],\n\t"e": 1e400 }'
+    ours = '{ "z": 1.50, "a" :[ 1,2 ],\n\t"e": 1e400, "n": 123456789012345678901 }'
+    theirs = '{ "z": 2.50, "a" :[ 1,2 ],\n\t"e": 1e400 }'
+    assert merged(base, ours, theirs) == ours.replace("1.50", "2.50")
+
+
+def test_comments_and_trailing_commas_stay_with_what_they_belong_to() -> None:
+    base = '{\n  // one\n  "a": 1, // first\n  "b": 2,\n}\n'
+    ours = '{\n  // one\n  "a": 1, // first\n  "b": 2,\n  /* mine */\n  "c": 3, // third\n}\n'
+    theirs = '{\n  // one\n  "a": 1, // first\n  "b": 2,\n  // yours\n  "d": 4,\n}\n'
+    assert merged(base, ours, theirs, path="settings.jsonc") == (
+        '{\n  // one\n  "a": 1, // first\n  "b": 2,\n  /* mine */\n  "c": 3, // third\n  // yours\n  "d": 4,\n}\n'
+    )
+
+
+def test_sorted_keys_stay_sorted_and_others_follow_their_neighbour() -> None:
+    assert merged(
+        '{"a": 1, "d": 1, "x": 1}', '{"a": 1, "d": 1, "m": 1, "x": 1}', '{"a": 1, "d": 1, "e": 1, "x": 1}'
+    ) == ('{"a": 1, "d": 1, "e": 1, "m": 1, "x": 1}')
+    assert merged('{"z": 1, "d": 1}', '{"z": 1, "n": 1, "d": 1}', '{"z": 1, "d": 1, "b": 1}') == (
+        '{"z": 1, "n": 1, "d": 1, "b": 1}'
+    )
+
+
+def test_a_side_that_moved_keys_decides_their_order() -> None:
+    assert merged('{"a": 1, "b": 1, "c": 1}', '{"a": 2, "b": 1, "c": 1}', '{"c": 1, "a": 1, "b": 1}') == (
+        '{"c": 1, "a": 2, "b": 1}'
+    )
+
+
+def test_an_element_both_sides_add_at_different_spots_stands_once() -> None:
+    assert json.loads(merged('["a", "b"]', '["x", "a", "b"]', '["a", "b", "x", "y"]')) == ["x", "a", "b", "y"]
+
+
+def test_elements_are_matched_by_their_identity_wherever_they_stand() -> None:
+    base = '[{"id": 1, "n": 1}, {"id": 2, "n": 1}]'
+    ours = '[{"id": 2, "n": 1}, {"id": 1, "n": 5}]'
+    theirs = '[{"id": 1, "n": 1}, {"id": 2, "n": 7}]'
+    assert json.loads(merged(base, ours, theirs)) == [{"id": 2, "n": 7}, {"id": 1, "n": 5}]
+
+
+def test_true_is_not_one_and_a_string_is_not_a_number() -> None:
+    answer = merge(b'{"a": 0}', b'{"a": 1}', b'{"a": true}', path="a.json")
+    assert answer.outcome is Outcome.CONFLICT
+    answer = merge(b'{"a": 0}', b'{"a": 1}', b'{"a": "1"}', path="a.json")
+    assert answer.outcome is Outcome.CONFLICT
+
+
+def test_lines_of_a_long_string_are_merged_by_line() -> None:
+    assert merged('{"s": "a\\nb\\nc"}', '{"s": "A\\nb\\nc"}', '{"s": "a\\nb\\nC"}') == '{"s": "A\\nb\\nC"}'
+
+
+def test_of_two_raised_versions_the_higher_is_taken_and_of_two_words_none() -> None:
+    assert merged('{"v": "^1.0.0"}', '{"v": "^1.2.0"}', '{"v": "^1.10.0"}') == '{"v": "^1.10.0"}'
+    answer = merge(b'{"v": "run a b"}', b'{"v": "run x b"}', b'{"v": "run a y"}', path="a.json")
+    assert answer.outcome is Outcome.CONFLICT
+    assert answer.conflicts[0].suggestion == b'"run x y"'
+
+
+@pytest.mark.parametrize("path", ["a.jsonl", "a.ndjson"])
+def test_records_of_json_lines_are_merged_by_id(path: str) -> None:
+    base = '{"id": 1, "n": 1}\n'
+    ours = '{"id": 1, "n": 2}\n{"id": 2}\n'
+    theirs = '{"id": 1, "n": 1, "m": 1}\n{"id": 3}\n'
+    assert merged(base, ours, theirs, path) == '{"id": 1, "n": 2, "m": 1}\n{"id": 2}\n{"id": 3}\n'
+
+
+def notebook(source: list[str], count: int | None, outputs: list[object]) -> bytes:
+    cell = {"id": "a1", "cell_type": "code", "source": source, "execution_count": count, "outputs": outputs}
+    return json.dumps({"cells": [cell], "nbformat": 4}, indent=1).encode()
+
+
+def test_cells_of_a_notebook_merge_their_source_and_take_the_last_outputs() -> None:
+    base = notebook(["a\n", "b\n", "c"], 1, [])
+    ours = notebook(["A\n", "b\n", "c"], 2, [{"text": "ours"}])
+    theirs = notebook(["a\n", "b\n", "C"], 3, [{"text": "theirs"}])
+    answer = merge(base, ours, theirs, path="n.ipynb")
+    assert answer.content == notebook(["A\n", "b\n", "C"], 3, [{"text": "theirs"}])
+
+
+def test_a_line_of_a_cell_both_sides_changed_is_a_conflict_named_by_the_cell() -> None:
+    sides = [notebook([line], 1, []) for line in ("x = 1", "x = 2", "x = 3")]
+    (conflict,) = merge(*sides, path="n.ipynb").conflicts
+    assert (conflict.place.kind, conflict.place.at) == ("cell", "a1/source/0")
