@@ -147,7 +147,7 @@ class GroupCommit:
                     planned = await self._plan(connection, project_id, locked, batch, contents)
                 await self._write(connection, project_id, locked, planned, contents)
         except DatabaseUnavailable:
-            if not await self._happened(planned.plan):
+            if not await self._happened(project_id, planned.plan):
                 raise
         return planned.answers(batch)
 
@@ -256,7 +256,7 @@ class GroupCommit:
             connection, project_id, [(submitted, answer_to_json(answer)) for submitted, answer in pairs]
         )
 
-    async def _happened(self, plan: BatchPlan) -> bool:
+    async def _happened(self, project_id: ProjectId, plan: BatchPlan) -> bool:
         """After a connection lost around COMMIT: ask, as soon as the database answers again, whether it was done."""
         if not plan.commits:
             return False
@@ -264,7 +264,7 @@ class GroupCommit:
         while True:
             try:
                 async with self._database.connection() as connection:
-                    return await self._head.has_commit(connection, plan.commits[0].id)
+                    return await self._head.has_commit(connection, project_id, plan.commits[0].id)
             except DatabaseUnavailable:
                 if asyncio.get_running_loop().time() > deadline:
                     raise

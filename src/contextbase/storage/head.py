@@ -40,8 +40,9 @@ class HeadRepository:
             raise NotFound(f"There is no project {project_id}.")
         return LockedHead(seq=Seq(row["head"]), epoch=row["epoch"], policy_version=row["policy_version"])
 
-    async def has_commit(self, connection: Connection, commit_id: UUID) -> bool:
-        """Whether a commit whose outcome is unknown happened."""
+    async def has_commit(self, connection: Connection, project_id: ProjectId, commit_id: UUID) -> bool:
+        """Whether a commit whose outcome is unknown happened; waits for a writer that may still be about to commit."""
+        await connection.execute(_SQL.wait_for_writers, project_id)
         return await connection.fetchrow(_SQL.commit_by_id, commit_id) is not None
 
     async def append(

@@ -118,6 +118,10 @@ WHERE project_id = $1 AND seq > $2
 ORDER BY seq
 LIMIT $3
 
+-- name: wait_for_writers
+-- Until whoever holds the project's head is done; also of a deleted project.
+SELECT FROM projects WHERE id = $1 FOR KEY SHARE
+
 -- name: commit_by_id
 -- Whether a commit whose outcome is unknown happened.
 SELECT project_id, seq FROM commits WHERE id = $1

@@ -146,7 +146,9 @@ def test_a_file_and_a_folder_cannot_share_a_path_unless_the_change_set_makes_roo
     assert verdict(onto_folder, Tree({inside: BASE}))[3] is TreeConflict.FILE_AND_FOLDER
     into_file = Change(path=inside, entry=BASE, base=None)
     assert verdict(into_file, Tree({folder: BASE}))[3] is TreeConflict.FILE_AND_FOLDER
-    answers = settle([onto_folder, Change(path=inside, entry=None, base=BASE)], Tree({inside: BASE}), CONTENTS.__getitem__)
+    answers = settle(
+        [onto_folder, Change(path=inside, entry=None, base=BASE)], Tree({inside: BASE}), CONTENTS.__getitem__
+    )
     assert [answer.verdict for answer in answers] == [Verdict.WRITTEN, Verdict.DELETED]
 
 
