@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from contextbase.gate.model import Change, ChangeAction
 from contextbase.gate.working_tree import Live
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.ids import TreePath
+from contextbase.storage.model import Kind
 
 __all__ = ["Refusal", "free_name", "refusal_of"]
+
+_MOST_NUMBERED: Final = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,7 +30,8 @@ def refusal_of(change: Change, base: Live | None, authority: PathAuthority) -> R
         return _refusal(change.path, "you may only read there (R)")
     if change.action in (ChangeAction.DELETE, ChangeAction.RENAME) and level is not Level.READ_WRITE:
         return _refusal(change.path, f"you may not delete or rename there ({level})")
-    if change.action is ChangeAction.WRITE and level is Level.READ_ADD and base is not None:
+    remakes = change.action is ChangeAction.MAKE_DIRECTORY and base is not None and base.kind is Kind.DIRECTORY
+    if level is Level.READ_ADD and base is not None and not remakes:
         return _refusal(change.path, "you may add files there, not change them (RA)")
     if change.target is not None:
         target_level = authority.level(change.target)
@@ -37,21 +42,20 @@ def refusal_of(change: Change, base: Live | None, authority: PathAuthority) -> R
     return None
 
 
-def free_name(path: TreePath, *, taken: Callable[[TreePath], bool], authority: PathAuthority) -> TreePath:
-    """`name.ext`, or `name (n).ext` with the first n that is free. Names the writer cannot see are passed over
-    whether they exist or not, so that the number tells nothing."""
+def free_name(path: TreePath, *, taken: Callable[[TreePath], bool], authority: PathAuthority) -> TreePath | None:
+    """`name.ext`, or `name (n).ext` with the first n that is free; None if the writer may add no such name. Names it
+    may not add are passed over whether they exist or not, so that the number tells nothing."""
     if not taken(path):
         return path
     stem, dot, extension = path.name.rpartition(".")
     if not stem:
         stem, dot, extension = path.name, "", ""
     folder = f"{path.parent}/" if path.parent else ""
-    number = 1
-    while True:
+    for number in range(1, _MOST_NUMBERED + 1):
         candidate = TreePath(f"{folder}{stem} ({number}){dot}{extension}")
         if authority.level(candidate) >= Level.READ_ADD and not taken(candidate):
             return candidate
-        number += 1
+    return None
 
 
 def _refusal(path: TreePath, why: str) -> Refusal:

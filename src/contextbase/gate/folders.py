@@ -16,10 +16,6 @@ __all__ = ["expand_folders"]
 _OF_FOLDERS: Final = frozenset({ChangeAction.DELETE, ChangeAction.RENAME})
 
 
-def may_be_about_folders(changes: Sequence[Change]) -> bool:
-    return any(change.action in _OF_FOLDERS for change in changes)
-
-
 async def expand_folders(
     connection: Connection,
     tree: TreeRepository,
@@ -30,6 +26,8 @@ async def expand_folders(
     """The changes, with every delete or rename of a folder spelt out, file by file, as its snapshot has them.
 
     What the writer cannot see stays where it is: deleting a folder never deletes a hidden child."""
+    if not any(change.action in _OF_FOLDERS for change in changes):
+        return tuple(changes)
     named = {change.path for change in changes}
     expanded: list[Change] = []
     for change in changes:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
@@ -18,12 +18,15 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, ContextbaseError, DatabaseUnavailable, InvalidInput, Unavailable
 from contextbase.gate.answers import answer_from_json, answer_to_json
+from contextbase.gate.folders import expand_folders
 from contextbase.gate.model import CommitAnswer
 from contextbase.gate.plan import BatchPlan, ContentNeeded, Contents, Planner, Submitted
 from contextbase.gate.repository import GateRepository, LoadedBatch
+from contextbase.identity.levels import PathAuthority
 from contextbase.ids import Clock, ContentHash, PrincipalId, ProjectId, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.head import HeadRepository, LockedHead
+from contextbase.storage.tree import TreeRepository
 
 __all__ = ["GroupCommit", "TooBusy"]
 
@@ -74,6 +77,7 @@ class GroupCommit:
         self._audit = audit
         self._catalog = catalog
         self._clock = clock
+        self._tree = TreeRepository()
         self._lines: dict[ProjectId, _Line] = {}
 
     async def commit(self, submitted: Submitted) -> CommitAnswer:
@@ -170,6 +174,14 @@ class GroupCommit:
         policy = await self._repository.policy(connection, project_id)
         callers = {submitted.caller.token.id: submitted.caller for submitted in fresh}
         groups = await self._repository.groups(connection, {caller.principal.id for caller in callers.values()})
+        authorities = {
+            token_id: policy.authority(caller, groups.get(caller.principal.id, frozenset()))
+            for token_id, caller in callers.items()
+        }
+        fresh = [
+            await self._with_folders_spelt_out(connection, submitted, authorities[submitted.caller.token.id])
+            for submitted in fresh
+        ]
         loaded = await self._repository.load(connection, project_id, head.seq, fresh, with_authors=policy.uses_ranks)
         contents.sizes |= loaded.sizes
         await self._preload(connection, fresh, loaded, contents)
@@ -177,14 +189,18 @@ class GroupCommit:
             tree=loaded.tree,
             bases=loaded.bases,
             policy=policy,
-            authorities={
-                token_id: policy.authority(caller, groups.get(caller.principal.id, frozenset()))
-                for token_id, caller in callers.items()
-            },
+            authorities=authorities,
             contents=contents,
             now=self._clock.now(),
         )
         return _Planned(plan=planner.plan(fresh), fresh=fresh, answered=answered)
+
+    async def _with_folders_spelt_out(
+        self, connection: Connection, submitted: Submitted, authority: PathAuthority
+    ) -> Submitted:
+        request = submitted.request
+        changes = await expand_folders(connection, self._tree, request.project_id, authority, request.changes)
+        return replace(submitted, request=replace(request, changes=changes))
 
     async def _answered(
         self, connection: Connection, project_id: ProjectId, batch: list[Submitted]
@@ -268,7 +284,7 @@ class GroupCommit:
             try:
                 async with self._database.transaction() as connection:
                     await self._head.lock(connection, project_id)
-                    return await self._head.has_commit(connection, plan.commits[0].id)
+                    return await self._head.has_commit(connection, project_id, plan.commits[0].id)
             except DatabaseUnavailable:
                 if asyncio.get_running_loop().time() > deadline:
                     raise

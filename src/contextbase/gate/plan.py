@@ -16,7 +16,7 @@ from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.working_tree import Live, RequestView, WorkingTree
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.identity.model import Caller
-from contextbase.ids import ContentHash, NodeId, Seq, TreePath, new_uuid
+from contextbase.ids import ContentHash, NodeId, Seq, TokenId, TreePath, new_uuid
 from contextbase.merge import Change as TreeChange
 from contextbase.merge import Conflict, Entry, EntryKind, Settled, TooLargeToMerge, Verdict, settle
 from contextbase.storage.model import Kind, NewCommit, NewVersion
@@ -115,7 +115,7 @@ class Planner:
         tree: WorkingTree,
         bases: Mapping[tuple[TreePath, Seq], Live],
         policy: ProjectPolicy,
-        authorities: Mapping[UUID, PathAuthority],  # by token id
+        authorities: Mapping[TokenId, PathAuthority],
         contents: Contents,
         now: datetime,
     ) -> None:
@@ -217,6 +217,7 @@ class _Settlement:
         self.contents = contents
         self.outcome = _Outcome()
         changes = submitted.request.changes
+        self.claimed = {place for change in changes for place in (change.path, change.target) if place is not None}
         found = {change.path: bases.get((change.path, change.base)) for change in changes}
         self.bases = {path: live for path, live in found.items() if live is not None}
 
@@ -226,10 +227,11 @@ class _Settlement:
         for index, change in enumerate(self.submitted.request.changes):
             base = self.bases.get(change.path)
             refusal = refusal_of(change, base, self.authority)
-            if refusal is not None:
-                answers[index] = _refused(change, refusal)
+            name = self._name_for(change, base) if refusal is None else None
+            if name is None:
+                answers[index] = _refused(change, refusal or _no_name_left(change))
             else:
-                open_changes.append((index, self._as_tree_change(change, base)))
+                open_changes.append((index, self._as_tree_change(change, base, name)))
         view = RequestView(tree=self.tree, bases=self.bases, authority=self.authority, policy=self.policy)
         settled = settle(
             [change for _, change in open_changes],
@@ -242,7 +244,7 @@ class _Settlement:
         self.outcome.answers = [answers[index] for index in range(len(answers))]
         return self.outcome
 
-    def _as_tree_change(self, change: Change, base: Live | None) -> TreeChange:
+    def _as_tree_change(self, change: Change, base: Live | None, name: TreePath) -> TreeChange:
         base_entry = None if base is None else base.entry
         if change.action is ChangeAction.DELETE:
             return TreeChange(path=change.path, entry=None, base=base_entry)
@@ -259,13 +261,22 @@ class _Settlement:
         if change.action is ChangeAction.RENAME:
             target = change.target or change.path
             return TreeChange(path=target, entry=entry, base=base_entry, renamed_from=change.path)
-        return TreeChange(path=self._name_for(change, base), entry=entry, base=base_entry)
+        return TreeChange(path=name, entry=entry, base=base_entry)
 
-    def _name_for(self, change: Change, base: Live | None) -> TreePath:
+    def _name_for(self, change: Change, base: Live | None) -> TreePath | None:
         """Who may only add, adds beside what has the name already."""
-        if base is not None or self.authority.level(change.path) is not Level.READ_ADD:
+        adds = change.action is ChangeAction.WRITE and base is None
+        if not adds or self.authority.level(change.path) is not Level.READ_ADD:
             return change.path
-        return free_name(change.path, taken=lambda path: self.tree.at(path) is not None, authority=self.authority)
+
+        def taken(path: TreePath) -> bool:
+            others = path != change.path and path in self.claimed
+            return others or self.tree.at(path) is not None or any(self.tree.below(path))
+
+        name = free_name(change.path, taken=taken, authority=self.authority)
+        if name is not None:
+            self.claimed.add(name)
+        return name
 
     # -- what becomes of a settled change
 
@@ -282,8 +293,10 @@ class _Settlement:
             live = self.tree.at(settled.path)
             return replace(self._answer(change, settled, ChangeStatus.SUPERSEDED, live), side_version_id=side.id)
         merged = settled.verdict is Verdict.MERGED
+        lost = [self._side(change, settled, "superseded").id] if _lost_in_part(change, settled) else [None]
         live = self._write(change, settled)
-        return self._answer(change, settled, ChangeStatus.MERGED if merged else ChangeStatus.WRITTEN, live)
+        answer = self._answer(change, settled, ChangeStatus.MERGED if merged else ChangeStatus.WRITTEN, live)
+        return replace(answer, side_version_id=lost[0])
 
     def _needs_person(self, change: Change, settled: Settled) -> bool:
         places = (change.path, change.target or change.path, settled.path)
@@ -302,9 +315,11 @@ class _Settlement:
         same_node = base is not None and current is not None and base.node_id == current.node_id
         mixed = same_node and base is not None and current is not None and base.number != current.number
         sent = change.content.hash if change.content is not None else None
+        # Two changes of a request may meet in one node, where one follows a rename: they are one version.
+        again = current is not None and current.seq == self.seq
         live = Live(
             node_id=current.node_id if current is not None else NodeId(new_uuid()),
-            number=current.number + 1 if current is not None else 1,
+            number=current.number + (not again) if current is not None else 1,
             seq=self.seq,
             path=settled.path,
             kind=Kind.DELETED if entry is None else Kind(entry.kind),
@@ -316,21 +331,25 @@ class _Settlement:
         )
         self.tree.put(live)
         self._refer(content)
-        self.outcome.versions.append(
-            NewVersion(
-                node_id=live.node_id,
-                number=live.number,
-                path=live.path,
-                kind=live.kind,
-                content_hash=live.content_hash,
-                size=live.size,
-                executable=live.executable,
-                mime=live.mime,
-                base_number=base.number if same_node and base is not None else None,
-                merged_number=current.number if mixed and current is not None else None,
-                sent_hash=sent if sent is not None and sent != content else None,
-            )
+        self._refer(sent)
+        version = NewVersion(
+            node_id=live.node_id,
+            number=live.number,
+            path=live.path,
+            kind=live.kind,
+            content_hash=live.content_hash,
+            size=live.size,
+            executable=live.executable,
+            mime=live.mime,
+            base_number=base.number if same_node and base is not None else None,
+            merged_number=current.number if mixed and current is not None else None,
+            sent_hash=sent if sent is not None and sent != content else None,
         )
+        if again:
+            first = next(made for made in self.outcome.versions if made.node_id == live.node_id)
+            self.outcome.versions.remove(first)
+            version = replace(version, base_number=first.base_number, merged_number=first.merged_number)
+        self.outcome.versions.append(version)
         return live
 
     def _review(self, change: Change, settled: Settled, *, keep_head: bool) -> ChangeAnswer:
@@ -417,6 +436,18 @@ class _Settlement:
 
 def _refused(change: Change, refusal: Refusal) -> ChangeAnswer:
     return ChangeAnswer(path=change.path, status=ChangeStatus.REFUSED, code=refusal.code, reason=refusal.reason)
+
+
+def _no_name_left(change: Change) -> Refusal:
+    reason = f"{change.path} was not added: the name is taken, and you may add no numbered one beside it."
+    return Refusal(code="forbidden", reason=reason)
+
+
+def _lost_in_part(change: Change, settled: Settled) -> bool:
+    """Whether the policy kept the head's text where both changed it: the writer's is to be kept aside."""
+    if settled.merged is None or settled.merged.other is None or change.content is None:
+        return False
+    return ContentHash.of(settled.merged.other) == change.content.hash
 
 
 def _turn(settled: Settled) -> bool:

@@ -1,7 +1,8 @@
 """Loads what a batch touches and writes what it decided. Every method works in the caller's transaction."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -12,7 +13,7 @@ from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import NotFound
 from contextbase.gate.answers import conflict_to_dict
-from contextbase.gate.model import ChangeAction
+from contextbase.gate.model import Change, ChangeAction
 from contextbase.gate.plan import BatchPlan, Submitted
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.working_tree import Live, WorkingTree
@@ -60,16 +61,12 @@ class GateRepository:
         places = {place for change in changes for place in (change.path, change.target) if place is not None}
         above = {folder for place in places for folder in _folders(place)}
         heads = await self._heads(connection, project_id, places | above)
-        created = [place for place in places if place not in heads]
-        taken = [
-            _numbering_prefix(change.path)
-            for change in changes
-            if change.action is ChangeAction.WRITE and change.path in heads and heads[change.path].seq > change.base
-        ]
+        folders = [place for place in places if place not in heads or heads[place].kind is Kind.DIRECTORY]
+        below = await self._below(connection, project_id, folders, limit=len(changes) + 1)
+        taken = _names_taken(changes, heads, below)
         if taken:
-            rows = await connection.fetch(_SQL.numbered_names, project_id, taken)
+            rows = await connection.fetch(_SQL.numbered_names, project_id, list(map(_numbering_prefix, taken)))
             heads |= {live.path: live for live in map(_live, rows)}
-        below = await self._below(connection, project_id, created, limit=len(changes) + 1)
         tree = WorkingTree(seq=head, heads=heads.values(), below=below)
         bases = {}
         older = []
@@ -86,8 +83,8 @@ class GateRepository:
                 for row in await connection.fetch(_SQL.node_heads, project_id, moved):
                     tree.learn(_live(row))
         if with_authors:
-            await self._learn_authors(connection, project_id, tree, heads.values())
-        sizes = {live.content_hash: live.size for live in (*heads.values(), *bases.values()) if live.content_hash}
+            await self._learn_authors(connection, project_id, tree)
+        sizes = {live.content_hash: live.size for live in (*tree.nodes(), *bases.values()) if live.content_hash}
         return LoadedBatch(tree=tree, bases=bases, sizes=sizes)
 
     async def _heads(self, connection: Connection, project_id: ProjectId, paths: set[TreePath]) -> dict[TreePath, Live]:
@@ -111,10 +108,8 @@ class GateRepository:
         rows = await connection.fetch(_SQL.base_entries, project_id, paths, seqs)
         return {(TreePath(row["asked_path"]), Seq(row["asked_base"])): _live(row) for row in rows}
 
-    async def _learn_authors(
-        self, connection: Connection, project_id: ProjectId, tree: WorkingTree, heads: Iterable[Live]
-    ) -> None:
-        nodes = [live.node_id for live in heads]
+    async def _learn_authors(self, connection: Connection, project_id: ProjectId, tree: WorkingTree) -> None:
+        nodes = [live.node_id for live in tree.nodes()]
         for row in await connection.fetch(_SQL.head_authors, project_id, nodes):
             tree.name_author(NodeId(row["node_id"]), PrincipalId(row["principal_id"]))
 
@@ -217,6 +212,17 @@ def _folders(path: TreePath) -> list[TreePath]:
         folders.append(folder)
         folder = folder.parent
     return folders
+
+
+def _names_taken(
+    changes: Sequence[Change], heads: Mapping[TreePath, Live], below: Mapping[TreePath, tuple[TreePath, ...]]
+) -> set[TreePath]:
+    """New names that stand already, or will when their turn comes: who may only add gets a numbered one."""
+    wanted = Counter(change.path for change in changes if change.action is ChangeAction.WRITE)
+    newer = {
+        change.path for change in changes if change.path in heads and heads[change.path].seq > change.base
+    }  # fmt: skip
+    return {path for path, times in wanted.items() if times > 1 or path in newer or path in below}
 
 
 def _numbering_prefix(path: TreePath) -> str:

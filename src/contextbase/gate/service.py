@@ -10,7 +10,6 @@ from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import NotFound
-from contextbase.gate.folders import expand_folders, may_be_about_folders
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.model import Change, CommitAnswer, CommitRequest, Content
 from contextbase.gate.plan import Submitted
@@ -21,7 +20,6 @@ from contextbase.ids import ContentHash, ProjectId, TreePath, new_uuid
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.ports import StoredBlob
 from contextbase.storage.head import HeadRepository
-from contextbase.storage.tree import TreeRepository
 
 __all__ = ["Gate"]
 
@@ -43,7 +41,6 @@ class Gate:
         self._head = head
         self._catalog = catalog
         self._group_commit = group_commit
-        self._tree = TreeRepository()
 
     async def commit(self, caller: Caller, request: CommitRequest, *, operator_type: OperatorType) -> CommitAnswer:
         """Settle the request's changes; when this returns, every one but the refused is durably in the project.
@@ -88,8 +85,6 @@ class Gate:
     async def _checked(self, caller: Caller, request: CommitRequest) -> CommitRequest:
         """The request with the size of every content it names, after checking that the caller may name it."""
         named = {change.content.hash for change in request.changes if change.content and change.content.inline is None}
-        if may_be_about_folders(request.changes):
-            request = await self._with_folders_spelt_out(caller, request)
         if not named:
             return request
         async with self._database.connection() as connection:
@@ -98,12 +93,6 @@ class Gate:
             missing = min(map(str, named - sizes.keys()))
             raise NotFound(f"There is no content {missing} that you uploaded or may read; upload it first.")
         return replace(request, changes=tuple(_with_size(change, sizes) for change in request.changes))
-
-    async def _with_folders_spelt_out(self, caller: Caller, request: CommitRequest) -> CommitRequest:
-        async with self._database.connection() as connection:
-            authority = await self.authority(connection, caller, request.project_id)
-            changes = await expand_folders(connection, self._tree, request.project_id, authority, request.changes)
-        return replace(request, changes=changes)
 
     async def _sizes_of_own(
         self, connection: Connection, caller: Caller, project_id: ProjectId, named: set[ContentHash]

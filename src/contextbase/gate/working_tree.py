@@ -53,6 +53,10 @@ class WorkingTree:
         """The node as it is now; of kind deleted if it is gone, None if it was never loaded."""
         return self._by_node.get(node_id)
 
+    def nodes(self) -> list[Live]:
+        """Every node that is known, deleted ones too."""
+        return list(self._by_node.values())
+
     def learn(self, live: Live) -> None:
         """A node that was found elsewhere than at a path of the batch: renamed or deleted since."""
         if live.node_id not in self._by_node:
@@ -62,8 +66,9 @@ class WorkingTree:
                 self._now.setdefault(live.path, live)
 
     def name_author(self, node_id: NodeId, author: PrincipalId) -> None:
-        live = replace(self._by_node[node_id], author=author)
-        self._by_node[node_id] = self._now[live.path] = self._loaded[live.path] = live
+        live = self._by_node[node_id] = replace(self._by_node[node_id], author=author)
+        if live.kind is not Kind.DELETED:
+            self._now[live.path] = self._loaded[live.path] = live
 
     def put(self, live: Live) -> None:
         """The node's new state; it leaves the path it had."""

@@ -103,6 +103,7 @@ class Head(Protocol):
         ...
 
 
+_UNTOUCHED: Final = Entry()  # stands for whatever the head has
 _STRICTEST_FIRST: Final = (
     Strategy.REVIEW,
     Strategy.AUTO,
@@ -244,7 +245,7 @@ class _Settlement:
 
     def _has_below(self, path: TreePath, *, leaving: TreePath | None = None) -> bool:
         written = (place for place, entry in self.done.items() if entry is not None and place.is_below(path))
-        places = (place for place in self.head.below(path) if self._entry(place) is not None)
+        places = (place for place in self.head.below(path) if self.done.get(place, _UNTOUCHED) is not None)
         return any(place != leaving for source in (written, places) for place in source)
 
 

@@ -40,8 +40,9 @@ class HeadRepository:
             raise NotFound(f"There is no project {project_id}.")
         return LockedHead(seq=Seq(row["head"]), epoch=row["epoch"], policy_version=row["policy_version"])
 
-    async def has_commit(self, connection: Connection, commit_id: UUID) -> bool:
-        """Whether a commit whose outcome is unknown happened."""
+    async def has_commit(self, connection: Connection, project_id: ProjectId, commit_id: UUID) -> bool:
+        """Whether a commit whose outcome is unknown happened; waits for a writer that may still be about to commit."""
+        await connection.execute(_SQL.wait_for_writers, project_id)
         return await connection.fetchrow(_SQL.commit_by_id, commit_id) is not None
 
     async def append(
@@ -58,7 +59,7 @@ class HeadRepository:
             await self._insert_commits(connection, project_id, seqs, commits)
             await self._insert_versions(connection, project_id, placed)
         except asyncpg.ForeignKeyViolationError as error:
-            if error.constraint_name == "versions_keep_their_blob":
+            if error.constraint_name in ("versions_keep_their_blob", "versions_keep_what_was_sent"):
                 raise BlobMissing("A version names a blob that is not stored; upload it first.") from error
             raise Conflict(f"The commit breaks a rule of the tree: {error.constraint_name}.") from error
         except asyncpg.IntegrityConstraintViolationError as error:

@@ -118,6 +118,10 @@ WHERE project_id = $1 AND seq > $2
 ORDER BY seq
 LIMIT $3
 
+-- name: wait_for_writers
+-- Until whoever holds the project's head is done; also of a deleted project.
+SELECT FROM projects WHERE id = $1 FOR KEY SHARE
+
 -- name: commit_by_id
 -- Whether a commit whose outcome is unknown happened.
 SELECT project_id, seq FROM commits WHERE id = $1
@@ -222,6 +226,7 @@ SELECT b.hash, b.size FROM blobs b
 WHERE b.hash > $1
   AND (NOT b.live OR (b.renewed_at < $2
        AND NOT EXISTS (SELECT FROM versions v WHERE v.content_hash = b.hash)
+       AND NOT EXISTS (SELECT FROM versions v WHERE v.sent_hash = b.hash)
        AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)
        AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = b.hash)))
 ORDER BY b.hash
@@ -232,6 +237,7 @@ LIMIT $3
 UPDATE blobs b SET live = false
 WHERE b.hash = $1 AND (NOT b.live OR (b.renewed_at < $2
       AND NOT EXISTS (SELECT FROM versions v WHERE v.content_hash = b.hash)
+      AND NOT EXISTS (SELECT FROM versions v WHERE v.sent_hash = b.hash)
       AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)
       AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = b.hash)))
 RETURNING true

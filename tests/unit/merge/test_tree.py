@@ -1,8 +1,11 @@
+"""The table of merge/tree.py, row by row."""
+
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import pytest
 
-from contextbase.ids import TreePath
+from contextbase.ids import ContentHash, TreePath
 from contextbase.merge import (
     Change,
     Entry,
@@ -11,15 +14,28 @@ from contextbase.merge import (
     MergeRule,
     Settled,
     Strategy,
+    TooLargeToMerge,
     TreeConflict,
     Verdict,
     settle,
 )
 
 A, B, C = TreePath("a.txt"), TreePath("b.txt"), TreePath("c.txt")
-BASE, OURS, THEIRS = (Entry(content=text) for text in (b"1\n2\n3\n", b"one\n2\n3\n", b"1\n2\nthree\n"))
-BOTH = Entry(content=b"one\n2\nthree\n")
-OTHER = Entry(content=b"uno\n2\n3\n")
+CONTENTS: dict[ContentHash, bytes] = {}
+
+
+def file(content: bytes, *, executable: bool = False) -> Entry:
+    CONTENTS[ContentHash.of(content)] = content
+    return Entry(content=ContentHash.of(content), executable=executable)
+
+
+def link(target: bytes) -> Entry:
+    return Entry(kind=EntryKind.SYMLINK, content=ContentHash.of(target))
+
+
+BASE, OURS, THEIRS = (file(text) for text in (b"1\n2\n3\n", b"one\n2\n3\n", b"1\n2\nthree\n"))
+BOTH = file(b"one\n2\nthree\n")
+OTHER = file(b"uno\n2\n3\n")
 FOLDER = Entry(kind=EntryKind.DIRECTORY)
 
 
@@ -37,13 +53,12 @@ class Tree:
     def renamed_to(self, path: TreePath) -> TreePath | None:
         return self.renames.get(path)
 
-
-def link(target: bytes) -> Entry:
-    return Entry(kind=EntryKind.SYMLINK, content=target)
+    def rank(self, path: TreePath) -> int:
+        return 1 if path in self.entries else 0
 
 
 def settled(change: Change, tree: Tree, policy: MergePolicy | None = None) -> Settled:
-    (answer,) = settle([change], tree, policy=policy)
+    (answer,) = settle([change], tree, CONTENTS.__getitem__, policy=policy)
     return answer
 
 
@@ -86,8 +101,10 @@ def test_two_files_added_at_one_path_are_one_if_equal_and_else_merged_without_a_
     assert verdict(added, Tree({A: THEIRS}))[0] is Verdict.UNCHANGED
     assert verdict(added, Tree({A: OURS}))[::3] == (Verdict.CONFLICT, TreeConflict.CONTENT)
     path = TreePath("a.json")
-    change = Change(path=path, entry=Entry(content=b'{"b": 2}'), base=None)
-    assert settled(change, Tree({path: Entry(content=b'{"a": 1}')})).entry == Entry(content=b'{"a": 1,"b": 2}')
+    change = Change(path=path, entry=file(b'{"b": 2}'), base=None)
+    answer = settled(change, Tree({path: file(b'{"a": 1}')}))
+    assert (answer.verdict, answer.new_content) == (Verdict.MERGED, b'{"a": 1,"b": 2}')
+    assert answer.entry == file(b'{"a": 1,"b": 2}')
 
 
 def test_a_rename_takes_along_what_the_head_wrote_meanwhile() -> None:
@@ -129,31 +146,33 @@ def test_a_file_and_a_folder_cannot_share_a_path_unless_the_change_set_makes_roo
     assert verdict(onto_folder, Tree({inside: BASE}))[3] is TreeConflict.FILE_AND_FOLDER
     into_file = Change(path=inside, entry=BASE, base=None)
     assert verdict(into_file, Tree({folder: BASE}))[3] is TreeConflict.FILE_AND_FOLDER
-    answers = settle([onto_folder, Change(path=inside, entry=None, base=BASE)], Tree({inside: BASE}))
+    answers = settle(
+        [onto_folder, Change(path=inside, entry=None, base=BASE)], Tree({inside: BASE}), CONTENTS.__getitem__
+    )
     assert [answer.verdict for answer in answers] == [Verdict.WRITTEN, Verdict.DELETED]
 
 
 def test_a_folder_someone_put_a_file_into_is_not_deleted() -> None:
     folder, inside, new = TreePath("x"), TreePath("x/y"), TreePath("x/new")
     changes = [Change(path=folder, entry=None, base=FOLDER), Change(path=inside, entry=None, base=BASE)]
-    kept = settle(changes, Tree({folder: FOLDER, inside: BASE, new: BASE}))
+    kept = settle(changes, Tree({folder: FOLDER, inside: BASE, new: BASE}), CONTENTS.__getitem__)
     assert [answer.conflict for answer in kept] == [TreeConflict.FOLDER_NOT_EMPTY, None]
-    gone = settle(changes, Tree({folder: FOLDER, inside: BASE}))
+    gone = settle(changes, Tree({folder: FOLDER, inside: BASE}), CONTENTS.__getitem__)
     assert [answer.verdict for answer in gone] == [Verdict.DELETED, Verdict.DELETED]
 
 
 @pytest.mark.parametrize(("head", "mine", "expected"), [(False, True, True), (True, False, True), (True, True, True)])
 def test_the_side_that_changed_the_mode_decides_it(head: bool, mine: bool, expected: bool) -> None:
-    current = Entry(content=OURS.content, executable=head)
-    entry = Entry(content=THEIRS.content, executable=mine)
+    current = replace(OURS, executable=head)
+    entry = replace(THEIRS, executable=mine)
     answer = settled(Change(path=A, entry=entry, base=BASE), Tree({A: current}))
-    assert answer.entry == Entry(content=BOTH.content, executable=expected)
+    assert answer.entry == replace(BOTH, executable=expected)
 
 
 def test_a_mode_change_alone_merges_with_a_write() -> None:
-    executable = Entry(content=BASE.content, executable=True)
+    executable = replace(BASE, executable=True)
     answer = settled(Change(path=A, entry=executable, base=BASE), Tree({A: OURS}))
-    assert answer.entry == Entry(content=OURS.content, executable=True)
+    assert answer.entry == replace(OURS, executable=True)
 
 
 def test_symlinks_are_never_merged_as_text() -> None:
@@ -167,7 +186,7 @@ def test_a_file_that_became_a_symlink_against_a_write_is_a_conflict() -> None:
 
 
 def test_what_a_policy_sets_aside_is_superseded() -> None:
-    policy = MergePolicy(rules=(MergeRule(pattern="*.txt", strategy=Strategy.PRIORITY),), ours_rank=1)
+    policy = MergePolicy(rules=(MergeRule(pattern="*.txt", strategy=Strategy.PRIORITY),))
     answer = settled(Change(path=A, entry=OTHER, base=BASE), Tree({A: OURS}), policy)
     assert (answer.verdict, answer.entry) == (Verdict.SUPERSEDED, OURS)
 
@@ -177,3 +196,21 @@ def test_a_rename_obeys_the_stricter_policy_of_both_places() -> None:
     change = Change(path=B, entry=THEIRS, base=BASE, renamed_from=TreePath("safe/a.txt"))
     answer = settled(change, Tree({TreePath("safe/a.txt"): OURS}), policy)
     assert answer.verdict is Verdict.CONFLICT
+
+
+def test_contents_that_need_no_merge_are_not_read() -> None:
+    unread = Entry(content=ContentHash.of(b"nowhere to be read"))
+    assert settled(Change(path=A, entry=unread, base=BASE), Tree({A: BASE})).verdict is Verdict.WRITTEN
+    assert settled(Change(path=A, entry=unread, base=BASE), Tree({A: unread})).verdict is Verdict.UNCHANGED
+    with pytest.raises(KeyError):
+        settled(Change(path=A, entry=unread, base=BASE), Tree({A: OURS}))
+
+
+def test_what_is_too_large_to_merge_is_the_last_writers() -> None:
+    def read(_: ContentHash) -> bytes:
+        raise TooLargeToMerge("It is too large.")
+
+    (answer,) = settle([Change(path=A, entry=THEIRS, base=BASE)], Tree({A: OURS}), read)
+    assert (answer.verdict, answer.entry) == (Verdict.MERGED, THEIRS)
+    assert answer.merged is not None
+    assert answer.merged.strategy == Strategy.LAST_WRITER

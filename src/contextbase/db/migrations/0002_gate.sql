@@ -34,6 +34,14 @@ CREATE TABLE path_rules (
 );
 
 
+-- What a writer sent ----------------------------------------------------------------------------------------------
+
+-- Kept as long as the version it was merged into.
+ALTER TABLE versions ADD CONSTRAINT versions_keep_what_was_sent
+    FOREIGN KEY (sent_hash, content_live) REFERENCES blobs (hash, live);
+CREATE INDEX versions_sent ON versions (sent_hash) WHERE sent_hash IS NOT NULL;
+
+
 -- How changes are merged -------------------------------------------------------------------------------------------
 
 CREATE TABLE merge_rules (

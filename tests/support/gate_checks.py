@@ -1,0 +1,214 @@
+"""What must hold after any run of requests: C1 to C5 and C7, checked from the rows and the answers alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import asyncpg
+from tests.support.gate_script import Policies, Sent
+from tests.support.gate_world import GateWorld
+
+from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, ChangeStatus
+from contextbase.ids import ContentHash, Seq
+
+__all__ = ["Ledger"]
+
+HIDDEN, READ, READ_ADD, READ_WRITE_KEEP, READ_WRITE = range(5)
+_LEVELS = ("hidden", "R", "RA", "RW-", "RW")
+Row = asyncpg.Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledger:
+    """All rows of a project."""
+
+    world: GateWorld
+    policies: Policies
+    head: int
+    commits: list[Row]
+    versions: dict[tuple[object, int], Row]  # by node and number
+    sides: dict[object, Row]
+    reviews: dict[object, Row]
+    blobs: Mapping[bytes, bytes]
+
+    @classmethod
+    async def of(cls, world: GateWorld, policies: Policies) -> "Ledger":
+        project = world.project.id
+        async with world.database.connection() as connection:
+            versions = await connection.fetch("SELECT * FROM versions WHERE project_id = $1 ORDER BY seq", project)
+            sides = await connection.fetch("SELECT * FROM side_versions WHERE project_id = $1", project)
+            reviews = await connection.fetch("SELECT * FROM review_items WHERE project_id = $1", project)
+            blobs = await connection.fetch("SELECT hash, content FROM blob_contents")
+            return cls(
+                world=world,
+                policies=policies,
+                head=await connection.fetchval("SELECT head FROM projects WHERE id = $1", project),
+                commits=await connection.fetch("SELECT * FROM commits WHERE project_id = $1 ORDER BY seq", project),
+                versions={(row["node_id"], row["number"]): row for row in versions},
+                sides={row["id"]: row for row in sides},
+                reviews={row["id"]: row for row in reviews},
+                blobs={row["hash"]: row["content"] for row in blobs},
+            )
+
+    async def check(self, sent: Sequence[Sent]) -> None:
+        self.check_dense()
+        await self.check_replay()
+        for number, one in enumerate(sent):
+            if one.repeats is not None:
+                assert one.answer == sent[one.repeats].answer, f"C7: request {number} happened twice"
+                continue
+            self.check_allowed(one)
+            self.check_only_named_places_change(one)
+            for change, answer in zip(one.request.changes, one.answer.changes, strict=True):
+                self.check_accounted(one, change, answer)
+        committed = [one.answer.seq for one in sent if one.answer.committed and one.repeats is None]
+        assert committed == list(range(1, self.head + 1)), "C2: each commit is one request's, in order"
+
+    def check_dense(self) -> None:
+        assert [row["seq"] for row in self.commits] == list(range(1, self.head + 1)), "C2"
+
+    async def check_replay(self) -> None:
+        """C3: putting the commits on top of each other gives each snapshot."""
+        tree: dict[object, Row] = {}
+        for seq in range(self.head + 1):
+            for row in self._of_commit(seq):
+                tree[row["node_id"]] = row
+            replayed = {
+                row["path"]: None if row["content_hash"] is None else self.blobs[row["content_hash"]]
+                for row in tree.values()
+                if row["kind"] != "deleted"
+            }
+            assert replayed == await self.world.files(seq), f"C3: snapshot {seq}"
+            paths = sorted(replayed)
+            files = {row["path"] for row in tree.values() if row["kind"] in ("file", "symlink")}
+            assert not [path for path in paths if any(path.startswith(f"{file}/") for file in files)], "C3: in a file"
+
+    def check_allowed(self, one: Sent) -> None:
+        """C5: each version that the commit adds is within its writer's level, where it was and where it is."""
+        if one.who == 0 or not one.answer.committed:
+            return
+        for row in self._of_commit(one.answer.seq):
+            level = self.level(one.who, row["path"])
+            before = self.versions.get((row["node_id"], row["number"] - 1))
+            if before is None or before["kind"] == "deleted":
+                assert level >= READ_ADD, "C5: added"
+            elif row["kind"] == "deleted":
+                assert level == READ_WRITE, "C5: deleted"
+            elif row["path"] == before["path"]:
+                assert level >= READ_WRITE_KEEP, "C5: changed"
+            else:
+                assert (self.level(one.who, before["path"]), level >= READ_ADD) == (READ_WRITE, True), "C5: renamed"
+        for change in one.answer.changes:
+            if change.result_path is not None:
+                assert self.level(one.who, change.result_path) > HIDDEN, "C5: a hidden path was named"
+
+    def check_only_named_places_change(self, one: Sent) -> None:
+        if not one.answer.committed:
+            return
+        named = {place for change in one.request.changes for place in (change.path, change.target)}
+        named |= {answer.result_path for answer in one.answer.changes}
+        for row in self._of_commit(one.answer.seq):
+            before = self.versions.get((row["node_id"], row["number"] - 1))
+            assert row["path"] in named
+            assert before is None or before["path"] in named
+
+    def check_accounted(self, one: Sent, change: Change, answer: ChangeAnswer) -> None:
+        """C1: what the writer sent is where the answer says."""
+        status = answer.status
+        if status is ChangeStatus.REFUSED:
+            assert answer.code in ("forbidden", "not_found", "conflict", "atomic")
+            assert one.request.atomic or answer.code in ("forbidden", "not_found")
+            return
+        wanted = None if change.content is None else change.content.hash
+        if status in (ChangeStatus.SUPERSEDED, ChangeStatus.IN_REVIEW):
+            side = self.sides[answer.side_version_id]
+            assert side["seq"] == one.answer.seq
+            assert wanted in (None, side["content_hash"]), "C1: the side version has another content"
+            if change.action is ChangeAction.DELETE:
+                assert side["kind"] == "deleted"
+            if status is ChangeStatus.IN_REVIEW:
+                item = self.reviews[answer.review_id]
+                assert (item["state"], item["side_version_id"]) == ("open", answer.side_version_id)
+            return
+        if status is ChangeStatus.UNCHANGED:
+            self._check_unchanged(one, change, answer)
+            return
+        row = self.versions[answer.node_id, answer.number]
+        assert row["seq"] == one.answer.seq
+        assert row["path"] == (answer.result_path or change.path)
+        if change.action is ChangeAction.DELETE:
+            assert row["kind"] == "deleted"
+        elif change.action is ChangeAction.MAKE_DIRECTORY:
+            assert row["kind"] == "directory"
+        elif wanted is not None:
+            self._check_content(change, answer, row, wanted)
+
+    def _check_unchanged(self, one: Sent, change: Change, answer: ChangeAnswer) -> None:
+        now = self._at(change.target or answer.result_path or change.path, one.answer.seq)
+        base = self._at(change.path, change.base)
+        if change.action is ChangeAction.DELETE:
+            assert now is None or now["node_id"] != (base and base["node_id"]), "C1: a deletion was not made"
+        elif change.content is not None:
+            assert now is not None
+            as_it_was = base is not None and base["content_hash"] == change.content.hash
+            if now["content_hash"] != change.content.hash and not as_it_was:
+                self._check_lines(change, base, now)
+
+    def _check_content(self, change: Change, answer: ChangeAnswer, row: Row, wanted: ContentHash) -> None:
+        if answer.status is ChangeStatus.WRITTEN:
+            assert row["content_hash"] == wanted
+            return
+        base = self._at(change.path, change.base)
+        same_as_base = base is not None and base["content_hash"] == wanted
+        assert row["content_hash"] == wanted or row["sent_hash"] == wanted or same_as_base
+        if answer.side_version_id is not None:
+            assert self.sides[answer.side_version_id]["content_hash"] == wanted
+        elif row["kind"] == "file" and row["content_hash"] != wanted:
+            self._check_lines(change, base, row)
+
+    def _check_lines(self, change: Change, base: Row | None, result: Row) -> None:
+        """C1, C4: what the writer added is in the result, and the result has nothing that nobody wrote."""
+        assert change.content is not None
+        sent, made = self._lines(change.content.hash), self._lines(result["content_hash"])
+        saw = self._lines(base["content_hash"]) if base is not None else set()
+        assert sent - saw <= made, "C1: lines of the writer are not in the result"
+        before = self.versions.get((result["node_id"], result["number"] - 1))
+        ours = self._lines(before["content_hash"]) if before is not None else set()
+        assert made <= sent | saw | ours | self._lines(result["content_hash"] if before is None else None), "C4"
+
+    def _lines(self, content_hash: bytes | None) -> set[bytes]:
+        content = b"" if content_hash is None else self.blobs[content_hash]
+        return {line.strip().rstrip(b",") for line in content.splitlines()}
+
+    def _at(self, path: str, seq: Seq) -> Row | None:
+        for row in self.versions.values():
+            ends = row["replaced_seq"]
+            if row["path"] == path and row["kind"] != "deleted" and row["seq"] <= seq and (ends is None or ends > seq):
+                return row
+        return None
+
+    def _of_commit(self, seq: int) -> list[Row]:
+        return [row for row in self.versions.values() if row["seq"] == seq]
+
+    def level(self, who: int, path: str) -> int:
+        """The rules, read a second way."""
+        matching = [
+            (
+                len(pattern.replace("*", "").rstrip("/")),
+                -pattern.count("**"),
+                subject is not None,
+                -_LEVELS.index(level),
+            )
+            for subject, pattern, level in self.policies.path_rules
+            if subject in (None, who) and _matches(pattern, path)
+        ]
+        return -max(matching)[3] if matching else _LEVELS.index(self.policies.default)
+
+
+def _matches(pattern: str, path: str) -> bool:
+    if pattern == "**":
+        return True
+    if pattern.endswith("/**"):
+        return f"{path}/".startswith(pattern.removesuffix("**"))
+    if pattern.startswith("*"):
+        return path.endswith(pattern[1:]) and "/" not in path
+    return path == pattern
