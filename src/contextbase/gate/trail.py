@@ -1,7 +1,7 @@
 """The audit trail of a project, for its administrators: searched, paged, exported."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -104,7 +104,7 @@ class Trail:
 
     async def export(
         self, caller: Caller, project_id: ProjectId, wanted: AuditFilter
-    ) -> AsyncIterator[list[AuditRecord]]:
+    ) -> AsyncGenerator[list[AuditRecord], None]:
         """Every matching row, oldest first, in portions; holds no connection while the reader is slow."""
         caller.require(Action.ADMIN, project_id)
         last = 0
