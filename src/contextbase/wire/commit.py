@@ -18,6 +18,7 @@ __all__ = [
     "ConflictSide",
     "ConflictView",
     "ProjectName",
+    "SeqNumber",
     "UploadView",
 ]
 
@@ -35,17 +36,19 @@ class ChangeBody(BaseModel):
 
     action: Literal["write", "delete", "rename", "mkdir"]
     path: str = Field(max_length=2048)
-    target: str | None = Field(None, max_length=2048, description="Where a rename goes.")
-    kind: Literal["file", "symlink"] = Field("file", description="A symlink's content is its target.")
-    executable: bool | None = Field(None, description="Null: as it was.")
-    mime: str = Field("", max_length=200, pattern=r"^$|^[\w.+-]+/[\w.+-]+$", description="Empty: from the name.")
-    text: str | None = Field(None, description="The content, as text.")
-    base64: str | None = Field(None, description="The content, as base64.")
+    target: str | None = Field(default=None, max_length=2048, description="Where a rename goes.")
+    kind: Literal["file", "symlink"] = Field(default="file", description="A symlink's content is its target.")
+    executable: bool | None = Field(default=None, description="Null: as it was.")
+    mime: str = Field(
+        default="", max_length=200, pattern=r"^$|^[\w.+-]+/[\w.+-]+$", description="Empty: from the name."
+    )
+    text: str | None = Field(default=None, description="The content, as text.")
+    base64: str | None = Field(default=None, description="The content, as base64.")
     hash: str | None = Field(
-        None, pattern=CONTENT_HASH, description="sha256 of content you uploaded, or of a version you may read."
+        default=None, pattern=CONTENT_HASH, description="sha256 of content you uploaded, or of a version you may read."
     )
     base: SeqNumber | None = Field(
-        None, description="The snapshot this change was made from; null: the commit's `base_seq`."
+        default=None, description="The snapshot this change was made from; null: the commit's `base_seq`."
     )
 
     @model_validator(mode="after")
@@ -64,16 +67,17 @@ class CommitCreate(BaseModel):
     project: ProjectName
     changes: list[ChangeBody] = Field(min_length=1, max_length=10_000)
     base_seq: SeqNumber | None = Field(
-        None, description="The snapshot the changes were made from, for those that do not name their own `base`."
+        default=None,
+        description="The snapshot the changes were made from, for those that do not name their own `base`.",
     )
-    message: str = Field("", max_length=10_000)
+    message: str = Field(default="", max_length=10_000)
     key: str | None = Field(
-        None,
+        default=None,
         min_length=1,
         max_length=200,
         description="Idempotency: the same key and request has the effect of one. Also as header Idempotency-Key.",
     )
-    atomic: bool = Field(False, description="All changes, or none.")
+    atomic: bool = Field(default=False, description="All changes, or none.")
 
     @model_validator(mode="after")
     def _every_change_has_a_base(self) -> Self:

@@ -6,9 +6,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from contextbase.wire.commit import SeqNumber
 from contextbase.wire.tree import AuthorView, KindName
 
-__all__ = ["AuditPageView", "AuditRecordView", "LogChangeView", "LogEntryView", "LogPageView"]
+__all__ = ["AuditPageView", "AuditQuery", "AuditRecordView", "LogChangeView", "LogEntryView", "LogPageView"]
 
 
 class LogChangeView(BaseModel):
@@ -36,6 +37,18 @@ class LogPageView(BaseModel):
     next_before: int | None = Field(
         description="Pass as `before` for the next page; null on the last. A page may be short and still have a next."
     )
+
+
+class AuditQuery(BaseModel):
+    """What to look for in the audit trail; null: anything."""
+
+    principal: str | None = Field(default=None, max_length=120, description="Such as agent:indexer, or indexer.")
+    action: str | None = Field(default=None, max_length=100, pattern="^[a-z._]+$", description="Such as commit.")
+    path: str | None = Field(default=None, max_length=2048, description="And what is below it.")
+    since: datetime | None = None
+    until: datetime | None = Field(default=None, description="Not included.")
+    first_seq: SeqNumber | None = None
+    last_seq: SeqNumber | None = None
 
 
 class AuditRecordView(BaseModel):

@@ -29,11 +29,17 @@ class CheckoutRequest(BaseModel):
 
     project: ProjectName
     paths: Annotated[list[Annotated[str, Field(max_length=2048)]], Field(max_length=1000)] | None = None
-    prefix: str | None = Field(None, max_length=2048)
-    recursive: bool = Field(True, description="False: one folder's entries, without contents.")
-    seq: Annotated[int, Field(ge=0, le=MOST_SEQ)] | None = Field(None, description="The snapshot; null: the head.")
-    contents: bool = Field(False, description="With the contents, up to 8 MiB in all; the rest comes by reference.")
-    after: str = Field("", max_length=2048, pattern=r"^[^\x00]*$", description="`next_after` of the page before.")
+    prefix: str | None = Field(default=None, max_length=2048)
+    recursive: bool = Field(default=True, description="False: one folder's entries, without contents.")
+    seq: Annotated[int, Field(ge=0, le=MOST_SEQ)] | None = Field(
+        default=None, description="The snapshot; null: the head."
+    )
+    contents: bool = Field(
+        default=False, description="With the contents, up to 8 MiB in all; the rest comes by reference."
+    )
+    after: str = Field(
+        default="", max_length=2048, pattern=r"^[^\x00]*$", description="`next_after` of the page before."
+    )
     limit: Annotated[int, Field(ge=1, le=10_000)] = 1000
 
     @model_validator(mode="after")
@@ -57,8 +63,8 @@ class EntryView(BaseModel):
     size: int
     executable: bool
     mime: str
-    text: str | None = Field(None, description="The content, if asked for and it is text.")
-    base64: str | None = Field(None, description="The content, if asked for and it is not text.")
+    text: str | None = Field(default=None, description="The content, if asked for and it is text.")
+    base64: str | None = Field(default=None, description="The content, if asked for and it is not text.")
 
 
 class CheckoutView(BaseModel):

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import asdict
-from datetime import datetime
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query
@@ -16,7 +15,14 @@ from contextbase.ids import Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.routes.snapshots import author_view
 from contextbase.wire.commit import MOST_SEQ, ProjectName
-from contextbase.wire.history import AuditPageView, AuditRecordView, LogChangeView, LogEntryView, LogPageView
+from contextbase.wire.history import (
+    AuditPageView,
+    AuditQuery,
+    AuditRecordView,
+    LogChangeView,
+    LogEntryView,
+    LogPageView,
+)
 
 __all__ = ["router"]
 
@@ -31,7 +37,6 @@ _LINES: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 Project = Annotated[ProjectName, Query()]
-SeqQuery = Annotated[int | None, Query(ge=0, le=MOST_SEQ)]
 Before = Annotated[int | None, Query(ge=1, le=MOST_SEQ)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 PathQuery = Annotated[str | None, Query(max_length=2048)]
@@ -62,24 +67,15 @@ async def log(
     return LogPageView(commits=[_log_view(entry) for entry in page.entries], next_before=page.next_before)
 
 
-def audit_filter(
-    *,
-    principal: PrincipalQuery = None,
-    action: Annotated[str | None, Query(max_length=100, pattern="^[a-z._]+$", description="Such as commit.")] = None,
-    path: Annotated[str | None, Query(max_length=2048, description="And what is below it.")] = None,
-    since: datetime | None = None,
-    until: Annotated[datetime | None, Query(description="Not included.")] = None,
-    first_seq: SeqQuery = None,
-    last_seq: SeqQuery = None,
-) -> AuditFilter:
+def audit_filter(query: Annotated[AuditQuery, Depends()]) -> AuditFilter:
     return AuditFilter(
-        principal=None if principal is None else PrincipalName.parse(principal),
-        action=action,
-        path=None if path is None else TreePath.parse(path),
-        since=since,
-        until=until,
-        first_seq=None if first_seq is None else Seq(first_seq),
-        last_seq=None if last_seq is None else Seq(last_seq),
+        principal=None if query.principal is None else PrincipalName.parse(query.principal),
+        action=query.action,
+        path=None if query.path is None else TreePath.parse(query.path),
+        since=query.since,
+        until=query.until,
+        first_seq=None if query.first_seq is None else Seq(query.first_seq),
+        last_seq=None if query.last_seq is None else Seq(query.last_seq),
     )
 
 
