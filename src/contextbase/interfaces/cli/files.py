@@ -9,11 +9,10 @@ from typing import Annotated, BinaryIO, Final
 
 import typer
 from rich.filesize import decimal
-from rich.text import Text
 
 from contextbase.errors import ContextbaseError, InvalidInput, NotFound, error_of_code
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
-from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json, print_table
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line
 from contextbase.sdk import Change, Client
 from contextbase.wire.commit import CommitView
 from contextbase.wire.tree import EntryView
@@ -47,19 +46,13 @@ def ls(
     if as_json:
         print_json(entries)
         return
-    print_table(
-        ("", "SIZE", "COMMIT", "PATH"),
-        (
-            (
-                _SIGNS[entry.kind] + ("x" if entry.executable else ""),
-                decimal(entry.size) if entry.kind == "file" else "",
-                entry.seq,
-                entry.path + ("/" if entry.kind == "directory" else ""),
-            )
-            for entry in entries
-        ),
-        empty="There are no files yet. Put one: contextbase put FILE PATH",
-    )
+    if not entries:
+        print_line("There are no files yet. Put one: contextbase put FILE PATH")
+    for entry in entries:
+        sign = _SIGNS[entry.kind] + ("x" if entry.executable else "")
+        size = decimal(entry.size) if entry.kind == "file" else ""
+        commit = "" if entry.seq is None else entry.seq
+        print_line(f"{sign:2} {size:>10} {commit:>6}  {entry.path}{'/' if entry.kind == 'directory' else ''}")
 
 
 @errors_shown
@@ -208,9 +201,9 @@ def _report(answer: CommitView, *, as_json: bool) -> None:
             if change.status != "refused":
                 place = change.result_path or change.path
                 note = f" ({len(change.conflicts)} places wait for a person)" if change.status == "in_review" else ""
-                console.print(Text(f"{change.status.replace('_', ' ')}  {place}{note}"))
+                print_line(f"{change.status.replace('_', ' ')}  {place}{note}")
         if answer.committed:
-            console.print(f"Commit {answer.seq}.", highlight=False)
+            print_line(f"Commit {answer.seq}.")
     refused = [change for change in answer.changes if change.status == "refused"]
     if refused and as_json:
         raise typer.Exit(1)

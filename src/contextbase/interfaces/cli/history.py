@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
-from rich.text import Text
 
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
-from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json, print_table
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line
 from contextbase.sdk import Client
 from contextbase.wire.history import AuditQuery, AuditRecordView, LogEntryView
 
@@ -39,17 +38,15 @@ def log(
         print_json(commits)
         return
     if not commits:
-        console.print("There are no commits yet that you may see.")
+        print_line("There are no commits yet that you may see.")
     for commit in commits:
         author = commit.author
-        head = Text(f"{commit.seq}", style="bold")
-        head.append(f"  {author.at:%Y-%m-%d %H:%M:%S}  {author.principal}  {author.message}", style="not bold")
-        console.print(head)
+        print_line(f"{commit.seq}  {author.at:%Y-%m-%d %H:%M:%S}  {author.principal}  {author.message}")
         for change in commit.changes[:_CHANGES_SHOWN]:
             before = f" (was {change.path_before})" if change.path_before else ""
-            console.print(Text(f"    {change.what.replace('_', ' '):10} {change.path}{before}"))
+            print_line(f"    {change.what.replace('_', ' '):10} {change.path}{before}")
         if commit.change_count > _CHANGES_SHOWN:
-            console.print(f"    … and {commit.change_count - _CHANGES_SHOWN} more", highlight=False)
+            print_line(f"    … and {commit.change_count - _CHANGES_SHOWN} more")
 
 
 def _commits(client: Client, project: str, path: str | None, by: str | None, limit: int) -> list[LogEntryView]:
@@ -97,28 +94,18 @@ def audit(
             if as_json and export != "-":
                 print_json({"exported": count, "file": export})
             elif export != "-":
-                console.print(f"Exported {count} rows to {export}.", markup=False, highlight=False)
+                print_line(f"Exported {count} rows to {export}.")
             return
         records = _records(client, named(project), wanted, limit)
     if as_json:
         print_json(records)
         return
-    print_table(
-        ("NUMBER", "WHEN", "WHO", "ACTION", "COMMIT", "PATH", "SUMMARY"),
-        (
-            (
-                each.number,
-                f"{each.at:%Y-%m-%d %H:%M:%S}",
-                each.principal,
-                each.action,
-                each.seq,
-                each.path,
-                each.summary,
-            )
-            for each in records
-        ),
-        empty="Nothing in the audit trail matches.",
-    )
+    if not records:
+        print_line("Nothing in the audit trail matches.")
+    for record in records:
+        where = f"  {record.path}" if record.path else ""
+        when = f"{record.at:%Y-%m-%d %H:%M:%S}"
+        print_line(f"{record.number}  {when}  {record.principal}  {record.action}{where}  {record.summary}")
 
 
 def _records(client: Client, project: str, wanted: AuditQuery, limit: int) -> list[AuditRecordView]:

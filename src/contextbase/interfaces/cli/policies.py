@@ -3,11 +3,10 @@
 from typing import Annotated, cast, get_args
 
 import typer
-from rich.text import Text
 
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
-from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json, print_table
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_table
 from contextbase.wire.policy import LevelName, MergeRuleBody, PolicyView, StrategyName
 
 __all__ = ["commands"]
@@ -55,7 +54,7 @@ def set_(
     if as_json:
         print_json(rule)
     else:
-        console.print(Text(f"{rule.subject} has {rule.level} on {rule.pattern} now."))
+        print_line(f"{rule.subject} has {rule.level} on {rule.pattern} now.")
 
 
 @commands.command("remove")
@@ -69,7 +68,7 @@ def remove(
     if as_json:
         print_json({"removed": {"subject": subject, "pattern": pattern}})
     else:
-        console.print("Removed.")
+        print_line("Removed.")
 
 
 @commands.command("explain")
@@ -87,9 +86,9 @@ def explain(
     if as_json:
         print_json(answer)
         return
-    console.print(Text(f"{answer.principal} has {answer.level} on {answer.path}: {answer.reason}."))
+    print_line(f"{answer.principal} has {answer.level} on {answer.path}: {answer.reason}.")
     if answer.rule is not None:
-        console.print(Text(f"rule: {answer.rule.subject}  {answer.rule.pattern}  {answer.rule.level}"))
+        print_line(f"rule: {answer.rule.subject}  {answer.rule.pattern}  {answer.rule.level}")
 
 
 @commands.command("default")
@@ -101,7 +100,7 @@ def default(level: LevelText, project: Project = None, data: Data = None, as_jso
     if as_json:
         print_json(policy)
     else:
-        console.print(Text(f"Where no rule matches, it is {policy.default_level} now."))
+        print_line(f"Where no rule matches, it is {policy.default_level} now.")
 
 
 @commands.command("merge")
@@ -147,7 +146,7 @@ def rank(
     if as_json:
         print_json(answer)
     else:
-        console.print(Text(f"{answer.principal} has rank {answer.rank} now."))
+        print_line(f"{answer.principal} has rank {answer.rank} now.")
 
 
 @groups.command("list")
@@ -181,7 +180,7 @@ def create_group(name: Group, data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print_json(group)
     else:
-        console.print(Text(f"Made group {group.name}."))
+        print_line(f"Made group {group.name}.")
 
 
 @groups.command("add")
@@ -193,7 +192,7 @@ def add_member(group: Group, principal: Principal, data: Data = None, as_json: J
     if as_json:
         print_json(membership)
     else:
-        console.print(Text(f"{membership.principal} is in {membership.group}."))
+        print_line(f"{membership.principal} is in {membership.group}.")
 
 
 @groups.command("remove")
@@ -205,7 +204,7 @@ def remove_member(group: Group, principal: Principal, data: Data = None, as_json
     if as_json:
         print_json(membership)
     else:
-        console.print(Text(f"{membership.principal} is not in {membership.group}."))
+        print_line(f"{membership.principal} is not in {membership.group}.")
 
 
 def _level(text: str) -> LevelName:
@@ -227,11 +226,11 @@ def _print(policy: PolicyView) -> None:
         ((rule.subject, rule.pattern, rule.level) for rule in policy.rules),
         empty="There are no rules.",
     )
-    console.print(Text(f"Where no rule matches: {policy.default_level}. The owner may do everything."))
+    print_line(f"Where no rule matches: {policy.default_level}. The owner may do everything.")
     if policy.merge_rules:
         _print_merge_rules(policy)
     for entry in policy.ranks:
-        console.print(Text(f"rank {entry.rank}  {entry.principal}"))
+        print_line(f"rank {entry.rank}  {entry.principal}")
 
 
 def _print_merge_rules(policy: PolicyView) -> None:
