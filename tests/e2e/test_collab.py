@@ -6,53 +6,12 @@ import json
 from typing import Any
 from uuid import uuid4
 
-import httpx
 import pytest
 import pytest_asyncio
 from tests.support.api import MAX_BODY, Api, assert_problem
+from tests.support.collab import COLLAB, Project, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-COLLAB = "/api/v1/collab"
-
-
-class Project:
-    """A project of the test's own, and short ways to use it as its owner or as somebody else."""
-
-    def __init__(self, api: Api, name: str) -> None:
-        self.api = api
-        self.name = name
-
-    async def call(self, method: str, route: str, who: str | None = None, **options: Any) -> httpx.Response:
-        headers = options.pop("headers", {}) | (self.api.as_bearer(who) if who else {})
-        return await self.api.client.request(method, f"{COLLAB}/{route}", headers=headers, **options)
-
-    async def get(self, route: str, who: str | None = None, **query: Any) -> httpx.Response:
-        return await self.call("GET", route, who, params={"project": self.name} | query)
-
-    async def commit(self, *changes: dict[str, Any], who: str | None = None, **fields: Any) -> httpx.Response:
-        body = {"project": self.name, "changes": list(changes), "base_seq": 0} | fields
-        return await self.call("POST", "commit", who, json=body)
-
-    async def write(self, path: str, text: str, base: int = 0, who: str | None = None) -> dict[str, Any]:
-        answer = await self.commit(write(path, text), base_seq=base, who=who)
-        assert answer.status_code == 200, answer.text
-        made: dict[str, Any] = answer.json()
-        return made
-
-    async def checkout(self, who: str | None = None, **fields: Any) -> httpx.Response:
-        return await self.call("POST", "checkout", who, json={"project": self.name} | fields)
-
-    async def paths(self, who: str | None = None, **fields: Any) -> list[str]:
-        return [entry["path"] for entry in (await self.checkout(who, **fields)).json()["entries"]]
-
-    async def rule(self, subject: str, pattern: str, level: str) -> None:
-        body = {"project": self.name, "subject": subject, "pattern": pattern, "level": level}
-        answer = await self.call("PUT", "policies/rules", json=body)
-        assert answer.status_code == 200, answer.text
-
-    async def token(self, name: str, **fields: Any) -> str:
-        return str((await self.api.token(principal=name, project=self.name, **fields))["secret"])
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -60,10 +19,6 @@ async def project(api: Api) -> Project:
     name = f"p-{uuid4().hex[:12]}"
     assert (await api.client.post("/api/v1/projects", json={"name": name})).status_code == 201
     return Project(api, name)
-
-
-def write(path: str, text: str, **fields: Any) -> dict[str, Any]:
-    return {"action": "write", "path": path, "text": text} | fields
 
 
 # Commits
