@@ -15,6 +15,15 @@ from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.embedded import EmbeddedPostgres, embedded_address
 from contextbase.db.migrations.runner import migrate
 from contextbase.errors import Conflict, ContextbaseError, InvalidSettings
+from contextbase.gate.history import History
+from contextbase.gate.housekeeping import Housekeeping
+from contextbase.gate.leader import GroupCommit
+from contextbase.gate.reads import Reads
+from contextbase.gate.repository import GateRepository
+from contextbase.gate.service import Gate
+from contextbase.gate.trail import Trail
+from contextbase.identity.policies import PolicyService
+from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.identity.service import IdentityService
 from contextbase.ids import ContentHash, SystemClock
@@ -28,7 +37,9 @@ from contextbase.storage.blobs.s3_connection import S3Connection
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.storage.collector import GarbageCollector
 from contextbase.storage.fsck import Fsck
+from contextbase.storage.head import HeadRepository
 from contextbase.storage.projects import ProjectService
+from contextbase.storage.tree import TreeRepository
 
 __all__ = ["Services", "open_database", "open_services", "problems_outside"]
 
@@ -46,6 +57,12 @@ class Services:
     catalog: BlobCatalog
     identity: IdentityService
     projects: ProjectService
+    policies: PolicyService
+    gate: Gate
+    reads: Reads
+    history: History
+    trail: Trail
+    housekeeping: Housekeeping
     collector: GarbageCollector
     fsck: Fsck
 
@@ -94,7 +111,7 @@ async def open_services(
     settings: Settings, *, own: bool = False, on_step: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[Services]:
     """Everything, migrated and ready; closed in reverse order when the block ends."""
-    async with open_database(settings, own=own, on_step=on_step) as database:
+    async with open_database(settings, own=own, on_step=on_step) as database, AsyncExitStack() as stack:
         for migration in await migrate(database):
             _log.info("applied migration", extra={"version": migration.version, "migration": migration.name})
         data = DataFolder(settings.data.absolute())
@@ -109,6 +126,17 @@ async def open_services(
             limit=settings.inline_limit_bytes,
             spool=spool,
         )
+        head, gate_repository = HeadRepository(), GateRepository()
+        group_commit = GroupCommit(
+            database=database, repository=gate_repository, head=head, audit=audit, catalog=catalog, clock=clock
+        )
+        gate = Gate(
+            database=database, repository=gate_repository, head=head, catalog=catalog, group_commit=group_commit
+        )
+        reads = Reads(
+            database=database, gate=gate, repository=gate_repository, head=head, tree=TreeRepository(), catalog=catalog
+        )
+        stack.push_async_callback(group_commit.close)
         yield Services(
             settings=settings,
             data=data,
@@ -117,6 +145,12 @@ async def open_services(
             catalog=catalog,
             identity=IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock),
             projects=ProjectService(database=database, audit=audit, clock=clock),
+            policies=PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=clock),
+            gate=gate,
+            reads=reads,
+            history=History(database=database, gate=gate, reads=reads),
+            trail=Trail(database=database, gate=gate),
+            housekeeping=Housekeeping(database=database, clock=clock),
             collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
             fsck=Fsck(database=database, store=catalog.store, audit=audit),
         )

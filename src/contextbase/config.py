@@ -23,7 +23,7 @@ SettingSource = Literal["environment", "file", "default"]
 
 # Variables with our prefix that are not settings of the server.
 _OTHER_VARIABLES: Final = frozenset(
-    {"CONTEXTBASE_CONFIG", "CONTEXTBASE_URL", "CONTEXTBASE_TOKEN", "CONTEXTBASE_TEST_REQUIRE"}
+    {"CONTEXTBASE_CONFIG", "CONTEXTBASE_URL", "CONTEXTBASE_TOKEN", "CONTEXTBASE_PROJECT", "CONTEXTBASE_TEST_REQUIRE"}
 )
 
 
@@ -77,6 +77,9 @@ class Settings(BaseSettings):
     )
     max_request_bytes: Annotated[int, Field(ge=1024, le=1_073_741_824)] = Field(
         8_388_608, description="Largest request body that is not a streamed upload."
+    )
+    max_upload_bytes: Annotated[int, Field(ge=1024, le=5_497_558_138_880)] = Field(
+        5_368_709_120, description="Largest streamed upload."
     )
     shutdown_grace_seconds: Annotated[float, Field(ge=0, le=600)] = Field(
         10.0, description="How long running requests may finish after a stop signal."

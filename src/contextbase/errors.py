@@ -11,7 +11,8 @@
     ├── TooLarge                over a stated size limit
     ├── Unavailable             a part we depend on does not answer now; trying again may help
     │   ├── DatabaseUnavailable
-    │   └── BlobStoreUnavailable
+    │   ├── BlobStoreUnavailable
+    │   └── TooBusy             more wait than we keep; a moment later it will do
     ├── Misconfigured           a part we depend on answers, but refuses us: the operator must act
     │   ├── BlobStoreDenied     wrong credentials, or no permission
     │   ├── BucketMissing
@@ -45,6 +46,7 @@ __all__ = [
     "Misconfigured",
     "NotFound",
     "SchemaTooNew",
+    "TooBusy",
     "TooLarge",
     "Unauthenticated",
     "Unavailable",
@@ -105,6 +107,10 @@ class DatabaseUnavailable(Unavailable):
 
 class BlobStoreUnavailable(Unavailable):
     code = "blob_store_unavailable"
+
+
+class TooBusy(Unavailable):
+    code = "too_busy"
 
 
 class Misconfigured(ContextbaseError):

@@ -1,17 +1,22 @@
-"""The client: what it refuses to send, and how it reads errors."""
+"""The clients: what they refuse to send, how they read errors, and what they send again."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
-from contextbase.errors import Conflict, ContextbaseError, InvalidInput, Unavailable
-from contextbase.sdk import Client
+from contextbase.errors import Conflict, ContextbaseError, InvalidInput, TooBusy, Unavailable
+from contextbase.sdk import AsyncClient, Change, Client
 from contextbase.wire.problem import Problem
+
+COMMITTED = {"seq": 1, "committed": True, "changes": []}
 
 
 def client_answering(response: httpx.Response) -> Client:
-    client = Client("http://server", "cb_x")
-    client._http = httpx.Client(base_url="http://server", transport=httpx.MockTransport(lambda _: response))
-    return client
+    return Client("http://server", "cb_x", transport=httpx.MockTransport(lambda _: response))
 
 
 @pytest.mark.parametrize("url", ["", "server", "ftp://server", "http://", "http://[", "http://a:b", "http://a:70000"])
@@ -64,3 +69,129 @@ def test_an_answer_of_somebody_else_is_unavailable(status: int) -> None:
 def test_nobody_answering_is_unavailable_with_what_to_do() -> None:
     with Client("http://127.0.0.1:9", "cb_x") as client, pytest.raises(Unavailable, match="contextbase up"):
         client.version()
+
+
+def problem_answer(status: int, code: str) -> httpx.Response:
+    problem = Problem(title="?", status=status, code=code, detail="Try again.", trace_id="t")
+    return httpx.Response(status, text=problem.model_dump_json())
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def at_once(_: float) -> None:
+        pass
+
+    monkeypatch.setattr("contextbase.sdk.connection.asyncio.sleep", at_once)
+
+
+class Server:
+    """Gives one answer after the other (an exception: it goes away instead), and keeps what it was sent."""
+
+    def __init__(self, *answers: httpx.Response | Exception) -> None:
+        self.answers = list(answers)
+        self.bodies: list[bytes] = []
+
+    def client(self, **options: int) -> Client:
+        return Client("http://server", "cb_x", transport=httpx.MockTransport(self._answer), **options)
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        self.bodies.append(await request.aread())
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_commit_nobody_answered_is_sent_again_with_the_same_key() -> None:
+    server = Server(
+        httpx.ConnectError("refused"),
+        httpx.ReadError("reset"),
+        problem_answer(503, "database_unavailable"),
+        problem_answer(429, "too_busy"),
+        httpx.Response(502, text="<html>"),
+        httpx.Response(200, json=COMMITTED),
+    )
+    with server.client() as client:
+        assert client.commit("p", [Change(action="delete", path="a")], base_seq=3).seq == 1
+    assert len(server.bodies) == 6
+    assert len(set(server.bodies)) == 1
+    assert len(json.loads(server.bodies[0])["key"]) == 32
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_commit_gives_up_after_so_many_attempts_and_says_why() -> None:
+    server = Server(*(problem_answer(429, "too_busy") for _ in range(3)))
+    with server.client(attempts=3) as client, pytest.raises(TooBusy):
+        client.commit("p", [Change(action="delete", path="a")], base_seq=3)
+    assert server.answers == []
+
+
+@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.parametrize(("status", "code"), [(409, "conflict"), (403, "forbidden"), (503, "misconfigured")])
+def test_an_answer_that_would_be_the_same_again_is_not_asked_for_again(status: int, code: str) -> None:
+    server = Server(problem_answer(status, code))
+    with server.client() as client, pytest.raises(ContextbaseError) as caught:
+        client.commit("p", [Change(action="delete", path="a")], base_seq=3)
+    assert caught.value.code == code
+
+
+async def async_pieces() -> AsyncIterator[bytes]:
+    yield b"ab"
+    yield b"c"
+
+
+def pieces() -> Iterator[bytes]:
+    yield b"ab"
+    yield b"c"
+
+
+@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.parametrize("source", ["bytes", "file", "pieces", "async pieces"])
+def test_an_upload_is_sent_again_if_its_content_can_be_read_again(source: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"abc")
+    content = {"bytes": b"abc", "file": tmp_path / "file", "pieces": pieces(), "async pieces": async_pieces()}[source]
+    server = Server(problem_answer(503, "unavailable"), httpx.Response(201, json={"hash": "0" * 64, "size": 3}))
+    with server.client() as client:
+        if source in ("bytes", "file"):
+            assert client.upload("p", content).size == 3
+            assert server.bodies == [b"abc", b"abc"]
+        else:
+            with pytest.raises(Unavailable):
+                client.upload("p", content)
+            assert server.bodies == [b"abc"]
+
+
+def test_a_download_that_breaks_off_is_an_error_and_not_a_short_file() -> None:
+    async def broken() -> AsyncIterator[bytes]:
+        yield b"half"
+        raise httpx.RemoteProtocolError("closed")
+
+    with client_answering(httpx.Response(200, content=broken())) as client:
+        received = client.download("p", path="a")
+        assert next(received) == b"half"
+        with pytest.raises(Unavailable):
+            next(received)
+
+
+def test_the_client_works_where_an_event_loop_runs_already() -> None:
+    async def in_a_notebook() -> str:
+        with client_answering(httpx.Response(200, json={"version": "1"})) as client:
+            return client.version().version
+
+    assert asyncio.run(in_a_notebook()) == "1"
+
+
+def test_every_method_of_the_async_client_is_one_of_the_client() -> None:
+    def public(kind: type) -> set[str]:
+        return {name for name in vars(kind) if not name.startswith("_")}
+
+    assert public(Client) == public(AsyncClient)
+    with Client("http://server", "cb_x") as client:
+        assert public(type(client.policies)) == public(type(client._client.policies))
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b"])
+def test_a_group_that_would_lead_to_another_route_is_not_sent(name: str) -> None:
+    with Client("http://127.0.0.1:9", "cb_x") as client, pytest.raises(InvalidInput):
+        client.policies.add_member(name, "agent:x")

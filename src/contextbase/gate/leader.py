@@ -16,7 +16,7 @@ from uuid import UUID
 
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
-from contextbase.errors import Conflict, ContextbaseError, DatabaseUnavailable, InvalidInput, Unavailable
+from contextbase.errors import Conflict, ContextbaseError, DatabaseUnavailable, InvalidInput, TooBusy
 from contextbase.gate.answers import answer_from_json, answer_to_json
 from contextbase.gate.folders import expand_folders
 from contextbase.gate.model import CommitAnswer
@@ -28,7 +28,7 @@ from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.head import HeadRepository, LockedHead
 from contextbase.storage.tree import TreeRepository
 
-__all__ = ["GroupCommit", "TooBusy"]
+__all__ = ["GroupCommit"]
 
 _log = logging.getLogger(__name__)
 
@@ -37,12 +37,6 @@ MOST_IN_BATCH: Final = 256
 MOST_BATCH_BYTES: Final = 32 * 1024 * 1024
 _MOST_ATTEMPTS: Final = 1000
 _ASK_SECONDS: Final = 30.0
-
-
-class TooBusy(Unavailable):
-    """More requests wait for this project than the server keeps; try again in a moment."""
-
-    code = "too_busy"
 
 
 @dataclass(slots=True)

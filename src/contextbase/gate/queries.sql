@@ -136,3 +136,145 @@ DELETE FROM answered_requests WHERE answered_at < $1
 
 -- name: forget_uploads
 DELETE FROM uploads WHERE uploaded_at < $1
+
+-- name: snapshot_page
+-- Snapshot $5's entries in the path range ($2, $3), after $4, each with where its node is now: who reads an old
+-- snapshot must be allowed to see both places.
+SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime, v.base_number,
+       v.merged_number, v.sent_hash, h.path AS path_now
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+WHERE v.project_id = $1 AND v.path >= $2 AND v.path < $3 AND v.path > $4
+  AND v.seq <= $5 AND (v.replaced_seq IS NULL OR v.replaced_seq > $5) AND v.kind <> 'deleted'
+ORDER BY v.path
+LIMIT $6
+
+-- name: snapshot_paths
+-- Snapshot $3's entries at these paths, likewise.
+SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime, v.base_number,
+       v.merged_number, v.sent_hash, h.path AS path_now
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+WHERE v.project_id = $1 AND v.path = ANY ($2::text[])
+  AND v.seq <= $3 AND (v.replaced_seq IS NULL OR v.replaced_seq > $3) AND v.kind <> 'deleted'
+ORDER BY v.path
+
+-- name: node_of_path
+-- The node at a path now; if there is none, the one that was there last.
+SELECT node_id FROM versions
+WHERE project_id = $1 AND path = $2
+ORDER BY (kind <> 'deleted' AND replaced_seq IS NULL) DESC, seq DESC
+LIMIT 1
+
+-- name: version_page
+-- A node's versions, newest first, below a number, with who wrote each and where the node is now.
+SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime, v.base_number,
+       v.merged_number, v.sent_hash, h.path AS path_now,
+       p.kind AS principal_kind, p.name AS principal_name, c.operator_type, c.message, c.committed_at
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+JOIN commits c ON c.project_id = v.project_id AND c.seq = v.seq
+JOIN principals p ON p.id = c.principal_id
+WHERE v.project_id = $1 AND v.node_id = $2 AND v.number < $3
+ORDER BY v.number DESC
+LIMIT $4
+
+-- name: side_page
+-- What was set aside at a path, or of a node, newest first, before $4, with who wrote it and its review item.
+SELECT s.id, s.seq, s.node_id, s.path, s.reason, s.kind, s.content_hash, s.size, s.executable, s.mime, s.base_number,
+       coalesce(h.path, s.path) AS path_now, r.id AS review_id, r.state AS review_state,
+       p.kind AS principal_kind, p.name AS principal_name, c.operator_type, c.message, c.committed_at
+FROM side_versions s
+JOIN commits c ON c.project_id = s.project_id AND c.seq = s.seq
+JOIN principals p ON p.id = c.principal_id
+LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+LEFT JOIN review_items r ON r.project_id = s.project_id AND r.side_version_id = s.id
+WHERE s.project_id = $1 AND (s.path = $2 OR s.node_id = $3) AND ($4::uuid IS NULL OR s.id < $4)
+ORDER BY s.id DESC
+LIMIT $5
+
+-- name: side_version
+SELECT s.path, s.kind, s.content_hash, s.size, s.mime, coalesce(h.path, s.path) AS path_now
+FROM side_versions s
+LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+WHERE s.project_id = $1 AND s.id = $2
+
+-- name: log_page
+-- A project's commits, newest first, before a seq.
+SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, p.kind AS principal_kind, p.name AS principal_name
+FROM commits c JOIN principals p ON p.id = c.principal_id
+WHERE c.project_id = $1 AND c.seq < $2
+ORDER BY c.seq DESC
+LIMIT $3
+
+-- name: log_page_of_principals
+-- Likewise, those these principals made.
+SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, p.kind AS principal_kind, p.name AS principal_name
+FROM commits c JOIN principals p ON p.id = c.principal_id
+WHERE c.project_id = $1 AND c.seq < $2 AND c.principal_id = ANY ($4::uuid[])
+ORDER BY c.seq DESC
+LIMIT $3
+
+-- name: log_page_of_node
+-- Likewise, those that touched a node; $5: made by these principals, or (NULL) by anybody.
+SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, p.kind AS principal_kind, p.name AS principal_name
+FROM commits c JOIN principals p ON p.id = c.principal_id
+WHERE c.project_id = $1 AND c.seq < $2 AND ($5::uuid[] IS NULL OR c.principal_id = ANY ($5))
+  AND c.seq IN (SELECT v.seq FROM versions v WHERE v.project_id = $1 AND v.node_id = $4
+                UNION SELECT s.seq FROM side_versions s WHERE s.project_id = $1 AND s.node_id = $4)
+ORDER BY c.seq DESC
+LIMIT $3
+
+-- name: log_changes
+-- What these commits did, whole or ($3) to one node: new versions, and what was set aside.
+SELECT v.seq, v.node_id, v.number, v.path, v.kind, v.content_hash, v.size,
+       b.path AS path_before, b.kind AS kind_before, h.path AS path_now, NULL AS set_aside, NULL::uuid AS side_id
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+LEFT JOIN versions b ON b.project_id = v.project_id AND b.node_id = v.node_id AND b.number = v.number - 1
+WHERE v.project_id = $1 AND v.seq = ANY ($2::bigint[]) AND ($3::uuid IS NULL OR v.node_id = $3)
+UNION ALL
+SELECT s.seq, s.node_id, s.base_number, s.path, s.kind, s.content_hash, s.size,
+       NULL, NULL, coalesce(h.path, s.path), s.reason, s.id
+FROM side_versions s
+LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+WHERE s.project_id = $1 AND s.seq = ANY ($2::bigint[]) AND ($3::uuid IS NULL OR s.node_id = $3)
+ORDER BY seq DESC, path
+LIMIT $4
+
+-- name: principals_named
+-- Principals of a name, of one kind or (NULL) of any.
+SELECT id FROM principals WHERE name = $1 AND ($2::text IS NULL OR kind = $2)
+
+-- name: audit_before
+-- A chain's rows below a number, newest first. $6 is a path, meaning what is below it too; $7 is how the details of a
+-- commit of several changes spell it: a first sieve.
+SELECT a.number, a.at, a.operator_type, a.token_id, a.action, a.path, a.node_id, a.base_seq, a.seq, a.old_hash,
+       a.new_hash, a.strategy, a.summary, a.origin, a.trace_id, a.details, a.mac,
+       p.kind AS principal_kind, p.name AS principal_name
+FROM audit a LEFT JOIN principals p ON p.id = a.principal_id
+WHERE a.chain = $1 AND a.number < $2
+  AND ($4::uuid[] IS NULL OR a.principal_id = ANY ($4))
+  AND ($5::text IS NULL OR a.action = $5)
+  AND ($6::text IS NULL OR a.path = $6 OR (a.path >= $6 || '/' AND a.path < $6 || '0')
+       OR (a.path IS NULL AND strpos(a.details, $7) > 0))
+  AND ($8::timestamptz IS NULL OR a.at >= $8) AND ($9::timestamptz IS NULL OR a.at < $9)
+  AND ($10::bigint IS NULL OR a.seq >= $10) AND ($11::bigint IS NULL OR a.seq <= $11)
+ORDER BY a.number DESC
+LIMIT $3
+
+-- name: audit_after
+-- Likewise, those above a number, oldest first.
+SELECT a.number, a.at, a.operator_type, a.token_id, a.action, a.path, a.node_id, a.base_seq, a.seq, a.old_hash,
+       a.new_hash, a.strategy, a.summary, a.origin, a.trace_id, a.details, a.mac,
+       p.kind AS principal_kind, p.name AS principal_name
+FROM audit a LEFT JOIN principals p ON p.id = a.principal_id
+WHERE a.chain = $1 AND a.number > $2
+  AND ($4::uuid[] IS NULL OR a.principal_id = ANY ($4))
+  AND ($5::text IS NULL OR a.action = $5)
+  AND ($6::text IS NULL OR a.path = $6 OR (a.path >= $6 || '/' AND a.path < $6 || '0')
+       OR (a.path IS NULL AND strpos(a.details, $7) > 0))
+  AND ($8::timestamptz IS NULL OR a.at >= $8) AND ($9::timestamptz IS NULL OR a.at < $9)
+  AND ($10::bigint IS NULL OR a.seq >= $10) AND ($11::bigint IS NULL OR a.seq <= $11)
+ORDER BY a.number
+LIMIT $3

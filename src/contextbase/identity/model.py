@@ -9,7 +9,16 @@ from typing import Final
 from contextbase.errors import Forbidden, InvalidInput
 from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath
 
-__all__ = ["LONGEST_TOKEN_LIFE", "Action", "Caller", "Principal", "PrincipalKind", "Token", "TokenRequest"]
+__all__ = [
+    "LONGEST_TOKEN_LIFE",
+    "Action",
+    "Caller",
+    "Principal",
+    "PrincipalKind",
+    "PrincipalName",
+    "Token",
+    "TokenRequest",
+]
 
 LONGEST_TOKEN_LIFE: Final = timedelta(days=3650)
 _PRINCIPAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
@@ -36,6 +45,24 @@ class Principal:
     kind: PrincipalKind
     name: str
     is_owner: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrincipalName:
+    """How people name a principal: `agent:indexer`, or `indexer` where the kind does not matter."""
+
+    name: str
+    kind: PrincipalKind | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "PrincipalName":
+        kind, colon, name = text.rpartition(":")
+        if not _PRINCIPAL_NAME.fullmatch(name) or (colon and kind not in set(PrincipalKind)):
+            raise InvalidInput(f"{text[:120]!r} names no principal; write such as agent:indexer or user:ann.")
+        return cls(name=name, kind=PrincipalKind(kind) if colon else None)
+
+    def __str__(self) -> str:
+        return self.name if self.kind is None else f"{self.kind}:{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -37,3 +37,95 @@ LIMIT 1
 
 -- name: project_exists
 SELECT EXISTS (SELECT FROM projects WHERE id = $1 AND deleted_at IS NULL)
+
+-- name: lock_policy
+-- A project's policy, held to the end of the transaction: a commit under way is planned again if it changes.
+SELECT policy_version, default_level FROM projects WHERE id = $1 AND deleted_at IS NULL FOR UPDATE
+
+-- name: read_policy
+SELECT policy_version, default_level FROM projects WHERE id = $1 AND deleted_at IS NULL
+
+-- name: bump_policy
+UPDATE projects SET policy_version = policy_version + 1 WHERE id = $1
+
+-- name: bump_policies_of_group
+-- Whoever joins or leaves a group may gain or lose rights in every project that has rules for it.
+UPDATE projects SET policy_version = policy_version + 1
+WHERE id IN (SELECT p.id FROM projects p
+             WHERE EXISTS (SELECT FROM path_rules r WHERE r.project_id = p.id AND r.group_id = $1)
+             ORDER BY p.id FOR UPDATE)
+
+-- name: path_rules
+-- A project's rules with the names of their subjects.
+SELECT r.id, r.pattern, r.level, r.principal_id, r.group_id, p.kind AS principal_kind, p.name AS principal_name,
+       g.name AS group_name
+FROM path_rules r
+LEFT JOIN principals p ON p.id = r.principal_id
+LEFT JOIN groups g ON g.id = r.group_id
+WHERE r.project_id = $1
+ORDER BY r.pattern, g.name, p.kind, p.name
+
+-- name: put_path_rule
+INSERT INTO path_rules (id, project_id, principal_id, group_id, pattern, level) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT ON CONSTRAINT path_rules_one_per_subject_and_pattern DO UPDATE SET level = excluded.level
+RETURNING id
+
+-- name: delete_path_rule
+DELETE FROM path_rules
+WHERE project_id = $1 AND principal_id IS NOT DISTINCT FROM $2 AND group_id IS NOT DISTINCT FROM $3 AND pattern = $4
+RETURNING level
+
+-- name: put_default_level
+UPDATE projects SET default_level = $2 WHERE id = $1
+
+-- name: merge_rules
+SELECT pattern, strategy FROM merge_rules WHERE project_id = $1 ORDER BY position
+
+-- name: delete_merge_rules
+DELETE FROM merge_rules WHERE project_id = $1
+
+-- name: insert_merge_rules
+INSERT INTO merge_rules (project_id, position, pattern, strategy)
+SELECT $1, position, pattern, strategy
+FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS rule (pattern, strategy, position)
+
+-- name: ranks
+SELECT p.kind, p.name, k.rank FROM ranks k JOIN principals p ON p.id = k.principal_id
+WHERE k.project_id = $1 ORDER BY k.rank DESC, p.kind, p.name
+
+-- name: put_rank
+INSERT INTO ranks (project_id, principal_id, rank) VALUES ($1, $2, $3)
+ON CONFLICT (project_id, principal_id) DO UPDATE SET rank = excluded.rank
+
+-- name: delete_rank
+DELETE FROM ranks WHERE project_id = $1 AND principal_id = $2
+
+-- name: principals_by_name
+SELECT id, kind, name, is_owner FROM principals WHERE name = $1 AND ($2::text IS NULL OR kind = $2) ORDER BY kind
+
+-- name: groups_of_principal
+SELECT group_id FROM group_members WHERE principal_id = $1
+
+-- name: group_by_name
+SELECT id FROM groups WHERE name = $1
+
+-- name: insert_group
+INSERT INTO groups (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id
+
+-- name: group_page
+-- Groups by name, after a name, each with its members.
+SELECT g.name, coalesce(array_agg(p.kind || ':' || p.name ORDER BY p.kind, p.name) FILTER (WHERE p.id IS NOT NULL),
+                        '{}') AS members
+FROM groups g
+LEFT JOIN group_members m ON m.group_id = g.id
+LEFT JOIN principals p ON p.id = m.principal_id
+WHERE g.name > $1
+GROUP BY g.id
+ORDER BY g.name
+LIMIT $2
+
+-- name: add_member
+INSERT INTO group_members (group_id, principal_id) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING true
+
+-- name: remove_member
+DELETE FROM group_members WHERE group_id = $1 AND principal_id = $2 RETURNING true

@@ -1,5 +1,7 @@
-"""The typed client of a contextbase server."""
+"""The typed clients of a contextbase server."""
 
+from contextbase.sdk.async_client import AsyncClient
 from contextbase.sdk.client import Client
+from contextbase.wire.commit import ChangeBody as Change
 
-__all__ = ["Client"]
+__all__ = ["AsyncClient", "Change", "Client"]

@@ -43,8 +43,8 @@ class ProjectService:
             await self._record(connection, caller, row["id"], "project.create", f"Made project '{name}'.")
         return _project(row)
 
-    async def find(self, caller: Caller, name_or_id: str) -> Project:
-        """By name, or by id; what the caller may not use is not found."""
+    async def find(self, caller: Caller, name_or_id: str, *, action: Action = Action.READ) -> Project:
+        """By name, or by id, for an action; what the caller may not use is not found."""
         async with self._database.connection() as connection:
             row = await connection.fetchrow(_SQL.project_by_name, name_or_id)
             if row is None and (project_id := _as_id(name_or_id)):
@@ -52,7 +52,7 @@ class ProjectService:
         only = caller.token.project_id
         if row is None or only not in (None, row["id"]):
             raise NotFound(f"There is no project '{name_or_id[:120]}'.")
-        caller.require(Action.READ, row["id"])
+        caller.require(action, row["id"])
         return _project(row)
 
     async def list(self, caller: Caller, *, after: str = "", limit: int = 100) -> "list[Project]":

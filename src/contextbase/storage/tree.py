@@ -13,7 +13,7 @@ from contextbase.db.queries import load_queries
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.storage.model import Child, Commit, Kind, NodeChange, Version
 
-__all__ = ["ChildrenPage", "DiffPage", "TreeRepository"]
+__all__ = ["ChildrenPage", "DiffPage", "TreeRepository", "path_range", "version_of_row"]
 
 _SQL: Final = load_queries("contextbase.storage")
 _AFTER_EVERY_PATH: Final = "\U0010ffff" * 257  # a path has at most 1024 bytes: 256 of these
@@ -47,9 +47,9 @@ class TreeRepository:
         limit: int = 1000,
     ) -> list[Version]:
         """Snapshot `seq` in path order, whole or below a folder, after a path."""
-        first, end = _range(below)
+        first, end = path_range(below)
         rows = await connection.fetch(_SQL.tree_page, project_id, first, end, after or "", seq, limit)
-        return [_version(row) for row in rows]
+        return [version_of_row(row) for row in rows]
 
     async def children(
         self,
@@ -62,7 +62,7 @@ class TreeRepository:
         limit: int = 1000,
     ) -> ChildrenPage:
         """One folder's entries; the cost grows with the page, not with what lies deeper."""
-        first, end = _range(folder)
+        first, end = path_range(folder)
         rows = await connection.fetch(_SQL.children_page, project_id, first, end, start or first, seq, limit)
         children = []
         for row in rows:
@@ -70,7 +70,7 @@ class TreeRepository:
                 name = row["path"][len(first) : len(first) + row["slash"] - 1]
                 children.append(Child(name=name, kind=Kind.DIRECTORY, version=None))
             else:
-                version = _version(row)
+                version = version_of_row(row)
                 children.append(Child(name=version.path.name, kind=version.kind, version=version))
         if len(rows) < limit:
             return ChildrenPage(children=tuple(children), next_from=None)
@@ -81,11 +81,11 @@ class TreeRepository:
     async def node(self, connection: Connection, project_id: ProjectId, node_id: NodeId, seq: Seq) -> Version | None:
         """A node's state in a snapshot: of kind deleted once it was deleted, None before it existed."""
         row = await connection.fetchrow(_SQL.node_at, project_id, node_id, seq)
-        return _version(row) if row else None
+        return version_of_row(row) if row else None
 
     async def at_path(self, connection: Connection, project_id: ProjectId, path: TreePath, seq: Seq) -> Version | None:
         row = await connection.fetchrow(_SQL.path_at, project_id, path, seq)
-        return _version(row) if row else None
+        return version_of_row(row) if row else None
 
     async def diff(
         self,
@@ -117,7 +117,7 @@ class TreeRepository:
     ) -> list[Version]:
         """A node's versions, newest first, below a number."""
         rows = await connection.fetch(_SQL.chain_page, project_id, node_id, below or _ABOVE_EVERY_NUMBER, limit)
-        return [_version(row) for row in rows]
+        return [version_of_row(row) for row in rows]
 
     async def commits(
         self, connection: Connection, project_id: ProjectId, *, after: Seq | None = None, limit: int = 100
@@ -136,12 +136,12 @@ class TreeRepository:
         ]
 
 
-def _range(folder: TreePath | None) -> tuple[str, str]:
+def path_range(folder: TreePath | None) -> tuple[str, str]:
     """The half-open range of paths below a folder: '/' is followed by '0' in byte order."""
     return ("", _AFTER_EVERY_PATH) if folder is None else (f"{folder}/", f"{folder}0")
 
 
-def _version(row: asyncpg.Record | dict[str, Any]) -> Version:
+def version_of_row(row: asyncpg.Record | dict[str, Any]) -> Version:
     return Version(
         node_id=NodeId(row["node_id"]),
         number=row["number"],
@@ -165,4 +165,4 @@ def _version_of_json(text: str | None) -> Version | None:
     row["node_id"] = UUID(row["node_id"])
     for name in ("content_hash", "sent_hash"):
         row[name] = None if row[name] is None else bytes.fromhex(row[name])
-    return _version(row)
+    return version_of_row(row)

@@ -116,3 +116,9 @@ CREATE TABLE review_items (
     FOREIGN KEY (project_id, seq) REFERENCES commits (project_id, seq)
 );
 CREATE INDEX review_items_open ON review_items (project_id, created_at) WHERE state = 'open';
+
+
+-- Reads ------------------------------------------------------------------------------------------------------------
+
+-- What a commit set aside: for the log.
+CREATE INDEX side_versions_seq ON side_versions (project_id, seq);

@@ -8,7 +8,17 @@ from contextbase.interfaces.api.authentication import authenticate
 from contextbase.interfaces.api.metrics import Metrics
 from contextbase.interfaces.api.middleware import RequestMiddleware
 from contextbase.interfaces.api.problems import install_problem_handlers
-from contextbase.interfaces.api.routes import health, pages, projects, system, tokens
+from contextbase.interfaces.api.routes import (
+    commits,
+    health,
+    history,
+    pages,
+    policies,
+    projects,
+    snapshots,
+    system,
+    tokens,
+)
 from contextbase.wire.problem import PROBLEM_TYPE, Problem
 
 __all__ = ["create_app"]
@@ -35,11 +45,14 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(pages.open_router)
     # Deny by default: what is not named above needs a caller.
     guarded = APIRouter(dependencies=[Depends(authenticate)])
-    for module in (system, projects, tokens, pages):
+    for module in (system, projects, tokens, commits, snapshots, history, policies, pages):
         guarded.include_router(module.router)
     app.include_router(guarded)
     install_problem_handlers(app)
     app.add_middleware(
-        RequestMiddleware, metrics=app.state.metrics, max_request_bytes=services.settings.max_request_bytes
+        RequestMiddleware,
+        metrics=app.state.metrics,
+        max_request_bytes=services.settings.max_request_bytes,
+        larger={commits.UPLOADS: services.settings.max_upload_bytes},
     )
     return app

@@ -4,12 +4,13 @@ from typing import Annotated, Final
 
 from fastapi import Depends, Request
 
+from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services
 from contextbase.errors import Forbidden, Unauthenticated
-from contextbase.identity.model import Caller
+from contextbase.identity.model import Caller, PrincipalKind
 from contextbase.logs import trace_id
 
-__all__ = ["COOKIE", "AuthenticatedCaller", "AuthenticatedServices", "authenticate", "services_of"]
+__all__ = ["COOKIE", "AuthenticatedCaller", "AuthenticatedServices", "WayIn", "authenticate", "services_of"]
 
 COOKIE: Final = "contextbase_token"
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -50,4 +51,23 @@ def _refuse_foreign_pages(request: Request) -> None:
 
 
 AuthenticatedCaller = Annotated[Caller, Depends(authenticate)]
+
+
+_OPERATOR_OF_KIND: Final = {
+    PrincipalKind.USER: OperatorType.API,
+    PrincipalKind.AGENT: OperatorType.AGENT,
+    PrincipalKind.ADAPTER: OperatorType.SAAS_ADAPTER,
+    PrincipalKind.SYSTEM: OperatorType.SYSTEM,
+}
+
+
+def operator_type(request: Request, caller: AuthenticatedCaller) -> OperatorType:
+    """By which way the caller came: from whose token it is and how it was sent, never from the body."""
+    by_cookie = "authorization" not in request.headers
+    if caller.principal.kind is PrincipalKind.USER and by_cookie:
+        return OperatorType.WEB_UI
+    return _OPERATOR_OF_KIND[caller.principal.kind]
+
+
+WayIn = Annotated[OperatorType, Depends(operator_type)]
 AuthenticatedServices = Annotated[Services, Depends(services_of)]

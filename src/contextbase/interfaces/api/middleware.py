@@ -3,6 +3,7 @@
 import logging
 import re
 import time
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -29,10 +30,14 @@ _HEADERS: Final = [
 class RequestMiddleware:
     """Plain ASGI: it neither buffers bodies nor starts tasks."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, max_request_bytes: int) -> None:
+    def __init__(
+        self, app: ASGIApp, *, metrics: Metrics, max_request_bytes: int, larger: Mapping[str, int] | None = None
+    ) -> None:
+        """`larger`: the paths that take longer bodies, because they stream them, and how long."""
         self._app = app
         self._metrics = metrics
         self._max_request_bytes = max_request_bytes
+        self._larger = larger or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,11 +59,12 @@ class RequestMiddleware:
             await send(message)
 
         try:
-            if _declared_length(headers) > self._max_request_bytes:
-                response = problem_response(413, "too_large", self._too_large_sentence())
+            most = self._larger.get(scope["path"], self._max_request_bytes)
+            if _declared_length(headers) > most:
+                response = problem_response(413, "too_large", _too_large_sentence(most))
                 await response(scope, receive, send_with_headers)
                 return
-            await self._app(scope, self._limited(receive), send_with_headers)
+            await self._app(scope, _limited(receive, most), send_with_headers)
         except Exception:
             _log.exception("the request failed")
             if begun:
@@ -78,21 +84,23 @@ class RequestMiddleware:
             _log.info("request", extra=fields)
             trace_id.reset(token)
 
-    def _limited(self, receive: Receive) -> Receive:
-        received = 0
 
-        async def receive_limited() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > self._max_request_bytes:
-                raise TooLarge(self._too_large_sentence())
-            return message
+def _limited(receive: Receive, most: int) -> Receive:
+    received = 0
 
-        return receive_limited
+    async def receive_limited() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > most:
+            raise TooLarge(_too_large_sentence(most))
+        return message
 
-    def _too_large_sentence(self) -> str:
-        return f"The request has more than {self._max_request_bytes} bytes, the most this server takes at once."
+    return receive_limited
+
+
+def _too_large_sentence(most: int) -> str:
+    return f"The request has more than {most} bytes, the most this server takes at once."
 
 
 def _declared_length(headers: dict[bytes, bytes]) -> int:

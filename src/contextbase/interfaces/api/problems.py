@@ -27,9 +27,15 @@ _STATUS: Final[dict[type[errors.ContextbaseError], HTTPStatus]] = {
     errors.Conflict: HTTPStatus.CONFLICT,
     errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.TooBusy: HTTPStatus.TOO_MANY_REQUESTS,
     errors.Misconfigured: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.Damaged: HTTPStatus.INTERNAL_SERVER_ERROR,
     errors.ContextbaseError: HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+
+_HEADERS: Final = {
+    HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": "Bearer"},
+    HTTPStatus.TOO_MANY_REQUESTS: {"Retry-After": "1"},
 }
 
 _CODE_OF_STATUS: Final = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 400: "invalid_input"}
@@ -70,8 +76,7 @@ async def _on_our_error(_: Request, error: Exception) -> Response:
         # How the server is set up, or what of it is broken, is the operator's business: it is in the log.
         detail = "The server has a problem that its operator must look at; its log has the trace id."
         return problem_response(status, error.code, detail)
-    headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else None
-    return problem_response(status, error.code, error.message, dict(error.details), headers)
+    return problem_response(status, error.code, error.message, dict(error.details), _HEADERS.get(status))
 
 
 async def _on_invalid_request(_: Request, error: Exception) -> Response:

@@ -8,15 +8,27 @@ import typer
 
 from contextbase.config import Settings, load_settings
 from contextbase.data_folder import DataFolder, default_data_folder
-from contextbase.errors import Unauthenticated, Unavailable
+from contextbase.errors import InvalidInput, Unauthenticated, Unavailable
 from contextbase.sdk import Client
 
-__all__ = ["Data", "connect", "settings_for"]
+__all__ = ["Data", "Project", "connect", "named", "settings_for"]
 
 Data = Annotated[
     Path | None,
     typer.Option("--data", help="Data folder; default: $CONTEXTBASE_DATA or ./.contextbase-data.", show_default=False),
 ]
+
+Project = Annotated[
+    str | None,
+    typer.Option("--project", "-p", envvar="CONTEXTBASE_PROJECT", help="The project's name or id.", show_default=False),
+]
+
+
+def named(project: str | None) -> str:
+    """The project a command is about."""
+    if not project:
+        raise InvalidInput("Say which project: --project NAME, or set CONTEXTBASE_PROJECT.")
+    return project
 
 
 def settings_for(data: Path | None, **overrides: object) -> Settings:

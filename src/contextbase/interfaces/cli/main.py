@@ -7,7 +7,18 @@ import typer
 
 from contextbase import __version__
 from contextbase.errors import InvalidInput
-from contextbase.interfaces.cli import configuration, database, doctor, maintenance, projects, server, tokens
+from contextbase.interfaces.cli import (
+    configuration,
+    database,
+    doctor,
+    files,
+    history,
+    maintenance,
+    policies,
+    projects,
+    server,
+    tokens,
+)
 from contextbase.interfaces.cli.output import EXIT_USAGE, report
 
 __all__ = ["app", "main"]
@@ -43,6 +54,14 @@ app.command()(doctor.doctor)
 app.command()(configuration.config)
 app.add_typer(projects.commands, name="project")
 app.add_typer(tokens.commands, name="token")
+app.command()(files.ls)
+app.command()(files.cat)
+app.command()(files.put)
+app.command()(files.rm)
+app.command()(files.mv)
+app.command()(history.log)
+app.command()(history.audit)
+app.add_typer(policies.commands, name="policy")
 app.add_typer(database.commands, name="db")
 app.command()(maintenance.fsck)
 app.command()(maintenance.gc)

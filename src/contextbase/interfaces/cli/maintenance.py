@@ -72,6 +72,8 @@ def gc(
 
 async def _gc(settings: Settings, *, dry_run: bool, quiet: bool) -> Collected:
     async with open_services(settings) as services:
+        if not dry_run:  # first, so that the blobs of forgotten uploads go now
+            await services.housekeeping.run(uploads_kept=timedelta(hours=settings.gc_grace_hours))
         columns = (TextColumn("collecting"), BarColumn(), TextColumn("{task.completed} blobs"), TimeElapsedColumn())
         with Progress(*columns, console=error_console, disable=quiet, transient=True) as progress:
             task = progress.add_task("", total=None)

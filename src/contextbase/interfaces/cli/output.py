@@ -15,7 +15,7 @@ from rich.text import Text
 
 from contextbase.errors import ContextbaseError, InvalidInput
 
-__all__ = ["EXIT_USAGE", "Json", "console", "errors_shown", "print_json", "print_table", "report"]
+__all__ = ["EXIT_USAGE", "Json", "console", "errors_shown", "print_json", "print_line", "print_table", "report"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,6 +32,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(_plain(value), indent=2, default=str) + "\n")
     sys.stdout.flush()  # `up` goes on running while a program reads this
+
+
+def print_line(text: str) -> None:
+    """One line as it is, however long: it may hold paths, and go into a pipe."""
+    console.print(Text(text), soft_wrap=True)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:

@@ -1,0 +1,163 @@
+"""The log: who committed what, when and why; of a project, a path or a principal, as far as the caller may see."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from contextbase.db.database import Connection, Database
+from contextbase.db.queries import load_queries
+from contextbase.gate.reads import Author, Reads
+from contextbase.gate.service import Gate
+from contextbase.identity.levels import PathAuthority
+from contextbase.identity.model import Action, Caller, PrincipalName
+from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
+from contextbase.storage.model import Kind
+
+__all__ = ["History", "LogChange", "LogEntry", "LogPage", "principals_named"]
+
+MOST_CHANGES_SHOWN: Final = 100
+_SQL: Final = load_queries("contextbase.gate")
+_PAGE: Final = 200
+_MOST_ROWS: Final = 30_000  # more than any one commit has
+_MOST_SCANNED: Final = 5_000  # commits looked at for one page, if most of them are hidden
+_ABOVE_EVERY_SEQ: Final = 2**62
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogChange:
+    what: str  # added, changed, renamed, deleted; or why it was set aside: superseded, in_review
+    path: TreePath
+    path_before: TreePath | None
+    node_id: NodeId
+    number: int | None
+    kind: Kind
+    content_hash: ContentHash | None
+    size: int
+    side_id: UUID | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogEntry:
+    seq: Seq
+    commit_id: UUID
+    author: Author
+    changes: tuple[LogChange, ...]  # the first of them
+    change_count: int  # of those the caller may see
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogPage:
+    entries: tuple[LogEntry, ...]
+    next_before: Seq | None  # there may be more before this seq
+
+
+class History:
+    def __init__(self, *, database: Database, gate: Gate, reads: Reads) -> None:
+        self._database = database
+        self._gate = gate
+        self._reads = reads
+
+    async def log(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        *,
+        path: TreePath | None = None,
+        principal: PrincipalName | None = None,
+        before: Seq | None = None,
+        limit: int = 50,
+    ) -> LogPage:
+        """Commits newest first. One that touched nothing the caller may see is passed over. A page may be short and
+        still name a next one: only so many hidden commits are passed over at a time."""
+        caller.require(Action.READ, project_id)
+        async with self._database.connection() as connection:
+            authority = await self._gate.authority(connection, caller, project_id)
+            node_id = None
+            if path is not None:
+                node_id = await self._reads.node_of(connection, project_id, path, authority)
+            by = None if principal is None else await principals_named(connection, principal)
+            entries: list[LogEntry] = []
+            last, scanned = before or Seq(_ABOVE_EVERY_SEQ), 0
+            async for commit, changes in _commits(connection, project_id, last, node_id, by):
+                last, scanned = Seq(commit["seq"]), scanned + 1
+                visible = [_change(row, authority) for row in changes if _sees(authority, row)]
+                if visible:
+                    entries.append(_entry(commit, visible))
+                if len(entries) == limit or scanned == _MOST_SCANNED:
+                    return LogPage(entries=tuple(entries), next_before=last)
+        return LogPage(entries=tuple(entries), next_before=None)
+
+
+async def principals_named(connection: Connection, name: PrincipalName) -> list[UUID]:
+    """Their ids; none if there is none of that name, which is nobody's business."""
+    rows = await connection.fetch(_SQL.principals_named, name.name, None if name.kind is None else str(name.kind))
+    return [row["id"] for row in rows]
+
+
+async def _commits(
+    connection: Connection, project_id: ProjectId, before: Seq, node_id: NodeId | None, by: list[UUID] | None
+) -> AsyncIterator[tuple[asyncpg.Record, Sequence[asyncpg.Record]]]:
+    """Commits, newest first, each with all it changed."""
+    while True:
+        if node_id is not None:
+            commits = await connection.fetch(_SQL.log_page_of_node, project_id, before, _PAGE, node_id, by)
+        elif by is not None:
+            commits = await connection.fetch(_SQL.log_page_of_principals, project_id, before, _PAGE, by)
+        else:
+            commits = await connection.fetch(_SQL.log_page, project_id, before, _PAGE)
+        seqs = [commit["seq"] for commit in commits]
+        rows = await connection.fetch(_SQL.log_changes, project_id, seqs, node_id, _MOST_ROWS) if commits else []
+        # When the rows were too many for one reading, the last commit's may not all be here.
+        incomplete = rows[-1]["seq"] if len(rows) == _MOST_ROWS else None
+        changes = {seq: list(group) for seq, group in groupby(rows, key=lambda row: row["seq"])}
+        for commit in commits:
+            if commit["seq"] == incomplete:
+                break
+            yield commit, changes.get(commit["seq"], [])
+            before = commit["seq"]
+        if len(commits) < _PAGE and incomplete is None:
+            return
+
+
+def _sees(authority: PathAuthority, row: asyncpg.Record) -> bool:
+    return authority.sees(TreePath(row["path"])) and authority.sees(TreePath(row["path_now"]))
+
+
+def _entry(commit: asyncpg.Record, changes: list[LogChange]) -> LogEntry:
+    return LogEntry(
+        seq=Seq(commit["seq"]),
+        commit_id=commit["id"],
+        author=Author.of_row(commit),
+        changes=tuple(changes[:MOST_CHANGES_SHOWN]),
+        change_count=len(changes),
+    )
+
+
+def _change(row: asyncpg.Record, authority: PathAuthority) -> LogChange:
+    path, kind = TreePath(row["path"]), Kind(row["kind"])
+    before = None if row["path_before"] is None else TreePath(row["path_before"])
+    if before is not None and (row["kind_before"] == Kind.DELETED or not authority.sees(before)):
+        before = None
+    if row["set_aside"] is not None:
+        what = row["set_aside"]
+    elif kind is Kind.DELETED:
+        what = "deleted"
+    elif before is None:
+        what = "added"
+    else:
+        what = "changed" if before == path else "renamed"
+    return LogChange(
+        what=what,
+        path=path,
+        path_before=before if what == "renamed" else None,
+        node_id=NodeId(row["node_id"]),
+        number=row["number"],
+        kind=kind,
+        content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
+        size=row["size"],
+        side_id=row["side_id"],
+    )

@@ -1,0 +1,384 @@
+"""What a caller may see of a project's tree: snapshots, versions, what was set aside, and their contents.
+
+Everything here is filtered by the caller's authority. What stood at a place long ago must be visible there and where
+its node is now; what is not visible is told apart from what does not exist by nothing.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from contextbase.audit.model import OperatorType
+from contextbase.db.database import Connection, Database
+from contextbase.db.queries import load_queries
+from contextbase.errors import InvalidInput, NotFound
+from contextbase.gate.repository import GateRepository
+from contextbase.gate.service import Gate
+from contextbase.identity.levels import PathAuthority
+from contextbase.identity.model import Action, Caller, PrincipalKind
+from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
+from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.storage.head import HeadRepository
+from contextbase.storage.model import Kind, Version
+from contextbase.storage.tree import TreeRepository, path_range, version_of_row
+
+__all__ = ["Author", "Checkout", "Reads", "SideVersionEntry", "SnapshotEntry", "StoredContent", "VersionEntry"]
+
+MOST_INLINE_BYTES: Final = 8 * 1024 * 1024
+_SQL: Final = load_queries("contextbase.gate")
+_PAGE: Final = 1000
+_ABOVE_EVERY_NUMBER: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SnapshotEntry:
+    path: TreePath
+    kind: Kind
+    version: Version | None  # None: a folder that only its contents imply
+    content: bytes | None = None  # if it was asked for and there was room
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkout:
+    epoch: UUID
+    seq: Seq  # the snapshot that was read: the base of what is made from it
+    entries: tuple[SnapshotEntry, ...]
+    missing: tuple[TreePath, ...] = ()  # of the paths asked for
+    next_after: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Author:
+    """Who made a commit, by which way in, when, and what they said about it."""
+
+    kind: PrincipalKind
+    name: str
+    operator_type: OperatorType
+    message: str
+    at: datetime
+
+    @classmethod
+    def of_row(cls, row: asyncpg.Record) -> "Author":
+        return cls(
+            kind=PrincipalKind(row["principal_kind"]),
+            name=row["principal_name"],
+            operator_type=OperatorType(row["operator_type"]),
+            message=row["message"],
+            at=row["committed_at"],
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VersionEntry:
+    version: Version
+    author: Author
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SideVersionEntry:
+    id: UUID
+    seq: Seq
+    node_id: NodeId
+    path: TreePath
+    reason: str  # superseded, or in_review
+    kind: Kind
+    content_hash: ContentHash | None
+    size: int
+    base_number: int | None
+    review_id: UUID | None
+    review_state: str | None
+    author: Author
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredContent:
+    """Bytes that the caller may read, by name."""
+
+    path: TreePath
+    hash: ContentHash
+    size: int
+    mime: str
+
+
+class Reads:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        gate: Gate,
+        repository: GateRepository,
+        head: HeadRepository,
+        tree: TreeRepository,
+        catalog: BlobCatalog,
+    ) -> None:
+        self._database = database
+        self._gate = gate
+        self._repository = repository
+        self._head = head
+        self._tree = tree
+        self._catalog = catalog
+
+    async def at_paths(
+        self, caller: Caller, project_id: ProjectId, paths: Sequence[TreePath], *, seq: Seq | None, contents: bool
+    ) -> Checkout:
+        """These paths in a snapshot (None: the head)."""
+        async with self._database.connection() as connection:
+            view = await self._opened(connection, caller, project_id, seq)
+            rows = await connection.fetch(_SQL.snapshot_paths, project_id, list(paths), view.seq)
+            entries = [_entry(row) for row in rows if view.shows(row)]
+            found = {entry.path for entry in entries}
+            missing = tuple(path for path in dict.fromkeys(paths) if path not in found)
+            entries = await self._with_contents(connection, entries) if contents else entries
+        return Checkout(epoch=view.epoch, seq=view.seq, entries=tuple(entries), missing=missing)
+
+    async def below(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        folder: TreePath | None,
+        *,
+        seq: Seq | None,
+        contents: bool,
+        after: str = "",
+        limit: int = 1000,
+    ) -> Checkout:
+        """Everything below a folder (None: the whole tree) in a snapshot, in path order, after a path."""
+        async with self._database.connection() as connection:
+            view = await self._opened(connection, caller, project_id, seq)
+            entries: list[SnapshotEntry] = []
+            async for entry in self._visible_below(connection, view, folder, after):
+                entries.append(entry)
+                if len(entries) > limit:
+                    break
+            page = entries[:limit]
+            page = await self._with_contents(connection, page) if contents else page
+        more = page[-1].path if len(entries) > limit else None
+        return Checkout(epoch=view.epoch, seq=view.seq, entries=tuple(page), next_after=more)
+
+    async def folder(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        folder: TreePath | None,
+        *,
+        seq: Seq | None,
+        after: str = "",
+        limit: int = 1000,
+    ) -> Checkout:
+        """One folder's entries, not what lies deeper; a folder is there if anything visible is in it."""
+        async with self._database.connection() as connection:
+            view = await self._opened(connection, caller, project_id, seq)
+            found: list[tuple[SnapshotEntry, str]] = []
+            async for entry, cursor in self._visible_children(connection, view, folder, after):
+                found.append((entry, cursor))
+                if len(found) > limit:
+                    break
+        more = found[limit - 1][1] if len(found) > limit else None
+        return Checkout(
+            epoch=view.epoch, seq=view.seq, entries=tuple(entry for entry, _ in found[:limit]), next_after=more
+        )
+
+    async def versions(
+        self, caller: Caller, project_id: ProjectId, path: TreePath, *, before: int | None = None, limit: int = 100
+    ) -> tuple[list[VersionEntry], int | None]:
+        """The versions of the node at a path (or that was there last), newest first, and where the next page starts."""
+        async with self._database.connection() as connection:
+            view = await self._opened(connection, caller, project_id, None)
+            node_id = await self.node_of(connection, project_id, path, view.authority)
+            entries: list[VersionEntry] = []
+            number = before or _ABOVE_EVERY_NUMBER
+            while len(entries) <= limit:
+                rows = await connection.fetch(_SQL.version_page, project_id, node_id, number, _PAGE)
+                entries += [
+                    VersionEntry(version=version_of_row(row), author=Author.of_row(row))
+                    for row in rows
+                    if view.shows(row)
+                ]
+                if len(rows) < _PAGE:
+                    break
+                number = rows[-1]["number"]
+        if not entries and before is None:
+            raise _nothing_at(path)
+        return entries[:limit], entries[limit - 1].version.number if len(entries) > limit else None
+
+    async def side_versions(
+        self, caller: Caller, project_id: ProjectId, path: TreePath, *, before: UUID | None = None, limit: int = 100
+    ) -> tuple[list[SideVersionEntry], UUID | None]:
+        """What was set aside at a path, or of the node there, newest first, and where the next page starts."""
+        async with self._database.connection() as connection:
+            view = await self._opened(connection, caller, project_id, None)
+            if not view.authority.sees(path):
+                raise _nothing_at(path)
+            node_id = await connection.fetchval(_SQL.node_of_path, project_id, path)
+            entries: list[SideVersionEntry] = []
+            while len(entries) <= limit:
+                rows = await connection.fetch(_SQL.side_page, project_id, path, node_id, before, _PAGE)
+                entries += [_side(row) for row in rows if view.shows(row)]
+                if len(rows) < _PAGE:
+                    break
+                before = rows[-1]["id"]
+        return entries[:limit], entries[limit - 1].id if len(entries) > limit else None
+
+    async def content_at(
+        self, caller: Caller, project_id: ProjectId, path: TreePath, *, seq: Seq | None
+    ) -> StoredContent:
+        """The content at a path in a snapshot (None: the head)."""
+        found = await self.at_paths(caller, project_id, [path], seq=seq, contents=False)
+        if not found.entries or found.entries[0].version is None:
+            raise _nothing_at(path)
+        return _stored(found.entries[0].version)
+
+    async def content_of_version(
+        self, caller: Caller, project_id: ProjectId, node_id: NodeId, number: int
+    ) -> StoredContent:
+        async with self._database.connection() as connection:
+            view = await self._opened(connection, caller, project_id, None)
+            row = await connection.fetchrow(_SQL.version_page, project_id, node_id, number + 1, 1)
+        if row is None or row["number"] != number or not view.shows(row):
+            raise NotFound(f"There is no version {number} of {node_id} that you may read.")
+        return _stored(version_of_row(row))
+
+    async def content_of_side_version(self, caller: Caller, project_id: ProjectId, side_id: UUID) -> StoredContent:
+        async with self._database.connection() as connection:
+            view = await self._opened(connection, caller, project_id, None)
+            row = await connection.fetchrow(_SQL.side_version, project_id, side_id)
+        if row is None or not view.shows(row):
+            raise NotFound(f"There is no side version {side_id} that you may read.")
+        if row["content_hash"] is None:
+            raise InvalidInput(f"The side version {side_id} is a {row['kind']}: it has no content.")
+        return StoredContent(
+            path=TreePath(row["path"]), hash=ContentHash(row["content_hash"]), size=row["size"], mime=row["mime"]
+        )
+
+    def stream(self, content: StoredContent, *, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes, None]:
+        """Its bytes from `start` up to (not including) `end`; close it if you stop early."""
+        return self._catalog.get(content.hash, start=start, end=end)
+
+    async def node_of(
+        self, connection: Connection, project_id: ProjectId, path: TreePath, authority: PathAuthority
+    ) -> NodeId:
+        """The node at a path, or that was there last; raises `NotFound` when the caller may not know of it."""
+        node_id = await connection.fetchval(_SQL.node_of_path, project_id, path) if authority.sees(path) else None
+        if node_id is None:
+            raise _nothing_at(path)
+        return NodeId(node_id)
+
+    async def _opened(self, connection: Connection, caller: Caller, project_id: ProjectId, seq: Seq | None) -> "_View":
+        caller.require(Action.READ, project_id)
+        head = await self._head.read(connection, project_id)
+        if seq is not None and seq > head.seq:
+            raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
+        authority = await self._gate.authority(connection, caller, project_id)
+        return _View(project_id=project_id, epoch=head.epoch, seq=head.seq if seq is None else seq, authority=authority)
+
+    async def _visible_below(
+        self, connection: Connection, view: "_View", folder: TreePath | None, after: str = ""
+    ) -> AsyncIterator[SnapshotEntry]:
+        first, end = path_range(folder)
+        while True:
+            rows = await connection.fetch(_SQL.snapshot_page, view.project_id, first, end, after, view.seq, _PAGE)
+            for row in rows:
+                if view.shows(row):
+                    yield _entry(row)
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1]["path"]
+
+    async def _visible_children(
+        self, connection: Connection, view: "_View", folder: TreePath | None, after: str
+    ) -> AsyncIterator[tuple[SnapshotEntry, str]]:
+        """Entries, each with the cursor that goes on after it. Cursors name visible entries only."""
+        start = _bound(after) if after else None
+        while True:
+            page = await self._tree.children(
+                connection, view.project_id, view.seq, folder=folder, start=start, limit=_PAGE
+            )
+            paths = [TreePath(f"{folder}/{child.name}" if folder else child.name) for child in page.children]
+            rows = await connection.fetch(_SQL.snapshot_paths, view.project_id, paths, view.seq)
+            visible = {row["path"] for row in rows if view.shows(row)}
+            for path, child in zip(paths, page.children, strict=True):
+                # A folder that its contents imply stands, in path order, where they do: at "path/".
+                cursor = path if child.version is not None else f"{path}/"
+                if child.version is not None and path in visible:
+                    yield SnapshotEntry(path=path, kind=child.kind, version=child.version), cursor
+                elif child.kind is Kind.DIRECTORY and await self._holds_visible(connection, view, path):
+                    yield SnapshotEntry(path=path, kind=Kind.DIRECTORY, version=None), cursor
+            if page.next_from is None:
+                return
+            start = page.next_from
+
+    async def _holds_visible(self, connection: Connection, view: "_View", folder: TreePath) -> bool:
+        async for _ in self._visible_below(connection, view, folder):
+            return True
+        return False
+
+    async def _with_contents(self, connection: Connection, entries: list[SnapshotEntry]) -> list[SnapshotEntry]:
+        """The contents of the first entries, as long as they are not too much for one answer."""
+        room = MOST_INLINE_BYTES
+        wanted: dict[TreePath, ContentHash] = {}
+        for entry in entries:
+            version = entry.version
+            if version is not None and version.content_hash is not None and version.size <= room:
+                room -= version.size
+                wanted[entry.path] = version.content_hash
+        loaded = await self._repository.inline_contents(connection, list(set(wanted.values())))
+        for name in wanted.values():
+            if name not in loaded:
+                loaded[name] = await self._catalog.read(name)
+        return [
+            replace(entry, content=loaded[wanted[entry.path]]) if entry.path in wanted else entry for entry in entries
+        ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _View:
+    """A snapshot as one caller may see it."""
+
+    project_id: ProjectId
+    epoch: UUID
+    seq: Seq
+    authority: PathAuthority
+
+    def shows(self, row: asyncpg.Record) -> bool:
+        return self.authority.sees(TreePath(row["path"])) and self.authority.sees(TreePath(row["path_now"]))
+
+
+def _entry(row: asyncpg.Record) -> SnapshotEntry:
+    version = version_of_row(row)
+    return SnapshotEntry(path=version.path, kind=version.kind, version=version)
+
+
+def _side(row: asyncpg.Record) -> SideVersionEntry:
+    return SideVersionEntry(
+        id=row["id"],
+        seq=Seq(row["seq"]),
+        node_id=NodeId(row["node_id"]),
+        path=TreePath(row["path"]),
+        reason=row["reason"],
+        kind=Kind(row["kind"]),
+        content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
+        size=row["size"],
+        base_number=row["base_number"],
+        review_id=row["review_id"],
+        review_state=row["review_state"],
+        author=Author.of_row(row),
+    )
+
+
+def _stored(version: Version) -> StoredContent:
+    if version.content_hash is None:
+        raise InvalidInput(f"{version.path} is a {version.kind}: it has no content.")
+    return StoredContent(path=version.path, hash=version.content_hash, size=version.size, mime=version.mime)
+
+
+def _bound(cursor: str) -> str:
+    """Just after what a cursor names, in path order."""
+    return f"{cursor[:-1]}0" if cursor.endswith("/") else f"{cursor}\x01"
+
+
+def _nothing_at(path: TreePath) -> NotFound:
+    return NotFound(f"There is nothing at {path} that you may read.")

@@ -1,0 +1,123 @@
+"""The way in: commits and uploads."""
+
+import base64
+import binascii
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Header, Query, Request
+
+from contextbase.errors import BlobCorrupted, InvalidInput
+from contextbase.gate.answers import conflict_to_dict
+from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content, ContentKind
+from contextbase.identity.model import Action
+from contextbase.ids import ContentHash, Seq, TreePath
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.wire.commit import (
+    CONTENT_HASH,
+    ChangeBody,
+    ChangeView,
+    CommitCreate,
+    CommitView,
+    ConflictView,
+    ProjectName,
+    UploadView,
+)
+
+__all__ = ["UPLOADS", "router"]
+
+UPLOADS: Final = "/api/v1/collab/uploads"
+_RAW_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+router = APIRouter(tags=["collab"])
+
+
+@router.post("/api/v1/collab/commit")
+async def commit(
+    body: CommitCreate,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    way_in: WayIn,
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+) -> CommitView:
+    """Settle changes against the head: each is written, merged, unchanged, superseded, in review or refused.
+
+    When this answers, all but the refused are durably in the project. Needs 'write'."""
+    if body.key is not None and idempotency_key not in (None, body.key):
+        raise InvalidInput("The header Idempotency-Key and the body's key differ; send one of them.")
+    project = await services.projects.find(caller, body.project, action=Action.WRITE)
+    request = CommitRequest(
+        project_id=project.id,
+        changes=tuple(_change(change, body.base_seq) for change in body.changes),
+        message=body.message,
+        key=body.key or idempotency_key,
+        atomic=body.atomic,
+    )
+    return _view(await services.gate.commit(caller, request, operator_type=way_in))
+
+
+@router.post(UPLOADS, status_code=201, openapi_extra=_RAW_BODY)
+async def upload(
+    request: Request,
+    project: Annotated[ProjectName, Query()],
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    hash: Annotated[  # noqa: A002 - the parameter's name
+        str | None, Query(pattern=CONTENT_HASH, description="The sha256 it must have; else nothing is stored.")
+    ] = None,
+) -> UploadView:
+    """Store the request's body, to be named by its hash in a commit. Streams; needs 'write'."""
+    found = await services.projects.find(caller, project, action=Action.WRITE)
+    expected = None if hash is None else ContentHash.parse(hash)
+    try:
+        blob = await services.gate.upload(caller, found.id, request.stream(), expected=expected)
+    except BlobCorrupted:
+        raise InvalidInput(f"What arrived does not hash to {hash}; nothing was stored. Send it again.") from None
+    return UploadView(hash=str(blob.hash), size=blob.size)
+
+
+def _change(body: ChangeBody, base_seq: int | None) -> Change:
+    base = base_seq if body.base is None else body.base
+    if base is None:
+        raise InvalidInput(f"The change of {body.path[:120]!r} names no base.")
+    return Change(
+        action=ChangeAction(body.action),
+        path=TreePath.parse(body.path),
+        target=None if body.target is None else TreePath.parse(body.target),
+        base=Seq(base),
+        content=_content(body),
+        kind=ContentKind(body.kind),
+        executable=body.executable,
+        mime=body.mime,
+    )
+
+
+def _content(body: ChangeBody) -> Content | None:
+    if body.hash is not None:
+        return Content(hash=ContentHash.parse(body.hash), size=0)  # the gate knows how long it is
+    if body.text is not None:
+        inline = body.text.encode()
+    elif body.base64 is not None:
+        try:
+            inline = base64.b64decode(body.base64, validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidInput(f"The content of {body.path[:120]!r} is not base64.") from None
+    else:
+        return None
+    return Content(hash=ContentHash.of(inline), size=len(inline), inline=inline)
+
+
+def _view(answer: CommitAnswer) -> CommitView:
+    return CommitView(
+        seq=answer.seq, committed=answer.committed, changes=[_change_view(change) for change in answer.changes]
+    )
+
+
+def _change_view(change: ChangeAnswer) -> ChangeView:
+    conflicts = [ConflictView.model_validate(conflict_to_dict(conflict)) for conflict in change.conflicts]
+    return ChangeView.model_validate(asdict(change) | {"conflicts": conflicts})

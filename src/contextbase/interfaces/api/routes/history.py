@@ -1,0 +1,144 @@
+"""The log, for everyone who may read; the audit trail, for administrators."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import StreamingResponse
+
+from contextbase.gate.history import LogChange, LogEntry
+from contextbase.gate.trail import AuditFilter, AuditRecord
+from contextbase.identity.model import Action, PrincipalName
+from contextbase.ids import Seq, TreePath
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.routes.snapshots import author_view
+from contextbase.wire.commit import MOST_SEQ, ProjectName
+from contextbase.wire.history import (
+    AuditPageView,
+    AuditQuery,
+    AuditRecordView,
+    LogChangeView,
+    LogEntryView,
+    LogPageView,
+)
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/v1/collab", tags=["collab"])
+
+JSON_LINES: Final = "application/jsonl"
+_LINES: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "One row a line, oldest first.",
+        "content": {JSON_LINES: {"schema": {"type": "string"}}},
+    }
+}
+
+Project = Annotated[ProjectName, Query()]
+Before = Annotated[int | None, Query(ge=1, le=MOST_SEQ)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+PathQuery = Annotated[str | None, Query(max_length=2048)]
+PrincipalQuery = Annotated[str | None, Query(max_length=120, description="Such as agent:indexer, or indexer.")]
+
+
+@router.get("/log")
+async def log(
+    *,
+    project: Project,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    path: PathQuery = None,
+    principal: PrincipalQuery = None,
+    before: Before = None,
+    limit: Limit = 50,
+) -> LogPageView:
+    """Commits, newest first: of the project, of the file at a path, or of a principal."""
+    found = await services.projects.find(caller, project)
+    page = await services.history.log(
+        caller,
+        found.id,
+        path=None if path is None else TreePath.parse(path),
+        principal=None if principal is None else PrincipalName.parse(principal),
+        before=None if before is None else Seq(before),
+        limit=limit,
+    )
+    return LogPageView(commits=[_log_view(entry) for entry in page.entries], next_before=page.next_before)
+
+
+def audit_filter(query: Annotated[AuditQuery, Depends()]) -> AuditFilter:
+    return AuditFilter(
+        principal=None if query.principal is None else PrincipalName.parse(query.principal),
+        action=query.action,
+        path=None if query.path is None else TreePath.parse(query.path),
+        since=query.since,
+        until=query.until,
+        first_seq=None if query.first_seq is None else Seq(query.first_seq),
+        last_seq=None if query.last_seq is None else Seq(query.last_seq),
+    )
+
+
+Wanted = Annotated[AuditFilter, Depends(audit_filter)]
+
+
+@router.get("/audit")
+async def audit(
+    *,
+    project: Project,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    wanted: Wanted,
+    before: Before = None,
+    limit: Limit = 100,
+) -> AuditPageView:
+    """The project's audit trail, newest first. Needs 'admin'."""
+    found = await services.projects.find(caller, project, action=Action.ADMIN)
+    page = await services.trail.page(caller, found.id, wanted, before=before, limit=limit)
+    return AuditPageView(records=[_record_view(record) for record in page.records], next_before=page.next_before)
+
+
+@router.get("/audit/export", response_class=StreamingResponse, responses=_LINES)
+async def export_audit(
+    project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices, wanted: Wanted
+) -> StreamingResponse:
+    """The whole trail, or what matches, as JSON lines, oldest first. Needs 'admin'."""
+    found = await services.projects.find(caller, project, action=Action.ADMIN)
+    portions = services.trail.export(caller, found.id, wanted)
+
+    async def lines() -> AsyncIterator[bytes]:
+        async with aclosing(portions):
+            async for records in portions:
+                yield b"".join(_record_view(record).model_dump_json().encode() + b"\n" for record in records)
+
+    return StreamingResponse(lines(), media_type=JSON_LINES)
+
+
+def _log_view(entry: LogEntry) -> LogEntryView:
+    return LogEntryView(
+        seq=entry.seq,
+        commit_id=entry.commit_id,
+        author=author_view(entry.author),
+        changes=[_change_view(change) for change in entry.changes],
+        change_count=entry.change_count,
+    )
+
+
+def _change_view(change: LogChange) -> LogChangeView:
+    return LogChangeView.model_validate(
+        {
+            "what": change.what,
+            "path": change.path,
+            "path_before": change.path_before,
+            "node_id": change.node_id,
+            "number": change.number,
+            "kind": change.kind.value,
+            "hash": None if change.content_hash is None else str(change.content_hash),
+            "size": change.size,
+            "side_version_id": change.side_id,
+        }
+    )
+
+
+def _record_view(record: AuditRecord) -> AuditRecordView:
+    return AuditRecordView.model_validate(asdict(record))

@@ -1,0 +1,197 @@
+"""Who may do what where, and how changes are merged. Everything here needs 'admin'."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from contextbase.identity.levels import Decision, Level, PathRule
+from contextbase.identity.model import Action, PrincipalName
+from contextbase.identity.policies import EffectivePolicy, Subject
+from contextbase.ids import TreePath
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.wire.commit import ProjectName
+from contextbase.wire.policy import (
+    DefaultPut,
+    ExplanationView,
+    GroupCreate,
+    GroupPage,
+    GroupView,
+    MembershipView,
+    MergeRuleBody,
+    MergeRulesPut,
+    PolicyView,
+    RankPut,
+    RankView,
+    RulePut,
+    RuleView,
+)
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/v1/collab/policies", tags=["policies"])
+
+Project = Annotated[ProjectName, Query()]
+GroupName = Annotated[str, Path(max_length=100, pattern=r"^[^\x00]*$")]
+Member = Annotated[str, Path(description="Such as agent:indexer.", max_length=120)]
+
+
+@router.get("")
+async def show_policy(project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices) -> PolicyView:
+    """All of a project's rules."""
+    found = await services.projects.find(caller, project, action=Action.ADMIN)
+    return _policy_view(await services.policies.show(caller, found.id))
+
+
+@router.put("/rules")
+async def put_rule(
+    body: RulePut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+) -> RuleView:
+    """Give a subject a level on a pattern; the rule it had there is replaced."""
+    found = await services.projects.find(caller, body.project, action=Action.ADMIN)
+    rule = await services.policies.put_rule(
+        caller,
+        found.id,
+        subject=Subject.parse(body.subject),
+        pattern=body.pattern,
+        level=Level.parse(body.level),
+        operator_type=way_in,
+    )
+    return _rule_view(rule)
+
+
+@router.delete("/rules", status_code=204)
+async def delete_rule(
+    *,
+    project: Project,
+    subject: Annotated[str, Query(max_length=120)],
+    pattern: Annotated[str, Query(max_length=1024)],
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    way_in: WayIn,
+) -> None:
+    """Remove the rule of a subject on a pattern."""
+    found = await services.projects.find(caller, project, action=Action.ADMIN)
+    await services.policies.delete_rule(
+        caller, found.id, subject=Subject.parse(subject), pattern=pattern, operator_type=way_in
+    )
+
+
+@router.put("/default")
+async def put_default(
+    body: DefaultPut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+) -> PolicyView:
+    """The level where no rule matches."""
+    found = await services.projects.find(caller, body.project, action=Action.ADMIN)
+    await services.policies.put_default(caller, found.id, Level.parse(body.level), operator_type=way_in)
+    return _policy_view(await services.policies.show(caller, found.id))
+
+
+@router.put("/merge")
+async def put_merge_rules(
+    body: MergeRulesPut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+) -> PolicyView:
+    """All merge rules, in order: the last that matches decides."""
+    found = await services.projects.find(caller, body.project, action=Action.ADMIN)
+    rules = [(rule.pattern, rule.strategy) for rule in body.rules]
+    await services.policies.put_merge_rules(caller, found.id, rules, operator_type=way_in)
+    return _policy_view(await services.policies.show(caller, found.id))
+
+
+@router.put("/ranks")
+async def put_rank(
+    body: RankPut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+) -> RankView:
+    """A principal's rank, for the strategy 'priority'."""
+    found = await services.projects.find(caller, body.project, action=Action.ADMIN)
+    name = await services.policies.put_rank(
+        caller, found.id, PrincipalName.parse(body.principal), body.rank, operator_type=way_in
+    )
+    return RankView(principal=str(name), rank=body.rank)
+
+
+@router.get("/explain")
+async def explain(
+    project: Project,
+    path: Annotated[str, Query(max_length=2048)],
+    principal: Annotated[str, Query(max_length=120)],
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+) -> ExplanationView:
+    """What a principal may do at a path, and which rule decides it."""
+    found = await services.projects.find(caller, project, action=Action.ADMIN)
+    place = TreePath.parse(path)
+    name, decision = await services.policies.explain(caller, found.id, place, PrincipalName.parse(principal))
+    return _explanation_view(place, name, decision)
+
+
+@router.get("/groups")
+async def list_groups(
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    after: Annotated[str, Query(max_length=100, pattern=r"^[^\x00]*$")] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> GroupPage:
+    """Groups with their members, by name. They are shared by all projects."""
+    found = await services.policies.groups(caller, after=after, limit=limit + 1)
+    page = [GroupView(name=name, members=[str(member) for member in members]) for name, members in found[:limit]]
+    return GroupPage(groups=page, next_after=page[-1].name if len(found) > limit else None)
+
+
+@router.post("/groups", status_code=201)
+async def create_group(
+    body: GroupCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+) -> GroupView:
+    """Make an empty group."""
+    await services.policies.create_group(caller, body.name, operator_type=way_in)
+    return GroupView(name=body.name, members=[])
+
+
+@router.put("/groups/{group}/members/{principal}")
+async def add_member(
+    group: GroupName, principal: Member, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+) -> MembershipView:
+    """Put a principal into a group."""
+    name = await services.policies.add_member(caller, group, PrincipalName.parse(principal), operator_type=way_in)
+    return MembershipView(group=group, principal=str(name), member=True)
+
+
+@router.delete("/groups/{group}/members/{principal}")
+async def remove_member(
+    group: GroupName, principal: Member, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+) -> MembershipView:
+    """Take a principal out of a group."""
+    name = await services.policies.remove_member(caller, group, PrincipalName.parse(principal), operator_type=way_in)
+    return MembershipView(group=group, principal=str(name), member=False)
+
+
+def _rule_view(rule: PathRule) -> RuleView:
+    return RuleView.model_validate(
+        {"subject": str(Subject.of_rule(rule)), "pattern": rule.pattern, "level": str(rule.level)}
+    )
+
+
+def _policy_view(policy: EffectivePolicy) -> PolicyView:
+    return PolicyView.model_validate(
+        {
+            "version": policy.version,
+            "default_level": str(policy.default_level),
+            "rules": [_rule_view(rule) for rule in policy.rules],
+            "merge_rules": [
+                MergeRuleBody.model_validate({"pattern": pattern, "strategy": strategy})
+                for pattern, strategy in policy.merge_rules
+            ],
+            "ranks": [RankView(principal=str(name), rank=rank) for name, rank in policy.ranks],
+        }
+    )
+
+
+def _explanation_view(path: TreePath, principal: PrincipalName, decision: Decision) -> ExplanationView:
+    return ExplanationView.model_validate(
+        {
+            "path": path,
+            "principal": str(principal),
+            "level": str(decision.level),
+            "reason": decision.reason,
+            "rule": None if decision.rule is None else _rule_view(decision.rule),
+        }
+    )

@@ -1,0 +1,250 @@
+"""The way out: checkouts, versions, and their contents."""
+
+import base64
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, Any, Final
+from urllib.parse import quote
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import StreamingResponse
+
+from contextbase.errors import InvalidInput
+from contextbase.gate.reads import Author, Reads, SideVersionEntry, SnapshotEntry, StoredContent, VersionEntry
+from contextbase.ids import NodeId, Seq, TreePath
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.problems import problem_response
+from contextbase.interfaces.api.ranges import Unsatisfiable, requested_range
+from contextbase.wire.commit import MOST_SEQ, ProjectName
+from contextbase.wire.tree import (
+    AuthorView,
+    CheckoutRequest,
+    CheckoutView,
+    EntryView,
+    SideVersionPage,
+    SideVersionView,
+    VersionPage,
+    VersionView,
+)
+
+__all__ = ["author_view", "router"]
+
+router = APIRouter(prefix="/api/v1/collab", tags=["collab"])
+
+Project = Annotated[ProjectName, Query()]
+Path = Annotated[str, Query(max_length=2048)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+Number = Annotated[int, Query(ge=1, le=2**31 - 1)]
+_BYTES: Final[dict[str, Any]] = {
+    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+}
+_CONTENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"description": "The whole content; ETag is its sha256."} | _BYTES,
+    206: {"description": "The range that was asked for."} | _BYTES,
+}
+
+
+@router.post("/checkout")
+async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services: AuthenticatedServices) -> CheckoutView:
+    """Read paths, or what is below a prefix, in a snapshot: contents or references, with base versions."""
+    project = await services.projects.find(caller, body.project)
+    seq = None if body.seq is None else Seq(body.seq)
+    folder = TreePath.parse(body.prefix) if body.prefix else None
+    if body.paths is not None:
+        paths = [TreePath.parse(path) for path in body.paths]
+        found = await services.reads.at_paths(caller, project.id, paths, seq=seq, contents=body.contents)
+    elif body.recursive:
+        found = await services.reads.below(
+            caller, project.id, folder, seq=seq, contents=body.contents, after=body.after, limit=body.limit
+        )
+    else:
+        found = await services.reads.folder(caller, project.id, folder, seq=seq, after=body.after, limit=body.limit)
+    return CheckoutView(
+        project_id=project.id,
+        epoch=found.epoch,
+        seq=found.seq,
+        entries=[_entry_view(entry) for entry in found.entries],
+        missing=list(found.missing),
+        next_after=found.next_after,
+    )
+
+
+@router.get("/versions")
+async def versions(
+    *,
+    project: Project,
+    path: Path,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    before: Number | None = None,
+    limit: Limit = 100,
+) -> VersionPage:
+    """The versions of the file at a path (or that was there last), newest first, across its renames."""
+    found = await services.projects.find(caller, project)
+    entries, next_before = await services.reads.versions(
+        caller, found.id, TreePath.parse(path), before=before, limit=limit
+    )
+    return VersionPage(versions=[_version_view(entry) for entry in entries], next_before=next_before)
+
+
+@router.get("/versions/sides")
+async def side_versions(
+    *,
+    project: Project,
+    path: Path,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    before: UUID | None = None,
+    limit: Limit = 100,
+) -> SideVersionPage:
+    """What lost against the head or waits for a review at a path, newest first."""
+    found = await services.projects.find(caller, project)
+    entries, next_before = await services.reads.side_versions(
+        caller, found.id, TreePath.parse(path), before=before, limit=limit
+    )
+    return SideVersionPage(side_versions=[_side_view(entry) for entry in entries], next_before=next_before)
+
+
+@router.get("/versions/content", response_class=StreamingResponse, responses=_CONTENT_ANSWERS)
+async def content(
+    *,
+    project: Project,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    path: Path | None = None,
+    seq: Annotated[int | None, Query(ge=0, le=MOST_SEQ, description="With path: the snapshot; the head.")] = None,
+    node_id: UUID | None = None,
+    number: Number | None = None,
+    side_version_id: UUID | None = None,
+    range_: Annotated[str | None, Header(alias="Range", max_length=200)] = None,
+    if_range: Annotated[str | None, Header(max_length=200)] = None,
+) -> Response:
+    """The bytes of a version: by `path` (and `seq`), by `node_id` and `number`, or by `side_version_id`.
+
+    Streams; takes one byte range."""
+    if [path is not None, node_id is not None, side_version_id is not None].count(True) != 1 or (
+        (node_id is None) != (number is None) or (seq is not None and path is None)
+    ):
+        raise InvalidInput("Name the content by path (and seq), by node_id and number, or by side_version_id.")
+    found = await services.projects.find(caller, project)
+    if path is not None:
+        at = None if seq is None else Seq(seq)
+        stored = await services.reads.content_at(caller, found.id, TreePath.parse(path), seq=at)
+    elif node_id is not None and number is not None:
+        stored = await services.reads.content_of_version(caller, found.id, NodeId(node_id), number)
+    elif side_version_id is not None:
+        stored = await services.reads.content_of_side_version(caller, found.id, side_version_id)
+    return await _content_response(services.reads, stored, range_, if_range)
+
+
+async def _content_response(
+    reads: Reads, stored: StoredContent, range_header: str | None, if_range: str | None
+) -> Response:
+    etag = f'"{stored.hash}"'
+    headers = {
+        "Accept-Ranges": "bytes",
+        "ETag": etag,
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(stored.path.name, safe='')}",
+    }
+    try:
+        wanted = requested_range(range_header if if_range in (None, etag) else None, stored.size)
+    except Unsatisfiable:
+        detail = f"The content has {stored.size} bytes; nothing of it is in that range."
+        headers["Content-Range"] = f"bytes */{stored.size}"
+        return problem_response(416, "invalid_input", detail, headers=headers)
+    start, end = (0, None) if wanted is None else wanted
+    length = stored.size if wanted is None else wanted[1] - wanted[0]
+    headers["Content-Length"] = str(length)
+    if wanted is not None:
+        headers["Content-Range"] = f"bytes {wanted[0]}-{wanted[1] - 1}/{stored.size}"
+    return StreamingResponse(
+        await _begun(reads, stored, start, end),
+        status_code=200 if wanted is None else 206,
+        headers=headers,
+        media_type=stored.mime or "application/octet-stream",
+    )
+
+
+async def _begun(reads: Reads, stored: StoredContent, start: int, end: int | None) -> AsyncIterator[bytes]:
+    """The pieces, the first of them read already: what is missing is an error, not half an answer."""
+    pieces = reads.stream(stored, start=start, end=end)
+    first = await anext(pieces, b"")
+
+    async def all_pieces() -> AsyncIterator[bytes]:
+        async with aclosing(pieces):
+            yield first
+            async for piece in pieces:
+                yield piece
+
+    return all_pieces()
+
+
+def author_view(author: Author) -> AuthorView:
+    return AuthorView(
+        principal=f"{author.kind}:{author.name}",
+        operator_type=author.operator_type,
+        message=author.message,
+        at=author.at,
+    )
+
+
+def _entry_view(entry: SnapshotEntry) -> EntryView:
+    text = encoded = None
+    if entry.content is not None:
+        try:
+            text = entry.content.decode()
+        except UnicodeDecodeError:
+            encoded = base64.b64encode(entry.content).decode()
+    version = entry.version
+    return EntryView(
+        path=entry.path,
+        kind=entry.kind.value,
+        node_id=version.node_id if version else None,
+        number=version.number if version else None,
+        seq=version.seq if version else None,
+        hash=str(version.content_hash) if version and version.content_hash else None,
+        size=version.size if version else 0,
+        executable=version.executable if version else False,
+        mime=version.mime if version else "",
+        text=text,
+        base64=encoded,
+    )
+
+
+def _version_view(entry: VersionEntry) -> VersionView:
+    version = entry.version
+    return VersionView(
+        node_id=version.node_id,
+        number=version.number,
+        seq=version.seq,
+        path=version.path,
+        kind=version.kind.value,
+        hash=None if version.content_hash is None else str(version.content_hash),
+        size=version.size,
+        executable=version.executable,
+        mime=version.mime,
+        base_number=version.base_number,
+        merged_number=version.merged_number,
+        sent_hash=None if version.sent_hash is None else str(version.sent_hash),
+        author=author_view(entry.author),
+    )
+
+
+def _side_view(entry: SideVersionEntry) -> SideVersionView:
+    return SideVersionView.model_validate(
+        {
+            "id": entry.id,
+            "seq": entry.seq,
+            "node_id": entry.node_id,
+            "path": entry.path,
+            "reason": entry.reason,
+            "kind": entry.kind.value,
+            "hash": None if entry.content_hash is None else str(entry.content_hash),
+            "size": entry.size,
+            "base_number": entry.base_number,
+            "review_id": entry.review_id,
+            "review_state": entry.review_state,
+            "author": author_view(entry.author),
+        }
+    )

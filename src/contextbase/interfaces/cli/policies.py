@@ -1,0 +1,241 @@
+"""`contextbase policy …`"""
+
+from typing import Annotated, cast, get_args
+
+import typer
+
+from contextbase.errors import InvalidInput
+from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_table
+from contextbase.wire.policy import LevelName, MergeRuleBody, PolicyView, StrategyName
+
+__all__ = ["commands"]
+
+commands = typer.Typer(help="Say who may do what where, and how changes are merged.", no_args_is_help=True)
+groups = typer.Typer(help="Groups of principals, for rules.", no_args_is_help=True)
+commands.add_typer(groups, name="group")
+
+Subject = Annotated[
+    str, typer.Argument(help="agent:NAME, user:NAME, adapter:NAME, group:NAME or everyone.", show_default=False)
+]
+Pattern = Annotated[
+    str, typer.Argument(help="Such as docs/** (`*` within a part of a path, `**` across).", show_default=False)
+]
+LevelText = Annotated[str, typer.Argument(metavar="LEVEL", help="hidden, R, RA, RW- or RW.", show_default=False)]
+Principal = Annotated[str, typer.Argument(help="Such as agent:indexer.", show_default=False)]
+Group = Annotated[str, typer.Argument(help="The group's name.", show_default=False)]
+
+
+@commands.command("list")
+@errors_shown
+def list_(project: Project = None, data: Data = None, as_json: Json = False) -> None:
+    """List a project's rules."""
+    with connect(data) as client:
+        policy = client.policies.show(named(project))
+    if as_json:
+        print_json(policy)
+        return
+    _print(policy)
+
+
+@commands.command("set")
+@errors_shown
+def set_(
+    subject: Subject,
+    pattern: Pattern,
+    level: LevelText,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Give somebody a level on the paths of a pattern; the most specific rule decides."""
+    with connect(data) as client:
+        rule = client.policies.put_rule(named(project), subject, pattern, _level(level))
+    if as_json:
+        print_json(rule)
+    else:
+        print_line(f"{rule.subject} has {rule.level} on {rule.pattern} now.")
+
+
+@commands.command("remove")
+@errors_shown
+def remove(
+    subject: Subject, pattern: Pattern, project: Project = None, data: Data = None, as_json: Json = False
+) -> None:
+    """Remove a rule."""
+    with connect(data) as client:
+        client.policies.delete_rule(named(project), subject, pattern)
+    if as_json:
+        print_json({"removed": {"subject": subject, "pattern": pattern}})
+    else:
+        print_line("Removed.")
+
+
+@commands.command("explain")
+@errors_shown
+def explain(
+    path: Annotated[str, typer.Argument(help="A path; nothing needs to be there.", show_default=False)],
+    principal: Annotated[str, typer.Option("--as", help="Such as agent:indexer.", show_default=False)],
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Say what somebody may do at a path, which rule decides, and why."""
+    with connect(data) as client:
+        answer = client.policies.explain(named(project), path, principal)
+    if as_json:
+        print_json(answer)
+        return
+    print_line(f"{answer.principal} has {answer.level} on {answer.path}: {answer.reason}.")
+    if answer.rule is not None:
+        print_line(f"rule: {answer.rule.subject}  {answer.rule.pattern}  {answer.rule.level}")
+
+
+@commands.command("default")
+@errors_shown
+def default(level: LevelText, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+    """Set the level where no rule matches."""
+    with connect(data) as client:
+        policy = client.policies.put_default(named(project), _level(level))
+    if as_json:
+        print_json(policy)
+    else:
+        print_line(f"Where no rule matches, it is {policy.default_level} now.")
+
+
+@commands.command("merge")
+@errors_shown
+def merge(
+    rules: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATTERN=STRATEGY]...", help="All merge rules, in order: the last that matches decides."
+        ),
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Have no merge rules.")] = False,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Set how files are merged that changed on both sides; without arguments, show it."""
+    if clear and rules:
+        raise InvalidInput("Give rules, or --clear, not both.")
+    with connect(data) as client:
+        if rules or clear:
+            policy = client.policies.put_merge_rules(named(project), [_merge_rule(rule) for rule in rules or ()])
+        else:
+            policy = client.policies.show(named(project))
+    if as_json:
+        print_json(policy.merge_rules)
+        return
+    _print_merge_rules(policy)
+
+
+@commands.command("rank")
+@errors_shown
+def rank(
+    principal: Principal,
+    rank: Annotated[int, typer.Argument(help="Higher wins; 0: as everybody.", show_default=False)],
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Set a principal's rank, for the merge strategy 'priority'."""
+    with connect(data) as client:
+        answer = client.policies.put_rank(named(project), principal, rank)
+    if as_json:
+        print_json(answer)
+    else:
+        print_line(f"{answer.principal} has rank {answer.rank} now.")
+
+
+@groups.command("list")
+@errors_shown
+def list_groups(data: Data = None, as_json: Json = False) -> None:
+    """List the groups and who is in them."""
+    found, after = [], ""
+    with connect(data) as client:
+        while True:
+            page = client.policies.groups(after=after, limit=1000)
+            found += page.groups
+            if page.next_after is None:
+                break
+            after = page.next_after
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ("GROUP", "MEMBERS"),
+        ((group.name, ", ".join(group.members)) for group in found),
+        empty="There are no groups. Make one: contextbase policy group create NAME",
+    )
+
+
+@groups.command("create")
+@errors_shown
+def create_group(name: Group, data: Data = None, as_json: Json = False) -> None:
+    """Make an empty group; it can be used in every project."""
+    with connect(data) as client:
+        group = client.policies.create_group(name)
+    if as_json:
+        print_json(group)
+    else:
+        print_line(f"Made group {group.name}.")
+
+
+@groups.command("add")
+@errors_shown
+def add_member(group: Group, principal: Principal, data: Data = None, as_json: Json = False) -> None:
+    """Put a principal into a group."""
+    with connect(data) as client:
+        membership = client.policies.add_member(group, principal)
+    if as_json:
+        print_json(membership)
+    else:
+        print_line(f"{membership.principal} is in {membership.group}.")
+
+
+@groups.command("remove")
+@errors_shown
+def remove_member(group: Group, principal: Principal, data: Data = None, as_json: Json = False) -> None:
+    """Take a principal out of a group."""
+    with connect(data) as client:
+        membership = client.policies.remove_member(group, principal)
+    if as_json:
+        print_json(membership)
+    else:
+        print_line(f"{membership.principal} is not in {membership.group}.")
+
+
+def _level(text: str) -> LevelName:
+    if text not in get_args(LevelName):
+        raise InvalidInput(f"{text[:40]!r} is not a level: {', '.join(get_args(LevelName))}.")
+    return cast("LevelName", text)
+
+
+def _merge_rule(text: str) -> MergeRuleBody:
+    pattern, equals, strategy = text.rpartition("=")
+    if not equals or strategy not in get_args(StrategyName):
+        raise InvalidInput(f"{text[:120]!r} is not PATTERN=STRATEGY with one of {', '.join(get_args(StrategyName))}.")
+    return MergeRuleBody(pattern=pattern, strategy=cast("StrategyName", strategy))
+
+
+def _print(policy: PolicyView) -> None:
+    print_table(
+        ("SUBJECT", "PATTERN", "LEVEL"),
+        ((rule.subject, rule.pattern, rule.level) for rule in policy.rules),
+        empty="There are no rules.",
+    )
+    print_line(f"Where no rule matches: {policy.default_level}. The owner may do everything.")
+    if policy.merge_rules:
+        _print_merge_rules(policy)
+    for entry in policy.ranks:
+        print_line(f"rank {entry.rank}  {entry.principal}")
+
+
+def _print_merge_rules(policy: PolicyView) -> None:
+    print_table(
+        ("MERGE PATTERN", "STRATEGY"),
+        ((rule.pattern, rule.strategy) for rule in policy.merge_rules),
+        empty="There are no merge rules: files are merged by their type.",
+    )

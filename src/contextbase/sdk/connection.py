@@ -1,0 +1,157 @@
+"""One server as one principal: sends requests, turns answers into wire models and problems into errors."""
+
+import asyncio
+import random
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from contextbase.errors import ContextbaseError, InvalidInput, Unavailable, error_of_code
+from contextbase.wire.problem import Problem
+
+__all__ = ["Body", "Connection", "parsed"]
+
+Body = TypeVar("Body", bound=BaseModel)
+Answer = TypeVar("Answer")
+
+_FIRST_WAIT_SECONDS: Final = 0.1
+_LONGEST_WAIT_SECONDS: Final = 5.0
+
+
+class Connection:
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        timeout_seconds: float,
+        attempts: int,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        if not re.fullmatch(r"[!-~]+", token):
+            raise InvalidInput("The token has characters no token has; was it copied whole?")
+        self._url = url.rstrip("/")
+        self._attempts = attempts
+        try:
+            _check_address(url)
+            self._http = httpx.AsyncClient(
+                base_url=self._url,
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=timeout_seconds,
+                transport=transport,
+                trust_env=False,  # a proxy set for the internet is not for this server
+            )
+        except (ValueError, httpx.InvalidURL) as error:
+            raise InvalidInput(f"{url[:200]!r} is not the URL of a server: {error}.") from error
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def call(
+        self,
+        answer: type[Body],
+        method: str,
+        path: str,
+        body: BaseModel | AsyncIterator[bytes] | None = None,
+        /,
+        **query: Any,
+    ) -> Body:
+        """The answer as a wire model; raises the error the server answered with."""
+        content = _json(body) if isinstance(body, BaseModel) else body
+        response = await self.send(method, path, content=content, query=query)
+        if response.is_success:
+            return parsed(answer, response)
+        raise _error_of(response)
+
+    async def done(self, method: str, path: str, /, **query: Any) -> None:
+        """For what answers nothing."""
+        response = await self.send(method, path, query=query)
+        if not response.is_success:
+            raise _error_of(response)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        content: str | AsyncIterator[bytes] | None = None,
+        query: dict[str, Any] | None = None,
+    ) -> httpx.Response:
+        """Any answer; raises `Unavailable` when there is none."""
+        headers = {"Content-Type": "application/json"} if isinstance(content, str) else {}
+        with _unavailable_if_silent(self._url):
+            return await self._http.request(method, path, content=content, params=_given(query or {}), headers=headers)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, /, *, headers: dict[str, str] | None = None, **query: Any
+    ) -> AsyncIterator[httpx.Response]:
+        """An answer whose body is read piece by piece."""
+        with _unavailable_if_silent(self._url):
+            async with self._http.stream("GET", path, params=_given(query), headers=headers) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise _error_of(response)
+                yield response
+
+    async def retried(self, attempt: Callable[[], Awaitable[Answer]]) -> Answer:
+        """For requests that may be sent again: until it is answered, waiting longer each time."""
+        wait = _FIRST_WAIT_SECONDS
+        for _ in range(self._attempts - 1):
+            try:
+                return await attempt()
+            except Unavailable:
+                await asyncio.sleep(wait * random.uniform(0.5, 1.5))  # noqa: S311 - spreads the retries of many agents
+                wait = min(wait * 2, _LONGEST_WAIT_SECONDS)
+        return await attempt()
+
+
+def parsed(answer: type[Body], response: httpx.Response) -> Body:
+    try:
+        return answer.model_validate_json(response.content)
+    except ValidationError as error:
+        raise Unavailable("The answer is not contextbase's; is the URL right, and the server as new?") from error
+
+
+@contextmanager
+def _unavailable_if_silent(url: str) -> Iterator[None]:
+    try:
+        yield
+    except (httpx.HTTPError, httpx.StreamError) as error:
+        raise Unavailable(
+            f"The server at {url} does not answer ({type(error).__name__}). Is it running? `contextbase up`"
+        ) from error
+
+
+def _json(body: BaseModel) -> str:
+    try:
+        return body.model_dump_json()
+    except PydanticSerializationError as error:
+        raise InvalidInput("What is to be sent has text that is not Unicode.") from error
+
+
+def _given(query: dict[str, Any]) -> dict[str, Any]:
+    return {name: str(value) for name, value in query.items() if value is not None}
+
+
+def _check_address(url: str) -> None:
+    """Raises `ValueError`; httpx itself would only find that nobody answers."""
+    address = urlsplit(url)
+    if address.scheme not in ("http", "https"):
+        raise ValueError("it starts with http:// or https://")
+    if not address.hostname or address.port == 0:
+        raise ValueError("it names no host or port")
+
+
+def _error_of(response: httpx.Response) -> ContextbaseError:
+    try:
+        problem = Problem.model_validate_json(response.content)
+    except ValidationError:
+        return Unavailable(f"The server answered with status {response.status_code} and no reason.")
+    return error_of_code(problem.code, problem.detail, **problem.details | {"trace_id": problem.trace_id})

@@ -1,0 +1,79 @@
+"""Bodies of the log and the audit trail."""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from contextbase.wire.commit import SeqNumber
+from contextbase.wire.tree import AuthorView, KindName
+
+__all__ = ["AuditPageView", "AuditQuery", "AuditRecordView", "LogChangeView", "LogEntryView", "LogPageView"]
+
+
+class LogChangeView(BaseModel):
+    what: Literal["added", "changed", "renamed", "deleted", "superseded", "in_review"]
+    path: str
+    path_before: str | None = Field(description="Of a rename.")
+    node_id: UUID
+    number: int | None
+    kind: KindName
+    hash: str | None
+    size: int
+    side_version_id: UUID | None
+
+
+class LogEntryView(BaseModel):
+    seq: int
+    commit_id: UUID
+    author: AuthorView
+    changes: list[LogChangeView] = Field(description="The first 100.")
+    change_count: int
+
+
+class LogPageView(BaseModel):
+    commits: list[LogEntryView]
+    next_before: int | None = Field(
+        description="Pass as `before` for the next page; null on the last. A page may be short and still have a next."
+    )
+
+
+class AuditQuery(BaseModel):
+    """What to look for in the audit trail; null: anything."""
+
+    principal: str | None = Field(default=None, max_length=120, description="Such as agent:indexer, or indexer.")
+    action: str | None = Field(default=None, max_length=100, pattern="^[a-z._]+$", description="Such as commit.")
+    path: str | None = Field(default=None, max_length=2048, description="And what is below it.")
+    since: datetime | None = None
+    until: datetime | None = Field(default=None, description="Not included.")
+    first_seq: SeqNumber | None = None
+    last_seq: SeqNumber | None = None
+
+
+class AuditRecordView(BaseModel):
+    number: int = Field(description="Its place in the project's chain.")
+    at: datetime
+    operator_type: str
+    principal: str
+    token_id: UUID | None
+    action: str
+    path: str | None = Field(description="As it was then.")
+    node_id: UUID | None
+    base_seq: int | None
+    seq: int | None
+    old_hash: str | None
+    new_hash: str | None
+    strategy: str | None
+    summary: str
+    origin: str
+    trace_id: str
+    details: dict[str, Any]
+    mac: str | None = Field(description="Its link in the chain; null where something you may not see was left out.")
+
+
+class AuditPageView(BaseModel):
+    records: list[AuditRecordView]
+    next_before: int | None = Field(
+        description="Pass as `before` for the next page; null on the last. A page may be short and still have a next."
+    )

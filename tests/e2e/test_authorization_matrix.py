@@ -1,0 +1,277 @@
+"""Every route against every kind of principal, what its token allows, its level, and tokens of another project.
+
+A route that is missing from the table fails the test: whoever adds one says here who may use it.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from fastapi.routing import iter_route_contexts
+from tests.support.api import BROKEN_ROUTES, Api, assert_problem
+from tests.support.collab import Project, write
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+OPEN_ROUTES = {"/healthz", "/readyz", "/", "/login", "/logout"}
+KINDS = ("user", "agent", "adapter")
+ACTIONS = frozenset({"read", "write", "admin"})
+NO_PROJECT = "no-such-project"
+COLLAB = "/api/v1/collab"
+
+
+@dataclass(frozen=True)
+class World:
+    """A project with a file, something set aside, a rule, a group and a token to revoke."""
+
+    project: Project
+    project_id: UUID
+    node_id: str
+    group: str
+    spare_token: str
+    unique: str = field(default_factory=lambda: uuid4().hex[:10])
+
+
+@dataclass(frozen=True)
+class Route:
+    needs: frozenset[str]
+    about: str  # project: refused like one that does not exist; server: not for a project's tokens; anyone
+    request: Callable[[World, str], dict[str, Any]] = lambda _, __: {}  # given the project's name
+    ok: int = 200
+    fill: Callable[[World, str], dict[str, str]] = lambda _, __: {}
+
+
+def route(needs: str, about: str, *rest: Any, **options: Any) -> Route:
+    return Route(frozenset(needs.split()), about, *rest, **options)
+
+
+def query(**fields: Any) -> Callable[[World, str], dict[str, Any]]:
+    return lambda _, project: {"params": {"project": project} | fields}
+
+
+def body(**fields: Any) -> Callable[[World, str], dict[str, Any]]:
+    return lambda _, project: {"json": {"project": project} | fields}
+
+
+def rule(world: World, project: str) -> dict[str, Any]:
+    return {"json": {"project": project, "subject": "everyone", "pattern": f"{world.unique}/**", "level": "R"}}
+
+
+def member(world: World, _: str) -> dict[str, str]:
+    return {"{group}": world.group, "{principal}": "user:owner"}
+
+
+def by_name(_: World, project: str) -> dict[str, str]:
+    return {"{project}": project}
+
+
+TABLE: dict[tuple[str, str], Route] = {
+    ("GET", "/api/v1/version"): route("", "anyone"),
+    ("GET", "/api/v1/me"): route("", "anyone"),
+    ("GET", "/metrics"): route("", "anyone"),
+    ("GET", "/openapi.json"): route("", "anyone"),
+    ("GET", "/docs"): route("", "anyone"),
+    ("GET", "/api/v1/projects"): route("read", "anyone"),
+    ("POST", "/api/v1/projects"): route(
+        "admin", "server", lambda _, __: {"json": {"name": f"n-{uuid4().hex}"}}, ok=201
+    ),
+    ("GET", "/api/v1/projects/{project}"): route("read", "project", fill=by_name),
+    ("DELETE", "/api/v1/projects/{project}"): route("read admin", "project", fill=by_name),
+    ("GET", "/api/v1/tokens"): route("admin", "server"),
+    ("POST", "/api/v1/tokens"): route("admin", "server", lambda _, __: {"json": {"principal": "new"}}, ok=201),
+    ("DELETE", "/api/v1/tokens/{token_id}"): route("admin", "server", fill=lambda w, _: {"{token_id}": w.spare_token}),
+    ("POST", f"{COLLAB}/commit"): route("write", "project", body(base_seq=0, changes=[write("w.txt", "1")])),
+    ("POST", f"{COLLAB}/uploads"): route(
+        "write", "project", lambda _, project: {"params": {"project": project}, "content": b"x"}, ok=201
+    ),
+    ("POST", f"{COLLAB}/checkout"): route("read", "project", body()),
+    ("GET", f"{COLLAB}/versions"): route("read", "project", query(path="area/a.txt")),
+    ("GET", f"{COLLAB}/versions/sides"): route("read", "project", query(path="area/a.txt")),
+    ("GET", f"{COLLAB}/versions/content"): route("read", "project", query(path="area/a.txt")),
+    ("GET", f"{COLLAB}/log"): route("read", "project", query()),
+    ("GET", f"{COLLAB}/audit"): route("admin", "project", query()),
+    ("GET", f"{COLLAB}/audit/export"): route("admin", "project", query()),
+    ("GET", f"{COLLAB}/policies"): route("admin", "project", query()),
+    ("PUT", f"{COLLAB}/policies/rules"): route("admin", "project", rule),
+    ("DELETE", f"{COLLAB}/policies/rules"): route(
+        "admin", "project", query(subject="everyone", pattern="spare/**"), ok=204
+    ),
+    ("PUT", f"{COLLAB}/policies/default"): route("admin", "project", body(level="RW")),
+    ("PUT", f"{COLLAB}/policies/merge"): route("admin", "project", body(rules=[])),
+    ("PUT", f"{COLLAB}/policies/ranks"): route("admin", "project", body(principal="user:owner", rank=1)),
+    ("GET", f"{COLLAB}/policies/explain"): route("admin", "project", query(path="a", principal="user:owner")),
+    ("GET", f"{COLLAB}/policies/groups"): route("admin", "server"),
+    ("POST", f"{COLLAB}/policies/groups"): route(
+        "admin", "server", lambda _, __: {"json": {"name": f"g-{uuid4().hex}"}}, ok=201
+    ),
+    ("PUT", f"{COLLAB}/policies/groups/{{group}}/members/{{principal}}"): route("admin", "server", fill=member),
+    ("DELETE", f"{COLLAB}/policies/groups/{{group}}/members/{{principal}}"): route("admin", "server", fill=member),
+}
+
+
+async def a_project(api: Api) -> Project:
+    name = f"m-{uuid4().hex[:12]}"
+    assert (await api.client.post("/api/v1/projects", json={"name": name})).status_code == 201
+    return Project(api, name)
+
+
+async def a_world(api: Api) -> World:
+    project = await a_project(api)
+    made = await project.write("area/a.txt", "1\n")
+    await project.write("area/a.txt", "2\n", base=1)
+    await project.write("area/a.txt", "3\n", base=1)
+    await project.rule("everyone", "spare/**", "R")
+    group = f"g-{uuid4().hex[:12]}"
+    assert (await project.call("POST", "policies/groups", json={"name": group})).status_code == 201
+    return World(
+        project=project,
+        project_id=UUID((await api.client.get(f"/api/v1/projects/{project.name}")).json()["id"]),
+        node_id=made["changes"][0]["node_id"],
+        group=group,
+        spare_token=(await api.token())["id"],
+    )
+
+
+async def ask(world: World, key: tuple[str, str], secret: str, *, project: str | None = None) -> httpx.Response:
+    entry, (method, path) = TABLE[key], key
+    name = project or world.project.name
+    for placeholder, value in entry.fill(world, name).items():
+        path = path.replace(placeholder, value)
+    headers = world.project.api.as_bearer(secret)
+    return await world.project.api.stranger.request(method, path, headers=headers, **entry.request(world, name))
+
+
+async def a_token(world: World, kind: str, actions: frozenset[str], *, project: str | None) -> str:
+    made = await world.project.api.token(
+        principal=f"m-{kind}-{uuid4().hex[:8]}", kind=kind, actions=sorted(actions), project=project
+    )
+    return str(made["secret"])
+
+
+async def test_every_route_is_in_the_table(api: Api) -> None:
+    routes = {
+        (method, found.path or "")
+        for found in iter_route_contexts(api.app.routes)
+        for method in found.methods or "?"
+        if method != "HEAD"
+    }
+    assert {(method, path) for method, path in routes if path not in OPEN_ROUTES | BROKEN_ROUTES} == set(TABLE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", TABLE, ids=" ".join)
+async def test_a_route_takes_the_tokens_that_allow_it_and_no_other(api: Api, key: tuple[str, str], kind: str) -> None:
+    entry, world = TABLE[key], await a_world(api)
+    own = None if entry.about == "server" else world.project.name
+    for missing in entry.needs:
+        secret = await a_token(world, kind, ACTIONS - {missing}, project=own)
+        assert_problem(await ask(world, key, secret), 403, "forbidden")
+    secret = await a_token(world, kind, entry.needs or frozenset({"write"}), project=own)
+    answer = await ask(world, key, secret)
+    assert answer.status_code == entry.ok, answer.text
+
+
+@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about != "anyone"], ids=" ".join)
+async def test_a_token_of_another_project_learns_and_changes_nothing(api: Api, key: tuple[str, str]) -> None:
+    world, other = await a_world(api), await a_project(api)
+    for kind in KINDS:
+        secret = await a_token(world, kind, ACTIONS, project=other.name)
+        answer = await ask(world, key, secret)
+        if TABLE[key].about == "server":
+            assert_problem(answer, 403, "forbidden")
+            continue
+        problem = assert_problem(answer, 404, "not_found")
+        nowhere = assert_problem(await ask(world, key, secret, project=NO_PROJECT), 404, "not_found")
+        assert problem["detail"].replace(world.project.name, NO_PROJECT) == nowhere["detail"]
+        by_id = assert_problem(await ask(world, key, secret, project=str(world.project_id)), 404, "not_found")
+        assert by_id["detail"].replace(str(world.project_id), NO_PROJECT) == nowhere["detail"]
+
+
+READ_LEVELS = ("R", "RA", "RW-", "RW")
+
+# What a writer at each level may do below `area/`, where it has no rights above that level.
+WRITES: dict[str, tuple[dict[str, Any], frozenset[str]]] = {
+    "create": (write("area/new.txt", "x"), frozenset({"RA", "RW-", "RW"})),
+    "mkdir": ({"action": "mkdir", "path": "area/folder"}, frozenset({"RA", "RW-", "RW"})),
+    "change": (write("area/a.txt", "x\n"), frozenset({"RW-", "RW"})),
+    "delete": ({"action": "delete", "path": "area/a.txt"}, frozenset({"RW"})),
+    "rename": ({"action": "rename", "path": "area/a.txt", "target": "area/b.txt"}, frozenset({"RW"})),
+    "move out": ({"action": "rename", "path": "area/a.txt", "target": "open/b.txt"}, frozenset({"RW"})),
+    "move in": ({"action": "rename", "path": "open/o.txt", "target": "area/o.txt"}, frozenset({"RA", "RW-", "RW"})),
+}
+
+
+async def a_limited_world(api: Api, kind: str, level: str) -> tuple[World, str]:
+    """A project, and the token of somebody with that level on `area/**`, who may do everything elsewhere."""
+    world = await a_world(api)
+    await world.project.write("open/o.txt", "o\n", base=2)
+    name = f"l-{kind}-{uuid4().hex[:8]}"
+    secret = await world.project.token(name, kind=kind, actions=sorted(ACTIONS))
+    await world.project.rule(f"{kind}:{name}", "area/**", level)
+    return world, secret
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("level", ["hidden", *READ_LEVELS])
+async def test_reads_show_what_the_level_allows(api: Api, kind: str, level: str) -> None:
+    world, secret = await a_limited_world(api, kind, level)
+    project, sees = world.project, level in READ_LEVELS
+    assert ("area/a.txt" in await project.paths(secret)) is sees
+    assert ("area/a.txt" in await project.paths(secret, paths=["area/a.txt"])) is sees
+    assert ("area/a.txt" in await project.paths(secret, prefix="area")) is sees
+    assert ("area/a.txt" in await project.paths(secret, seq=1)) is sees
+    assert ("area" in await project.paths(secret, recursive=False)) is sees
+    [side] = (await project.get("versions/sides", path="area/a.txt")).json()["side_versions"]
+    for name, fields in (
+        ("versions", {"path": "area/a.txt"}),
+        ("versions/sides", {"path": "area/a.txt"}),
+        ("versions/content", {"path": "area/a.txt"}),
+        ("versions/content", {"path": "area/a.txt", "seq": 1}),
+        ("versions/content", {"node_id": world.node_id, "number": 1}),
+        ("versions/content", {"side_version_id": side["id"]}),
+        ("log", {"path": "area/a.txt"}),
+    ):
+        answer = await project.get(name, secret, **fields)
+        assert answer.status_code == (200 if sees else 404), (name, fields, answer.text)
+    for name in ("log", "audit", "audit/export"):
+        assert ("area/a.txt" in (await project.get(name, secret)).text) is sees, name
+    change = {"action": "write", "path": "open/copy", "hash": hashlib.sha256(b"1\n").hexdigest()}
+    assert (await project.commit(change, who=secret)).status_code == (200 if sees else 404)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("level", ["hidden", *READ_LEVELS])
+async def test_writes_do_what_the_level_allows(api: Api, kind: str, level: str) -> None:
+    for name, (change, levels) in WRITES.items():
+        world, secret = await a_limited_world(api, kind, level)
+        before = await world.project.paths()
+        head = (await world.project.checkout()).json()["seq"]
+        answer = (await world.project.commit(change, who=secret, base_seq=head)).json()
+        allowed = level in levels
+        assert answer["changes"][0]["status"] == ("written" if allowed else "refused"), (name, answer)
+        assert answer["committed"] is allowed
+        if not allowed:
+            assert answer["changes"][0]["code"] == "forbidden"
+            assert await world.project.paths() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_hidden_path_is_refused_alike_whether_it_exists_or_not(api: Api, kind: str) -> None:
+    world, secret = await a_limited_world(api, kind, "hidden")
+    for action in ({"action": "delete"}, {"action": "write", "text": "x"}, {"action": "rename", "target": "open/t"}):
+        there, not_there = [
+            (await world.project.commit({"path": path} | action, who=secret, base_seq=3)).json()
+            for path in ("area/a.txt", "area/z.txt")
+        ]
+        assert str(there).replace("a.txt", "z.txt") == str(not_there)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_who_may_only_add_gets_a_name_of_its_own(api: Api, kind: str) -> None:
+    world, secret = await a_limited_world(api, kind, "RA")
+    [change] = (await world.project.write("area/a.txt", "mine", base=0, who=secret))["changes"]
+    assert (change["status"], change["result_path"]) == ("written", "area/a (1).txt")
