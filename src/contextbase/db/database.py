@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
@@ -40,6 +40,19 @@ class DatabaseAddress:
     database: str = "contextbase"
     user: str = "contextbase"
 
+    def connect_arguments(self) -> dict[str, Any]:
+        """asyncpg's. For the embedded server all of them: what is not said, it would take from PGPORT and the like."""
+        if self.url:
+            return {"dsn": self.url}
+        return {
+            "host": self.socket_folder,
+            "port": 5432,
+            "user": self.user,
+            "database": self.database,
+            "ssl": False,
+            "target_session_attrs": "any",
+        }
+
     def __repr__(self) -> str:
         # The URL may hold a password.
         return f"DatabaseAddress({'url' if self.url else self.socket_folder})"
@@ -57,10 +70,7 @@ class Database:
     ) -> Self:
         """Open the pool and check the server's version; raises `DatabaseUnavailable` or `Misconfigured`."""
         pool = await asyncpg.create_pool(
-            address.url,
-            host=address.socket_folder,
-            user=None if address.url else address.user,
-            database=None if address.url else address.database,
+            **address.connect_arguments(),
             min_size=0,
             max_size=pool_size,
             timeout=_CONNECT_TIMEOUT_SECONDS,
