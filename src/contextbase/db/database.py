@@ -88,9 +88,14 @@ class Database:
     async def _check_version(self) -> None:
         async with self.connection() as connection:
             version = connection.get_server_version()
+            encoding = await connection.fetchval("SHOW server_encoding")
         if version.major < OLDEST_SUPPORTED:
             raise Misconfigured(
                 f"The database is PostgreSQL {version.major}; contextbase needs {OLDEST_SUPPORTED} or newer."
+            )
+        if encoding != "UTF8":
+            raise Misconfigured(
+                f"The database's encoding is {encoding}, which has not every name; create one with ENCODING 'UTF8'."
             )
 
     @asynccontextmanager
@@ -106,6 +111,11 @@ class Database:
             raise DatabaseUnavailable("The connection to the database was lost.") from error
         except asyncpg.DiskFullError as error:
             raise MachineProblem("The disk of the database is full; free some space there.") from error
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise Misconfigured(
+                f"The database refuses it to our user ({error.args[0]}). Make that user the database's owner: "
+                "ALTER DATABASE … OWNER TO …"
+            ) from error
         finally:
             await self._pool.release(connection)
 
@@ -117,6 +127,10 @@ class Database:
             raise Misconfigured("The database refuses our user or password; check CONTEXTBASE_DATABASE_URL.") from error
         except asyncpg.InvalidCatalogNameError as error:
             raise Misconfigured("The database named in CONTEXTBASE_DATABASE_URL does not exist; create it.") from error
+        except asyncpg.UndefinedObjectError as error:
+            raise Misconfigured(
+                f"The database does not know an option of CONTEXTBASE_DATABASE_URL: {error.args[0]}."
+            ) from error
         except (OSError, *_LOST) as error:
             raise DatabaseUnavailable(
                 f"The database does not answer ({type(error).__name__}); check that it runs and its address."
