@@ -116,9 +116,12 @@ class DataFolder:
         finally:
             os.close(handle)
 
+    def key_file(self, name: str) -> Path:
+        return self.path / f"{name}.key"
+
     def secret_key(self, name: str) -> bytes:
         """A random key that lives in the folder; made the first time."""
-        path = self.path / f"{name}.key"
+        path = self.key_file(name)
         if not path.exists():
             write_private(path, secrets.token_hex(32) + "\n", replace=False)
         try:

@@ -155,6 +155,18 @@ def test_a_database_made_by_a_newer_contextbase_is_refused(data: Path) -> None:
     assert processes_in(data) == []
 
 
+def test_an_audit_trail_is_not_continued_with_a_new_key(data: Path) -> None:
+    key = (data / "audit.key").read_text()
+    (data / "audit.key").unlink()
+    for command in ("up", "fsck"):
+        done = run_cli(command, "--data", str(data), "--json", CONTEXTBASE_PORT="0")
+        assert (done.code, done.error["code"]) == (1, "misconfigured")
+        assert "audit.key" in done.error["message"]
+    assert not (data / "audit.key").exists()
+    (data / "audit.key").write_text(key)
+    assert run_cli("fsck", "--data", str(data), "--json").json["ok"]
+
+
 def test_a_body_in_chunks_over_the_limit_is_413_over_a_real_connection(data: Path) -> None:
     with start_server(data, CONTEXTBASE_MAX_REQUEST_BYTES="4096") as server:
         answer = httpx.post(

@@ -77,6 +77,12 @@ class Fsck:
         for row in await connection.fetch(_SQL.check_folders, timeout=3600):
             message = f"it is a file, but {row['below']} lies below it"
             yield _found("versions", "C3", _place(row["project_id"], row["path"]), message)
+        for row in await connection.fetch(_SQL.check_nodes, timeout=3600):
+            message = f"node {row['id']} has no first version of commit {row['created_seq']}, which made it"
+            yield _found("versions", "C3", f"project {row['project_id']}", message)
+        for row in await connection.fetch(_SQL.check_side_versions, timeout=3600):
+            message = f"side version {row['id']} has no blob of its size"
+            yield _found("versions", "C3", _place(row["project_id"], row["path"]), message)
         for row in await connection.fetch(_SQL.check_versions_have_commits, timeout=3600):
             wrong = [
                 sentence
@@ -99,6 +105,12 @@ class Fsck:
                 yield _found("audit", "C8", "system" if chain.int == 0 else f"project {chain}", problem)
         for row in await connection.fetch(_SQL.check_commits_have_audit, timeout=3600):
             yield _found("audit", "C8", f"project {row['project_id']}", f"commit {row['seq']} has no audit row")
+        for row in await connection.fetch(_SQL.check_projects_and_chains):
+            message = "it has an audit chain, but was removed" if row["no_project"] else "its audit chain was removed"
+            yield _found("audit", "C8", f"project {row['project_id']}", message)
+        for row in await connection.fetch(_SQL.check_tokens_have_audit, timeout=3600):
+            message = f"token {row['id']} ('{row['name']}') was made without an audit row, or the row was removed"
+            yield _found("audit", "C8", "system", message)
 
     async def _blobs(self) -> AsyncIterator[FsckStep]:
         async with self._database.connection() as connection:
