@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Self
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from contextbase.errors import DatabaseUnavailable, MachineProblem, Misconfigured
+from contextbase.errors import Damaged, DatabaseUnavailable, MachineProblem, Misconfigured
 
 __all__ = ["Connection", "Database", "DatabaseAddress"]
 
@@ -29,6 +29,9 @@ _LOST: Final = (
     asyncpg.CrashShutdownError,
     asyncpg.ConnectionDoesNotExistError,
 )
+
+# A page fails its checksum, or the disk does not give it back.
+_BROKEN: Final = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError, asyncpg.PostgresIOError)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,6 +114,10 @@ class Database:
             raise DatabaseUnavailable("The connection to the database was lost.") from error
         except asyncpg.DiskFullError as error:
             raise MachineProblem("The disk of the database is full; free some space there.") from error
+        except _BROKEN as error:
+            raise Damaged(
+                f"The database cannot read its own files ({error.args[0]}). Check the disk, and restore a backup."
+            ) from error
         except asyncpg.InsufficientPrivilegeError as error:
             raise Misconfigured(
                 f"The database refuses it to our user ({error.args[0]}). Make that user the database's owner: "

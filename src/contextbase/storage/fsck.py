@@ -8,7 +8,7 @@ from uuid import UUID
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.errors import Damaged
+from contextbase.errors import Damaged, MachineProblem
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.ports import BlobStore
 
@@ -131,7 +131,7 @@ class Fsck:
     async def _check_blob(self, content_hash: ContentHash, size: int) -> Problem | None:
         try:
             stored = await self._store.verify(content_hash)
-        except Damaged as error:
+        except (Damaged, MachineProblem) as error:  # one that the disk does not give back must not hide the others
             # GC may have removed it since we read the row; then it is no longer live, or no longer there.
             async with self._database.connection() as connection:
                 row = await connection.fetchrow(_SQL.blob_row, content_hash)

@@ -1,5 +1,7 @@
 """fsck finds each kind of damage and names it; on sound data it finds nothing."""
 
+import errno
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,6 +163,20 @@ async def test_damage_is_found_and_named(
     await damage(world)
     problems = await world.problems()
     assert any(problem.rule == rule and words in problem.message for problem in problems), problems
+
+
+async def test_a_blob_the_disk_does_not_give_back_is_named_and_the_others_are_checked(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    [blob] = [blob async for blob in world.large.list()]
+    await world.behind_its_back("DELETE FROM blob_contents")
+    monkeypatch.setattr(os, "pread", fail)
+    found = {problem.where: problem.message for problem in await world.problems()}
+    assert len(found) == 2
+    assert "Input/output error" in found[str(blob.hash)]
 
 
 async def test_the_schema_itself_refuses_most_of_it(world: World) -> None:
