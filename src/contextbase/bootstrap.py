@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contextbase.audit.chain import AuditKey
-from contextbase.audit.repository import AuditRepository
+from contextbase.audit.repository import AuditRepository, has_begun
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
 from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.embedded import EmbeddedPostgres, embedded_address
 from contextbase.db.migrations.runner import migrate
-from contextbase.errors import Conflict, ContextbaseError, InvalidSettings
+from contextbase.errors import Conflict, ContextbaseError, InvalidSettings, Misconfigured
 from contextbase.gate.history import History
 from contextbase.gate.housekeeping import Housekeeping
 from contextbase.gate.leader import GroupCommit
@@ -116,7 +116,7 @@ async def open_services(
             _log.info("applied migration", extra={"version": migration.version, "migration": migration.name})
         data = DataFolder(settings.data.absolute())
         clock = SystemClock()
-        audit = AuditRepository(_audit_key(settings, data))
+        audit = AuditRepository(await _audit_key(settings, data, database))
         spool = SpoolFolder(data.blobs / "tmp")
         large = _large_blobs(settings, data, spool)
         catalog = BlobCatalog(
@@ -200,8 +200,15 @@ def _bucket(settings: Settings, spool: SpoolFolder) -> S3BlobStore:
     return S3BlobStore(connection, spool=spool)
 
 
-def _audit_key(settings: Settings, data: DataFolder) -> AuditKey:
+async def _audit_key(settings: Settings, data: DataFolder, database: Database) -> AuditKey:
     """The operator's key, when several servers share a database; else one in the data folder."""
     if settings.audit_key is not None:
         return AuditKey(settings.audit_key.get_secret_value().encode())
+    async with database.connection() as connection:
+        if not data.key_file("audit").exists() and await has_begun(connection):
+            raise Misconfigured(
+                f"The database has an audit trail, but {data.key_file('audit')}, the key it is written with, is not "
+                "there. Restore it, or set CONTEXTBASE_AUDIT_KEY as the other servers of this database have it. If it "
+                "is lost for good, write 64 other hex digits there: fsck will then report every row until now."
+            )
     return AuditKey(data.secret_key("audit"))

@@ -98,9 +98,12 @@ class Settings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _database_is_postgresql(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and urlsplit(value.get_secret_value()).scheme not in ("postgresql", "postgres"):
-            raise ValueError("must be a postgresql:// URL")
-        return value
+        try:
+            if value is None or urlsplit(value.get_secret_value()).scheme in ("postgresql", "postgres"):
+                return value
+        except ValueError:  # says what is wrong by quoting it, password and all
+            pass
+        raise ValueError("must be a postgresql:// URL, with special characters in it as %40 and the like")
 
     @field_validator("audit_key")
     @classmethod

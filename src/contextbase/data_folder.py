@@ -62,6 +62,10 @@ class DataFolder:
             return self.owner_token.read_text(encoding="utf-8").strip()
         except (FileNotFoundError, PermissionError):
             return None
+        except UnicodeDecodeError:
+            return None  # not what a server wrote: no token either
+        except OSError as error:
+            raise MachineProblem(f"{self.owner_token} cannot be read: {error.strerror}.") from error
 
     def write_owner_token(self, secret: str) -> None:
         write_private(self.owner_token, secret + "\n")
@@ -69,7 +73,10 @@ class DataFolder:
     def create(self) -> None:
         """Make the folder if it is not there: private, but (as root) passable for PostgreSQL's account."""
         try:
-            self.path.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+            if os.geteuid() == 0:
+                _make_passable(self.path)
+            else:
+                self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise MachineProblem(
                 f"The data folder {self.path} cannot be made: {error.strerror}. Choose another with --data."
@@ -85,8 +92,8 @@ class DataFolder:
         except OSError as error:
             raise MachineProblem(f"{self.path / 'lock'} cannot be opened: {error.strerror}.") from error
         try:
-            if not _flock(handle, fcntl.LOCK_EX, tries=5):  # an `is_owned` elsewhere holds it for an instant
-                holder = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+            if not _flock(handle, fcntl.LOCK_EX, tries=5):  # a `holder` elsewhere holds it for an instant
+                holder = _written_in(handle) or "unknown"
                 raise Conflict(
                     f"Another contextbase process (pid {holder}) owns the data folder {self.path}. "
                     "Stop it first, or choose another folder with --data.",
@@ -98,20 +105,23 @@ class DataFolder:
         finally:
             os.close(handle)
 
-    def is_owned(self) -> bool:
-        """Whether some process holds the lock now. Leaves no trace."""
+    def holder(self) -> str | None:
+        """The pid of the process that holds the lock now; None when nobody does. Leaves no trace."""
         try:
             handle = os.open(self.path / "lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
-            return False
+            return None
         try:
-            return not _flock(handle, fcntl.LOCK_SH)
+            return None if _flock(handle, fcntl.LOCK_SH) else _written_in(handle)
         finally:
             os.close(handle)
 
+    def key_file(self, name: str) -> Path:
+        return self.path / f"{name}.key"
+
     def secret_key(self, name: str) -> bytes:
         """A random key that lives in the folder; made the first time."""
-        path = self.path / f"{name}.key"
+        path = self.key_file(name)
         if not path.exists():
             write_private(path, secrets.token_hex(32) + "\n", replace=False)
         try:
@@ -130,11 +140,12 @@ class DataFolder:
         (self.path / "server.json").unlink(missing_ok=True)
 
     def running_server(self) -> RunningServer | None:
-        """The announced server, if the lock shows that it is alive."""
+        """The announced server, if the lock shows that it is alive: after a kill -9 an offline command may hold it,
+        and who listens at the old address now must not be sent the owner's token."""
         try:
             announced = json.loads((self.path / "server.json").read_text(encoding="utf-8"))
             server = RunningServer(url=str(announced["url"]), process_id=int(announced["process_id"]))
-            return server if self.is_owned() else None
+            return server if self.holder() == str(server.process_id) else None
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, TypeError, KeyError):  # not what a server announces
@@ -180,6 +191,20 @@ def write_private(path: Path, content: str, *, replace: bool = True) -> None:
         temporary.unlink(missing_ok=True)
         reason = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
         raise MachineProblem(f"{path} cannot be written: {reason}.") from error
+
+
+def _make_passable(folder: Path) -> None:
+    """Make what is missing of it 0711, whatever the umask says: PostgreSQL's account must get through."""
+    if folder.is_dir():
+        return
+    if folder.parent != folder:
+        _make_passable(folder.parent)
+    folder.mkdir(mode=0o711, exist_ok=True)
+    folder.chmod(0o711)
+
+
+def _written_in(handle: int) -> str:
+    return os.pread(handle, 32, 0).decode(errors="replace").strip()
 
 
 def _flock(handle: int, kind: int, *, tries: int = 1) -> bool:

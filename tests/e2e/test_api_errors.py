@@ -35,6 +35,20 @@ async def test_an_invalid_path_says_which_rule_it_breaks(api: Api) -> None:
     assert problem["details"] == {"path": "'../etc'", "rule": "dots"}
 
 
+async def test_an_empty_path_is_an_error_and_not_a_token_for_everything(api: Api) -> None:
+    await api.client.post("/api/v1/projects", json={"name": "with-paths"})
+    body = {"principal": "a", "project": "with-paths", "path": ""}
+    problem = assert_problem(await api.client.post("/api/v1/tokens", json=body), 400, "invalid_path")
+    assert problem["details"]["rule"] == "empty"
+
+
+async def test_a_project_cannot_be_named_like_anothers_id(api: Api) -> None:
+    made = (await api.client.post("/api/v1/projects", json={"name": "with-an-id"})).json()
+    for name in (made["id"], made["id"].replace("-", "")):
+        assert_problem(await api.client.post("/api/v1/projects", json={"name": name}), 400, "invalid_input")
+    assert (await api.client.get(f"/api/v1/projects/{made['id']}")).json()["name"] == "with-an-id"
+
+
 async def test_what_nobody_foresaw_is_a_500_that_tells_nothing_and_a_log_line_that_tells_all(
     api: Api, log: list[tuple[str, logging.LogRecord]]
 ) -> None:

@@ -136,6 +136,14 @@ def test_every_command_is_documented_and_takes_json(cli: Cli) -> None:
 # Sentences for people
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_an_output_that_has_not_every_character_is_no_obstacle(tmp_path: Path, encoding: str) -> None:
+    name = os.fsdecode(b"n\xc3\xa4me \xe4\xb8\xad not utf-8: \xff")
+    done = run_cli("doctor", "--data", str(tmp_path / name), PYTHONIOENCODING=encoding)
+    assert (done.code, done.stderr) == (0, "")
+    assert "data folder" in done.stdout
+
+
 def test_people_get_sentences_and_tables(here: Cli, server: ServerProcess) -> None:
     assert "Made project for-people" in here("project", "create", "for-people").stdout
     assert "for-people" in here("project", "list").stdout

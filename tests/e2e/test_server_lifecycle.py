@@ -1,5 +1,6 @@
 """`contextbase up` from its first start to kill -9."""
 
+import json
 import os
 import signal
 import socket
@@ -154,6 +155,18 @@ def test_a_database_made_by_a_newer_contextbase_is_refused(data: Path) -> None:
     assert processes_in(data) == []
 
 
+def test_an_audit_trail_is_not_continued_with_a_new_key(data: Path) -> None:
+    key = (data / "audit.key").read_text()
+    (data / "audit.key").unlink()
+    for command in ("up", "fsck"):
+        done = run_cli(command, "--data", str(data), "--json", CONTEXTBASE_PORT="0")
+        assert (done.code, done.error["code"]) == (1, "misconfigured")
+        assert "audit.key" in done.error["message"]
+    assert not (data / "audit.key").exists()
+    (data / "audit.key").write_text(key)
+    assert run_cli("fsck", "--data", str(data), "--json").json["ok"]
+
+
 def test_a_body_in_chunks_over_the_limit_is_413_over_a_real_connection(data: Path) -> None:
     with start_server(data, CONTEXTBASE_MAX_REQUEST_BYTES="4096") as server:
         answer = httpx.post(
@@ -162,6 +175,42 @@ def test_a_body_in_chunks_over_the_limit_is_413_over_a_real_connection(data: Pat
             content=(b"x" * 1000 for _ in range(20)),
         )
         assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ",
+        b"POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+    ],
+    ids=["headers", "one header", "trailers"],
+)
+def test_headers_without_end_are_refused(data: Path, beginning: bytes) -> None:
+    endless = b"a" * 1000 if beginning.endswith(b": ") else b"X-Header: " + b"a" * 1000 + b"\r\n"
+    with start_server(data) as server:
+        address = httpx.URL(server.url)
+        with socket.create_connection((address.host, address.port or 0), timeout=10) as connection:
+            connection.sendall(beginning)
+            with pytest.raises(OSError, match=r"reset|pipe"):
+                connection.sendall(endless * 100_000)
+        assert httpx.get(server.url + "/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(("public_url", "origin"), [("", "127.0.0.1"), ("http://here.example", "203.0.113.7")])
+def test_only_a_proxy_says_where_a_request_comes_from(data: Path, public_url: str, origin: str) -> None:
+    with start_server(data, CONTEXTBASE_PUBLIC_URL=public_url):
+        headers = owner_headers(data) | {"X-Forwarded-For": "203.0.113.7"}
+        body = {"principal": "somebody"}
+        url = httpx.URL(announced_url(data))
+        assert httpx.post(url.join("/api/v1/tokens"), headers=headers, json=body).status_code == 201
+        query = "SELECT 'from ' || origin FROM audit ORDER BY number DESC LIMIT 1;"
+        assert f"from {origin}" in run_cli("db", "shell", "--data", str(data), stdin=query).stdout
+
+
+def announced_url(data: Path) -> str:
+    url: str = json.loads((data / "server.json").read_text())["url"]
+    return url
 
 
 def test_the_external_database_is_used_instead(empty_folder: Path, external_url: str) -> None:

@@ -97,6 +97,7 @@ def test_every_setting_is_described_in_a_sentence(name: str) -> None:
         ("s3_endpoint", "localhost:9000"),
         ("database_url", f"mysql://root:{SECRET}@db/x"),
         ("database_url", f"postgresql://[{SECRET}"),
+        ("database_url", f"postgresql://me:{SECRET}\N{ACCOUNT OF}@db/x"),
         ("database_pool_size", "1"),
         ("database_timeout_seconds", "0"),
         ("database_timeout_seconds", "nan"),

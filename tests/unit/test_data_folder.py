@@ -40,19 +40,19 @@ def test_one_process_owns_the_folder_and_the_other_is_told_which(folder: DataFol
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        assert folder.is_owned()
+        assert folder.holder()
         with pytest.raises(Conflict, match=f"pid {holder.pid}") as caught, folder.lock():
             pass
         assert str(folder.path) in caught.value.message
         holder.kill()
-    assert not folder.is_owned()
+    assert folder.holder() is None
     with folder.lock():  # gone with the process, kill -9 or not
         assert (folder.path / "lock").read_text() == f"{os.getpid()}\n"
 
 
 def test_a_look_whether_the_folder_is_owned_never_keeps_its_owner_out(folder: DataFolder) -> None:
     with ThreadPoolExecutor(4) as lookers:
-        looks = [lookers.submit(folder.is_owned) for _ in range(500)]
+        looks = [lookers.submit(folder.holder) for _ in range(500)]
         for _ in range(50):
             with folder.lock():
                 pass
@@ -61,7 +61,7 @@ def test_a_look_whether_the_folder_is_owned_never_keeps_its_owner_out(folder: Da
 
 
 def test_looking_leaves_no_trace(folder: DataFolder) -> None:
-    assert not folder.is_owned()
+    assert folder.holder() is None
     assert folder.running_server() is None
     assert list(folder.path.iterdir()) == []
     assert DataFolder(folder.path / "none").running_server() is None
@@ -69,7 +69,7 @@ def test_looking_leaves_no_trace(folder: DataFolder) -> None:
 
 
 def test_a_server_is_found_while_it_holds_the_lock(folder: DataFolder) -> None:
-    server = RunningServer(url="http://127.0.0.1:1", process_id=1)
+    server = RunningServer(url="http://127.0.0.1:1", process_id=os.getpid())
     folder.announce(server)
     assert folder.running_server() is None
     with folder.lock():
@@ -93,6 +93,12 @@ def test_an_announcement_this_account_may_not_read_is_a_clear_error(folder: Data
         folder.running_server()
 
 
+def test_a_server_that_was_killed_is_not_found_while_another_process_holds_the_lock(folder: DataFolder) -> None:
+    folder.announce(RunningServer(url="http://127.0.0.1:1", process_id=os.getpid() + 1))
+    with folder.lock():
+        assert folder.running_server() is None
+
+
 def test_a_lock_that_cannot_be_opened_is_a_clear_error(folder: DataFolder) -> None:
     (folder.path / "lock").mkdir()
     with pytest.raises(MachineProblem, match="cannot be opened"), folder.lock():
@@ -113,6 +119,15 @@ def test_secrets_are_for_their_owner_alone(folder: DataFolder) -> None:
     folder.announce(RunningServer(url="u", process_id=1))
     assert folder.read_owner_token() == "cb_x"
     assert {mode_of(file) for file in folder.path.iterdir()} == {0o600}
+
+
+def test_an_owners_token_that_is_no_text_is_none_and_one_that_is_no_file_a_clear_error(folder: DataFolder) -> None:
+    folder.owner_token.write_bytes(b"\xff\xfe")
+    assert folder.read_owner_token() is None
+    folder.owner_token.unlink()
+    folder.owner_token.mkdir()
+    with pytest.raises(MachineProblem, match="owner-token cannot be read"):
+        folder.read_owner_token()
 
 
 def test_a_key_is_made_once_and_kept(folder: DataFolder) -> None:
@@ -163,6 +178,19 @@ def test_a_place_that_can_hold_no_folder_is_a_clear_error(tmp_path: Path, place:
 def test_a_new_folder_shows_nobody_what_is_in_it(tmp_path: Path) -> None:
     DataFolder(tmp_path / "a" / "data").create()
     assert mode_of(tmp_path / "a" / "data") & 0o066 == 0
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_a_new_folder_is_as_open_as_it_must_be_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        DataFolder(tmp_path / "above" / "new").create()
+    finally:
+        os.umask(before)
+    as_root = os.geteuid() == 0
+    assert stat.S_IMODE((tmp_path / "above" / "new").stat().st_mode) == (0o711 if as_root else 0o700)
+    if as_root:
+        assert stat.S_IMODE((tmp_path / "above").stat().st_mode) == 0o711
 
 
 def test_the_default_is_a_folder_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -33,3 +33,7 @@ FROM audit
 WHERE chain = $1 AND number > $2
 ORDER BY number
 LIMIT $3
+
+-- name: begun
+-- Whether anything was audited yet.
+SELECT EXISTS (SELECT FROM audit_heads)

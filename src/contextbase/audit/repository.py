@@ -10,11 +10,16 @@ from contextbase.audit.model import AuditEntry, ChainHead
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 
-__all__ = ["AuditRepository"]
+__all__ = ["AuditRepository", "has_begun"]
 
 _SQL: Final = load_queries("contextbase.audit")
 _PAGE: Final = 2000
 _NOT_HASHED: Final = ("chain", "number", "mac")
+
+
+async def has_begun(connection: Connection) -> bool:
+    """Whether anything was audited yet: then there is a key already, and a new one would not do."""
+    return bool(await connection.fetchval(_SQL.begun))
 
 
 class AuditRepository:

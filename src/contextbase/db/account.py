@@ -30,7 +30,7 @@ class Account:
         if os.geteuid() != 0:
             return cls()
         try:
-            owner = owned_folder.stat().st_uid
+            owner = owned_folder.lstat().st_uid
         except FileNotFoundError:
             owner = 0
         # Root's, or the maker's: an earlier start was killed before the folder was given to its account.
@@ -48,6 +48,13 @@ class Account:
     def with_name(self) -> "Account":
         """An account that has a name: `initdb` insists on one. Give its files back with `take`."""
         return self if self.uid is None else Account(uid=pwd.getpwnam("nobody").pw_uid)
+
+    def has_name(self) -> bool:
+        try:
+            pwd.getpwuid(os.geteuid() if self.uid is None else self.uid)
+        except KeyError:  # usual in containers that run under a number
+            return False
+        return True
 
     def take(self, folder: Path) -> None:
         """Own the folder and all in it."""

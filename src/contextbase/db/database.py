@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from contextbase.errors import DatabaseUnavailable, MachineProblem, Misconfigured
+from contextbase.errors import Damaged, DatabaseUnavailable, MachineProblem, Misconfigured
 
 __all__ = ["Connection", "Database", "DatabaseAddress"]
 
@@ -30,6 +30,9 @@ _LOST: Final = (
     asyncpg.ConnectionDoesNotExistError,
 )
 
+# A page fails its checksum, or the disk does not give it back.
+_BROKEN: Final = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError, asyncpg.PostgresIOError)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DatabaseAddress:
@@ -39,6 +42,19 @@ class DatabaseAddress:
     socket_folder: str | None = None
     database: str = "contextbase"
     user: str = "contextbase"
+
+    def connect_arguments(self) -> dict[str, Any]:
+        """asyncpg's. For the embedded server all of them: what is not said, it would take from PGPORT and the like."""
+        if self.url:
+            return {"dsn": self.url}
+        return {
+            "host": self.socket_folder,
+            "port": 5432,
+            "user": self.user,
+            "database": self.database,
+            "ssl": False,
+            "target_session_attrs": "any",
+        }
 
     def __repr__(self) -> str:
         # The URL may hold a password.
@@ -57,10 +73,7 @@ class Database:
     ) -> Self:
         """Open the pool and check the server's version; raises `DatabaseUnavailable` or `Misconfigured`."""
         pool = await asyncpg.create_pool(
-            address.url,
-            host=address.socket_folder,
-            user=None if address.url else address.user,
-            database=None if address.url else address.database,
+            **address.connect_arguments(),
             min_size=0,
             max_size=pool_size,
             timeout=_CONNECT_TIMEOUT_SECONDS,
@@ -78,9 +91,14 @@ class Database:
     async def _check_version(self) -> None:
         async with self.connection() as connection:
             version = connection.get_server_version()
+            encoding = await connection.fetchval("SHOW server_encoding")
         if version.major < OLDEST_SUPPORTED:
             raise Misconfigured(
                 f"The database is PostgreSQL {version.major}; contextbase needs {OLDEST_SUPPORTED} or newer."
+            )
+        if encoding != "UTF8":
+            raise Misconfigured(
+                f"The database's encoding is {encoding}, which has not every name; create one with ENCODING 'UTF8'."
             )
 
     @asynccontextmanager
@@ -96,6 +114,15 @@ class Database:
             raise DatabaseUnavailable("The connection to the database was lost.") from error
         except asyncpg.DiskFullError as error:
             raise MachineProblem("The disk of the database is full; free some space there.") from error
+        except _BROKEN as error:
+            raise Damaged(
+                f"The database cannot read its own files ({error.args[0]}). Check the disk, and restore a backup."
+            ) from error
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise Misconfigured(
+                f"The database refuses it to our user ({error.args[0]}). Make that user the database's owner: "
+                "ALTER DATABASE … OWNER TO …"
+            ) from error
         finally:
             await self._pool.release(connection)
 
@@ -107,6 +134,10 @@ class Database:
             raise Misconfigured("The database refuses our user or password; check CONTEXTBASE_DATABASE_URL.") from error
         except asyncpg.InvalidCatalogNameError as error:
             raise Misconfigured("The database named in CONTEXTBASE_DATABASE_URL does not exist; create it.") from error
+        except asyncpg.UndefinedObjectError as error:
+            raise Misconfigured(
+                f"The database does not know an option of CONTEXTBASE_DATABASE_URL: {error.args[0]}."
+            ) from error
         except (OSError, *_LOST) as error:
             raise DatabaseUnavailable(
                 f"The database does not answer ({type(error).__name__}); check that it runs and its address."

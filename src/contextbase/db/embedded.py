@@ -19,7 +19,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -38,6 +37,7 @@ _log = logging.getLogger(__name__)
 USER: Final = "contextbase"
 DATABASE: Final = "contextbase"
 _LONGEST_SOCKET_FOLDER: Final = 80  # sockaddr_un holds 104-108 bytes, of which the socket's name takes some
+_SHORT_FOLDER: Final = Path("/tmp")  # noqa: S108 - not $TMPDIR, which the next command may have set otherwise
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 30.0
 
@@ -60,7 +60,7 @@ class EmbeddedPostgres:
     """Owns the postmaster of one folder. The caller holds the data folder's lock, so there is only one of us."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder.absolute()
+        self._folder = _one_spelling(folder)
         self._account = Account.choose(self._folder)
         self._binaries: Binaries | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -104,8 +104,12 @@ class EmbeddedPostgres:
 
     def _prepare(self, on_step: Callable[[str], None]) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self._account.uid is not None:
-            os.chown(self._folder, self._account.uid, self._account.uid)
+        if self._account.uid is not None and self._folder.is_symlink():
+            raise MachineProblem(
+                f"{self._folder} is a link. Root gives this folder to PostgreSQL's account, so it must not lead "
+                "elsewhere: remove the link, or choose another folder with --data."
+            )
+        self._give_folder_to(self._account)
         if not self._account.can_enter(self._folder):
             raise MachineProblem(
                 f"PostgreSQL does not run as root, and the account it runs as (uid {self._account.uid}) cannot reach "
@@ -127,10 +131,14 @@ class EmbeddedPostgres:
             shutil.rmtree(leftover, ignore_errors=True)
         unfinished = self._folder / f"cluster.unfinished-{secrets.token_hex(4)}"
         maker = self._account.with_name()
+        if not maker.has_name():
+            raise MachineProblem(
+                f"PostgreSQL makes a database only for an account with a name, and uid {os.geteuid()} has none here. "
+                "Add it to /etc/passwd, start contextbase as another user, or set CONTEXTBASE_DATABASE_URL."
+            )
         unfinished.mkdir(mode=0o700)
         maker.take(unfinished)
-        if maker != self._account:
-            os.chown(self._folder, maker.uid or 0, maker.uid or 0)  # for the moment initdb runs
+        self._give_folder_to(maker)  # for the moment initdb runs
         try:
             self._run_as(
                 maker,
@@ -140,8 +148,7 @@ class EmbeddedPostgres:
                 "--data-checksums",
             )
         finally:
-            if self._account.uid is not None:
-                os.chown(self._folder, self._account.uid, self._account.uid)
+            self._give_folder_to(self._account)
         self._account.take(unfinished)
         unfinished.rename(self._cluster)
         _fsync_folder(self._folder)
@@ -163,6 +170,10 @@ class EmbeddedPostgres:
                 f"{self._folder} was made by PostgreSQL {made_by}; this contextbase has {ours}. Back up with the old "
                 "contextbase and restore with this one. Nothing was changed."
             )
+
+    def _give_folder_to(self, account: Account) -> None:
+        if account.uid is not None:  # never through a link: root would give away what it points to
+            os.chown(self._folder, account.uid, account.uid, follow_symlinks=False)
 
     def _own_folder(self, folder: Path) -> None:
         """Make a folder of the account's, 0700; refuse one that somebody else put there."""
@@ -186,7 +197,7 @@ class EmbeddedPostgres:
 
     def _spawn(self, startup_log: Path) -> subprocess.Popen[bytes]:
         settings = _SETTINGS | {
-            "unix_socket_directories": str(socket_folder(self._folder)),
+            "unix_socket_directories": _quoted(socket_folder(self._folder)),
             "log_directory": str(self._folder / "log"),
         }
         options = [piece for name, value in settings.items() for piece in ("-c", f"{name}={value}")]
@@ -202,7 +213,7 @@ class EmbeddedPostgres:
     def _is_ready(self) -> bool:
         """PostgreSQL writes its state to the eighth line of postmaster.pid; pg_ctl reads it there too."""
         try:
-            lines = (self._cluster / "postmaster.pid").read_text().splitlines()
+            lines = os.fsdecode((self._cluster / "postmaster.pid").read_bytes()).splitlines()
         except FileNotFoundError:
             return False
         return len(lines) >= 8 and lines[0].strip() == str(self.process_id) and lines[7].strip() == "ready"
@@ -223,7 +234,7 @@ class EmbeddedPostgres:
         one must not be signalled, and must not keep PostgreSQL, which looks no closer, from starting."""
         pid_file = self._cluster / "postmaster.pid"
         try:
-            process_id = int(pid_file.read_text().split("\n", 1)[0])
+            process_id = int(pid_file.read_bytes().split(b"\n", 1)[0])
         except (FileNotFoundError, ValueError):  # none, or killed while it wrote the file
             process_id = 0
         if f" -D {self._cluster} " not in _command_line(process_id):
@@ -236,7 +247,7 @@ class EmbeddedPostgres:
         subprocess.run(command, **arguments, capture_output=True, timeout=_STOP_SECONDS * 4, check=False)
 
     async def _ensure_database(self) -> None:
-        connection = await asyncpg.connect(host=self.address.socket_folder, user=USER, database="postgres", timeout=30)
+        connection = await asyncpg.connect(**{**self.address.connect_arguments(), "database": "postgres"}, timeout=30)
         try:
             if not await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1", DATABASE):
                 await connection.execute(f"CREATE DATABASE {DATABASE}")
@@ -287,12 +298,23 @@ def embedded_address(folder: Path) -> DatabaseAddress:
 
 
 def socket_folder(folder: Path) -> Path:
-    """Where the socket of the PostgreSQL in `folder` is: below it, or in the temp folder if that path is too long."""
-    below = folder.absolute() / "run"
+    """Where the socket of the PostgreSQL in `folder` is: below it, or in /tmp if that path is too long."""
+    folder = _one_spelling(folder)
+    below = folder / "run"
     if len(os.fsencode(below)) <= _LONGEST_SOCKET_FOLDER:
         return below
-    digest = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"contextbase-{digest}"
+    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+    return _SHORT_FOLDER / f"contextbase-{digest}"
+
+
+def _one_spelling(folder: Path) -> Path:
+    """The same for every way to write the path: what runs there must be found again. A link at its end stays one."""
+    return folder.parent.resolve() / folder.name
+
+
+def _quoted(folder: Path) -> str:
+    """As one entry of a list of folders, whatever is in its name."""
+    return '"' + str(folder).replace('"', '""') + '"'
 
 
 async def _wait_until(condition: Callable[[], bool], seconds: float) -> bool:

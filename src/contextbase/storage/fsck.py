@@ -8,7 +8,7 @@ from uuid import UUID
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.errors import Damaged
+from contextbase.errors import Damaged, MachineProblem
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.ports import BlobStore
 
@@ -77,6 +77,12 @@ class Fsck:
         for row in await connection.fetch(_SQL.check_folders, timeout=3600):
             message = f"it is a file, but {row['below']} lies below it"
             yield _found("versions", "C3", _place(row["project_id"], row["path"]), message)
+        for row in await connection.fetch(_SQL.check_nodes, timeout=3600):
+            message = f"node {row['id']} has no first version of commit {row['created_seq']}, which made it"
+            yield _found("versions", "C3", f"project {row['project_id']}", message)
+        for row in await connection.fetch(_SQL.check_side_versions, timeout=3600):
+            message = f"side version {row['id']} has no blob of its size"
+            yield _found("versions", "C3", _place(row["project_id"], row["path"]), message)
         for row in await connection.fetch(_SQL.check_versions_have_commits, timeout=3600):
             wrong = [
                 sentence
@@ -99,6 +105,12 @@ class Fsck:
                 yield _found("audit", "C8", "system" if chain.int == 0 else f"project {chain}", problem)
         for row in await connection.fetch(_SQL.check_commits_have_audit, timeout=3600):
             yield _found("audit", "C8", f"project {row['project_id']}", f"commit {row['seq']} has no audit row")
+        for row in await connection.fetch(_SQL.check_projects_and_chains):
+            message = "it has an audit chain, but was removed" if row["no_project"] else "its audit chain was removed"
+            yield _found("audit", "C8", f"project {row['project_id']}", message)
+        for row in await connection.fetch(_SQL.check_tokens_have_audit, timeout=3600):
+            message = f"token {row['id']} ('{row['name']}') was made without an audit row, or the row was removed"
+            yield _found("audit", "C8", "system", message)
 
     async def _blobs(self) -> AsyncIterator[FsckStep]:
         async with self._database.connection() as connection:
@@ -119,7 +131,7 @@ class Fsck:
     async def _check_blob(self, content_hash: ContentHash, size: int) -> Problem | None:
         try:
             stored = await self._store.verify(content_hash)
-        except Damaged as error:
+        except (Damaged, MachineProblem) as error:  # one that the disk does not give back must not hide the others
             # GC may have removed it since we read the row; then it is no longer live, or no longer there.
             async with self._database.connection() as connection:
                 row = await connection.fetchrow(_SQL.blob_row, content_hash)

@@ -21,6 +21,7 @@ __all__ = [
     "Project",
     "StoredSizes",
     "Version",
+    "as_project_id",
     "check_project_name",
 ]
 
@@ -129,4 +130,13 @@ def check_project_name(name: str) -> str:
         raise InvalidInput(
             f"{name[:120]!r} is not a project name: 1 to 100 of a-z, 0-9 and ._- , starting with a letter or digit."
         )
+    if as_project_id(name) is not None:
+        raise InvalidInput(f"{name!r} is not a project name: it could be the id of another project.")
     return name
+
+
+def as_project_id(text: str) -> ProjectId | None:
+    try:
+        return ProjectId(UUID(text))
+    except ValueError:
+        return None

@@ -1,7 +1,6 @@
 """Projects: made, found, listed, deleted."""
 
 from typing import Final
-from uuid import UUID
 
 import asyncpg
 
@@ -12,7 +11,7 @@ from contextbase.db.queries import load_queries
 from contextbase.errors import Conflict, InvalidInput, NotFound
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import Clock, ProjectId, Seq, new_uuid
-from contextbase.storage.model import Project, StoredSizes, check_project_name
+from contextbase.storage.model import Project, StoredSizes, as_project_id, check_project_name
 
 __all__ = ["ProjectService"]
 
@@ -47,7 +46,7 @@ class ProjectService:
         """By name, or by id, for an action; what the caller may not use is not found."""
         async with self._database.connection() as connection:
             row = await connection.fetchrow(_SQL.project_by_name, name_or_id)
-            if row is None and (project_id := _as_id(name_or_id)):
+            if row is None and (project_id := as_project_id(name_or_id)):
                 row = await connection.fetchrow(_SQL.project_by_id, project_id)
         only = caller.token.project_id
         if row is None or only not in (None, row["id"]):
@@ -106,10 +105,3 @@ def _project(row: asyncpg.Record) -> Project:
         policy_version=row["policy_version"],
         created_at=row["created_at"],
     )
-
-
-def _as_id(text: str) -> ProjectId | None:
-    try:
-        return ProjectId(UUID(text))
-    except ValueError:
-        return None

@@ -203,7 +203,7 @@ UPDATE blobs SET renewed_at = clock_timestamp() WHERE hash = $1 AND live RETURNI
 -- name: record_blob
 -- The bytes are stored: from now on it may be referred to. Only under the blob's lock.
 INSERT INTO blobs (hash, size) VALUES ($1, $2)
-ON CONFLICT (hash) DO UPDATE SET live = true, renewed_at = clock_timestamp()
+ON CONFLICT (hash) DO UPDATE SET live = true, size = excluded.size, renewed_at = clock_timestamp()
 
 -- name: blob_row
 SELECT size, live FROM blobs WHERE hash = $1
@@ -291,6 +291,20 @@ JOIN LATERAL (
 WHERE f.replaced_seq IS NULL AND f.kind IN ('file', 'symlink')
 LIMIT 100
 
+-- name: check_nodes
+-- C3: every node has a first version, of the commit that made it.
+SELECT n.project_id, n.id, n.created_seq
+FROM nodes n LEFT JOIN versions v ON v.project_id = n.project_id AND v.node_id = n.id AND v.number = 1
+WHERE v.seq IS DISTINCT FROM n.created_seq
+LIMIT 100
+
+-- name: check_side_versions
+-- C3: what was set aside is still there.
+SELECT s.project_id, s.path, s.id
+FROM side_versions s LEFT JOIN blobs b ON b.hash = s.content_hash AND b.live
+WHERE s.content_hash IS NOT NULL AND b.size IS DISTINCT FROM s.size
+LIMIT 100
+
 -- name: check_versions_have_commits
 -- Every version belongs to a commit and a node of its project, and its size is its blob's.
 SELECT v.project_id, v.path, v.number,
@@ -308,4 +322,20 @@ LIMIT 100
 -- C8: every commit is in its project's audit chain.
 SELECT c.project_id, c.seq FROM commits c
 WHERE NOT EXISTS (SELECT FROM audit a WHERE a.chain = c.project_id AND a.seq = c.seq)
+LIMIT 100
+
+-- name: check_projects_and_chains
+-- C8: a project and its audit chain are made together, and neither is ever removed.
+SELECT coalesce(p.id, h.chain) AS project_id, p.id IS NULL AS no_project
+FROM projects p FULL JOIN (SELECT chain FROM audit_heads WHERE chain <> '00000000-0000-0000-0000-000000000000') h
+     ON h.chain = p.id
+WHERE p.id IS NULL OR h.chain IS NULL
+LIMIT 100
+
+-- name: check_tokens_have_audit
+-- C8: every token was made in the system's audit chain; else that chain was cut, or the token came another way.
+SELECT t.id, t.name FROM tokens t
+WHERE NOT EXISTS (SELECT FROM audit a
+                  WHERE a.chain = '00000000-0000-0000-0000-000000000000' AND a.action = 'token.create'
+                    AND substring(a.details FROM '"token_id":"([0-9a-f-]{36})"') = t.id::text)
 LIMIT 100

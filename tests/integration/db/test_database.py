@@ -5,7 +5,7 @@ import socket
 
 import asyncpg
 import pytest
-from tests.support.postgres import named
+from tests.support.postgres import named, run_on_server
 
 from contextbase.db.database import Database, DatabaseAddress
 from contextbase.errors import DatabaseUnavailable, Misconfigured, NotFound
@@ -103,6 +103,35 @@ async def test_a_database_that_does_not_exist_is_the_operators_business(database
 async def test_a_url_that_cannot_be_used_is_an_error_of_ours(url: str) -> None:
     with pytest.raises((Misconfigured, DatabaseUnavailable)):
         await Database.connect(DatabaseAddress(url=url))
+
+
+async def test_a_user_that_may_not_make_tables_is_the_operators_business(database: Database) -> None:
+    async def make_table() -> None:
+        async with database.transaction() as connection:
+            await connection.execute("SET LOCAL ROLE pg_monitor")
+            await connection.execute("CREATE TABLE x (n int)")
+
+    with pytest.raises(Misconfigured, match="permission denied"):
+        await make_table()
+
+
+async def test_an_option_the_database_does_not_know_is_the_operators_business(
+    external_database_server: DatabaseAddress,
+) -> None:
+    with pytest.raises(Misconfigured, match="no_such_option"):
+        await Database.connect(DatabaseAddress(url=f"{external_database_server.url}?no_such_option=1"))
+
+
+async def test_a_database_that_has_not_every_character_is_refused(database_server: DatabaseAddress) -> None:
+    await run_on_server(
+        database_server,
+        "CREATE DATABASE in_latin1 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0",
+    )
+    try:
+        with pytest.raises(Misconfigured, match="LATIN1"):
+            await Database.connect(named(database_server, "in_latin1"))
+    finally:
+        await run_on_server(database_server, "DROP DATABASE in_latin1 WITH (FORCE)")
 
 
 async def test_a_connection_ended_by_the_server_is_unavailable_and_the_next_one_works(database: Database) -> None:

@@ -19,7 +19,7 @@ from contextbase.db import binaries, embedded
 from contextbase.db.account import Account
 from contextbase.db.database import Database
 from contextbase.db.embedded import socket_folder
-from contextbase.errors import DatabaseUnavailable, MachineProblem
+from contextbase.errors import Damaged, DatabaseUnavailable, MachineProblem
 
 pytestmark = pytest.mark.xdist_group("embedded-postgres")
 
@@ -185,6 +185,21 @@ async def test_a_socket_folder_somebody_else_put_there_is_refused(empty_folder: 
     with pytest.raises(MachineProblem, match="not a private folder"):
         async with running(data):
             pass
+
+
+async def test_a_page_that_rotted_is_damage_and_not_an_answer(data: DataFolder) -> None:
+    async with running(data) as server:
+        await write(server, 1)
+        database = await Database.connect(server.address)
+        async with database.connection() as connection:
+            file = data.postgres / "cluster" / await connection.fetchval("SELECT pg_relation_filepath('kept')")
+        await database.close()
+    content = bytearray(file.read_bytes())
+    content[-8] ^= 1
+    file.write_bytes(content)
+    async with running(data) as server:
+        with pytest.raises(Damaged, match="cannot read its own files"):
+            await read(server)
 
 
 async def test_a_damaged_cluster_says_where_the_logs_are(data: DataFolder) -> None:

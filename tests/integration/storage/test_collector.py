@@ -80,6 +80,16 @@ async def test_what_nothing_refers_to_goes_after_the_grace_period_and_not_before
         assert await connection.fetchval("SELECT count(*) FROM blobs") == 0
 
 
+async def test_a_put_after_a_collection_that_was_killed_records_its_own_size(world: World) -> None:
+    """What the collection had marked was damaged: the row must not keep the damaged size."""
+    name = ContentHash.of(LARGE)
+    async with world.database.connection() as connection:
+        await connection.execute("INSERT INTO blobs (hash, size, live) VALUES ($1, 3, false)", name)
+    assert await world.put(LARGE) == name
+    async with world.database.connection() as connection:
+        assert await connection.fetchval("SELECT size FROM blobs WHERE hash = $1 AND live", name) == len(LARGE)
+
+
 async def test_a_dry_run_counts_and_removes_nothing(world: World) -> None:
     name = await world.put(LARGE)
     assert (await world.collector.run(grace=NO_GRACE, dry_run=True)).blobs == 1

@@ -1,5 +1,7 @@
 """fsck finds each kind of damage and names it; on sound data it finds nothing."""
 
+import errno
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +11,9 @@ from tests.support.tree_writer import TEST_AUDIT_KEY, TreeWriter, in_pieces
 
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
+from contextbase.identity.repository import IdentityRepository
+from contextbase.identity.service import IdentityService
+from contextbase.ids import SystemClock
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.local import LocalBlobStore
@@ -78,6 +83,19 @@ async def _cut_object(world: World) -> None:
     path.write_bytes(LARGE[:100])
 
 
+async def _remove_system_chain(world: World) -> None:
+    audit = AuditRepository(TEST_AUDIT_KEY)
+    identity = IdentityService(
+        database=world.database, repository=IdentityRepository(), audit=audit, clock=SystemClock()
+    )
+    await identity.ensure_owner(None)
+    assert await world.problems() == []
+    await world.behind_its_back(
+        "DELETE FROM audit WHERE chain NOT IN (SELECT id FROM projects)",
+        "DELETE FROM audit_heads WHERE chain NOT IN (SELECT id FROM projects)",
+    )
+
+
 DAMAGE: dict[str, tuple[Callable[[World], Awaitable[None]], str, str]] = {
     "a commit removed": (sql("DELETE FROM commits WHERE seq = 1"), "C2", "head is 2"),
     "the head moved back": (sql("UPDATE projects SET head = 1"), "C2", "head is 1"),
@@ -93,6 +111,16 @@ DAMAGE: dict[str, tuple[Callable[[World], Awaitable[None]], str, str]] = {
     ),
     "a file below a file": (sql("UPDATE versions SET path = 'b/c' WHERE path = 'docs/a'"), "C3", "lies below"),
     "a node removed": (sql("DELETE FROM nodes"), "C3", "has no node"),
+    "a node's versions all removed": (sql("DELETE FROM versions WHERE path = 'b'"), "C3", "no first version"),
+    "a side version's blob removed": (
+        sql(
+            "INSERT INTO side_versions (project_id, id, seq, node_id, path, reason, kind, content_hash, size) "
+            "SELECT project_id, node_id, seq, node_id, path, 'superseded', 'file', sha256('lost'), 4 "
+            "FROM versions WHERE path = 'b'"
+        ),
+        "C3",
+        "side version",
+    ),
     "a blob row removed": (sql("DELETE FROM blobs WHERE size = 5"), "C3", "not recorded"),
     "another size": (sql("UPDATE versions SET size = 6 WHERE size = 5"), "C3", "another size"),
     "an audit row altered": (sql("UPDATE audit SET summary = 'Nothing.' WHERE number = 2"), "C8", "row 2 was altered"),
@@ -106,6 +134,13 @@ DAMAGE: dict[str, tuple[Callable[[World], Awaitable[None]], str, str]] = {
         "C8",
         "seal",
     ),
+    "a project's whole audit chain removed": (
+        sql("DELETE FROM audit", "DELETE FROM audit_heads"),
+        "C8",
+        "its audit chain was removed",
+    ),
+    "a whole project removed": (sql("DELETE FROM projects"), "C8", "has an audit chain, but was removed"),
+    "the system's whole audit chain removed": (_remove_system_chain, "C8", "made without an audit row"),
     "an inline blob altered": (
         sql(
             "ALTER TABLE blob_contents DROP CONSTRAINT blob_contents_hash_to_their_name",
@@ -128,6 +163,20 @@ async def test_damage_is_found_and_named(
     await damage(world)
     problems = await world.problems()
     assert any(problem.rule == rule and words in problem.message for problem in problems), problems
+
+
+async def test_a_blob_the_disk_does_not_give_back_is_named_and_the_others_are_checked(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    [blob] = [blob async for blob in world.large.list()]
+    await world.behind_its_back("DELETE FROM blob_contents")
+    monkeypatch.setattr(os, "pread", fail)
+    found = {problem.where: problem.message for problem in await world.problems()}
+    assert len(found) == 2
+    assert "Input/output error" in found[str(blob.hash)]
 
 
 async def test_the_schema_itself_refuses_most_of_it(world: World) -> None:

@@ -16,6 +16,7 @@ from contextbase.config import Settings
 from contextbase.data_folder import RunningServer
 from contextbase.errors import InvalidSettings, MachineProblem
 from contextbase.interfaces.api.app import create_app
+from contextbase.interfaces.api.protocol import LimitedHttp
 
 __all__ = ["serve"]
 
@@ -94,6 +95,9 @@ class _Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                http=LimitedHttp,
+                # Only behind a proxy: otherwise anyone on this machine could write any origin into the audit trail.
+                proxy_headers=settings.public_url is not None,
                 lifespan="off",
                 timeout_graceful_shutdown=round(settings.shutdown_grace_seconds),
                 timeout_keep_alive=30,

@@ -1,6 +1,7 @@
 """Puts the commands together."""
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -68,6 +69,9 @@ app.command()(maintenance.gc)
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # not every terminal has our "…", and file names may be any bytes
+            stream.reconfigure(errors="backslashreplace")
     if "--json" not in sys.argv:
         app()
     try:

@@ -27,7 +27,7 @@ async def create_token(body: TokenCreate, caller: AuthenticatedCaller, services:
         actions=frozenset(map(Action, body.actions)),
         life=timedelta(days=body.days),
         project_id=project.id if project else None,
-        path_prefix=TreePath.parse(body.path) if body.path else None,
+        path_prefix=None if body.path is None else TreePath.parse(body.path),  # empty is an error, not "all"
     )
     token, secret = await services.identity.create_token(caller, request)
     return TokenCreated(**_view(token).model_dump(), secret=secret)
