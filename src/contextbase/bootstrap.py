@@ -4,6 +4,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from contextbase.audit.chain import AuditKey
 from contextbase.audit.repository import AuditRepository
@@ -13,6 +14,12 @@ from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.embedded import EmbeddedPostgres, embedded_address
 from contextbase.db.migrations.runner import migrate
 from contextbase.errors import Conflict, InvalidSettings
+from contextbase.feed.notifier import Notifier
+from contextbase.feed.repository import FeedRepository
+from contextbase.feed.service import FeedService
+from contextbase.gate.leader import GroupCommit
+from contextbase.gate.repository import GateRepository
+from contextbase.gate.service import Gate
 from contextbase.identity.repository import IdentityRepository
 from contextbase.identity.service import IdentityService
 from contextbase.ids import SystemClock
@@ -26,6 +33,7 @@ from contextbase.storage.blobs.s3_connection import S3Connection
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.storage.collector import GarbageCollector
 from contextbase.storage.fsck import Fsck
+from contextbase.storage.head import HeadRepository
 from contextbase.storage.projects import ProjectService
 
 __all__ = ["Services", "open_database", "open_services"]
@@ -44,6 +52,8 @@ class Services:
     catalog: BlobCatalog
     identity: IdentityService
     projects: ProjectService
+    gate: Gate
+    feed: FeedService
     collector: GarbageCollector
     fsck: Fsck
 
@@ -107,17 +117,41 @@ async def open_services(
             limit=settings.inline_limit_bytes,
             spool=spool,
         )
-        yield Services(
-            settings=settings,
-            data=data,
+        notifier = Notifier(database)
+        repository, head = GateRepository(), HeadRepository()
+        group_commit = GroupCommit(
             database=database,
-            large_blobs=large,
+            repository=repository,
+            head=head,
+            audit=audit,
             catalog=catalog,
-            identity=IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock),
-            projects=ProjectService(database=database, audit=audit, clock=clock),
-            collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
-            fsck=Fsck(database=database, store=catalog.store, audit=audit),
+            clock=clock,
+            hint=notifier.hint,
         )
+        try:
+            yield Services(
+                settings=settings,
+                data=data,
+                database=database,
+                large_blobs=large,
+                catalog=catalog,
+                identity=IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock),
+                projects=ProjectService(database=database, audit=audit, clock=clock),
+                gate=Gate(
+                    database=database, repository=repository, head=head, catalog=catalog, group_commit=group_commit
+                ),
+                feed=FeedService(
+                    database=database,
+                    repository=FeedRepository(),
+                    notifier=notifier,
+                    retention=timedelta(days=settings.event_retention_days),
+                ),
+                collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
+                fsck=Fsck(database=database, store=catalog.store, audit=audit),
+            )
+        finally:
+            await group_commit.close()
+            await notifier.close()
 
 
 def _large_blobs(settings: Settings, data: DataFolder, spool: SpoolFolder) -> BlobStore:

@@ -8,7 +8,7 @@ from contextbase.interfaces.api.authentication import authenticate
 from contextbase.interfaces.api.metrics import Metrics
 from contextbase.interfaces.api.middleware import RequestMiddleware
 from contextbase.interfaces.api.problems import install_problem_handlers
-from contextbase.interfaces.api.routes import health, pages, projects, system, tokens
+from contextbase.interfaces.api.routes import feed, health, pages, projects, system, tokens
 from contextbase.wire.problem import PROBLEM_TYPE, Problem
 
 __all__ = ["create_app"]
@@ -35,7 +35,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(pages.open_router)
     # Deny by default: what is not named above needs a caller.
     guarded = APIRouter(dependencies=[Depends(authenticate)])
-    for module in (system, projects, tokens, pages):
+    for module in (system, projects, tokens, feed, pages):
         guarded.include_router(module.router)
     app.include_router(guarded)
     install_problem_handlers(app)

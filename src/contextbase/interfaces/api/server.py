@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
 from contextbase.data_folder import RunningServer
 from contextbase.errors import InvalidSettings, MachineProblem
 from contextbase.interfaces.api.app import create_app
+from contextbase.interfaces.api.feed_stream import ABORT
 
 __all__ = ["serve"]
 
@@ -40,7 +42,12 @@ async def serve(
             try:
                 server = _Server(create_app(services), settings)
                 server.on_started = lambda: on_ready(services, url, secret)
-                await server.serve(sockets=[listener])
+                server.on_stopping = services.feed.end
+                pruning = asyncio.create_task(services.feed.keep_pruned(), name="feed-prune")
+                try:
+                    await server.serve(sockets=[listener])
+                finally:
+                    pruning.cancel()
             finally:
                 services.data.withdraw()
 
@@ -84,6 +91,14 @@ async def _ensure_owner(services: Services) -> str | None:
     return secret
 
 
+class _Protocol(HttpToolsProtocol):
+    """Lets the application break a connection whose reader has stopped reading."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["extensions"] = {ABORT: self.transport.abort}  # type: ignore[dict-item]  # an extension of our own
+
+
 class _Server(uvicorn.Server):
     """uvicorn with our own signal handling: its own re-raises the signal before the database could be stopped."""
 
@@ -91,6 +106,7 @@ class _Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=_Protocol,
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -100,6 +116,7 @@ class _Server(uvicorn.Server):
             )
         )
         self.on_started: Callable[[], None] = lambda: None
+        self.on_stopping: Callable[[], None] = lambda: None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -121,3 +138,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self.on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.on_stopping()  # streams have no end of their own
+        await super().shutdown(sockets)

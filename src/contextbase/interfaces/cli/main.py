@@ -7,7 +7,7 @@ import typer
 
 from contextbase import __version__
 from contextbase.errors import InvalidInput
-from contextbase.interfaces.cli import configuration, database, doctor, maintenance, projects, server, tokens
+from contextbase.interfaces.cli import configuration, database, doctor, maintenance, projects, server, tokens, watch
 from contextbase.interfaces.cli.output import EXIT_USAGE, report
 
 __all__ = ["app", "main"]
@@ -44,6 +44,7 @@ app.command()(configuration.config)
 app.add_typer(projects.commands, name="project")
 app.add_typer(tokens.commands, name="token")
 app.add_typer(database.commands, name="db")
+app.command()(watch.watch)
 app.command()(maintenance.fsck)
 app.command()(maintenance.gc)
 
