@@ -53,10 +53,10 @@ class FeedWorld:
         async with feed.follow(heads) as follower:
             while cursor.seq < last:
                 page = await follower.read(scope, cursor)
-                if page.cursor == cursor:
-                    await follower.wait(60)
                 cursor = page.cursor
                 items += page.items
+                if cursor.seq < last:
+                    await follower.wait(cursor, 60)
         return items
 
     async def renew_epoch(self) -> None:

@@ -175,10 +175,9 @@ class Follower:
             return await self._service.read(scope, heads, after, limit=limit)
         return page or FeedPage(items=(), cursor=after, more=False)
 
-    async def wait(self, seconds: float) -> None:
-        """Until there may be something new, the server stops or the time is over. To be called when a read brought
-        nothing and did not move the cursor; then nothing that lands in between is missed."""
-        if self.ended or seconds <= 0:
+    async def wait(self, after: Cursor, seconds: float) -> None:
+        """Until there may be something new after a cursor, the server stops or the time is over."""
+        if self.ended or seconds <= 0 or self._window.is_past(after):
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):

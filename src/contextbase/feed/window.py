@@ -35,6 +35,8 @@ class _Tail(Generic[Entry]):
         self.entries: list[Entry] = []
 
     def since(self, position: int, limit: int) -> list[Entry]:
+        if not self.entries or self.entries[-1].position <= position:
+            return []
         start = bisect_right(self.entries, position, key=_position)
         return self.entries[start : start + limit]
 
@@ -85,6 +87,13 @@ class Window:
             after=after,
             limit=limit,
         )
+
+    def is_past(self, cursor: Cursor) -> bool:
+        """Whether there is something to read, or to be told, after a cursor."""
+        heads = self._heads
+        if heads is None:
+            return self._gone is not None
+        return heads.seq > cursor.seq or heads.event > cursor.event or heads.epoch != cursor.epoch or bool(self._gone)
 
     async def moved(self) -> None:
         """Return at the next change of the heads, or when the window is woken."""

@@ -101,7 +101,7 @@ async def test_an_event_wakes_readers_too(world: FeedWorld) -> None:
         await world.feed.publish(world.gate.project.id, NewEvent(kind="notice", payload={}))
         page = await follower.read(scope, cursor)
         while not page.items:
-            await follower.wait(60)
+            await follower.wait(heads.cursor, 60)
             page = await follower.read(scope, cursor)
     assert shown(page) == [("notice",)]
 
@@ -174,7 +174,7 @@ async def test_a_restore_ends_the_following(world: FeedWorld) -> None:
         async with world.feed.follow(heads) as follower:
             while True:
                 await follower.read(scope, heads.cursor)
-                await follower.wait(60)
+                await follower.wait(heads.cursor, 60)
 
     reader = asyncio.create_task(read_on())
     await asyncio.sleep(0.1)
@@ -197,11 +197,11 @@ async def test_a_new_policy_version_is_known_before_what_landed_under_it(world: 
     heads = await world.feed.heads(world.gate.project.id)
     async with world.feed.follow(heads) as follower:
         while follower.policy_version == 0:
-            await follower.wait(60)
+            await follower.wait(heads.cursor, 60)
         await world.gate.rule("secret/**", "hidden", bob)
         await world.gate.commit(write("secret/a", b"1", 0))
         while not (await follower.read(await world.scope(), heads.cursor)).items:
-            await follower.wait(60)
+            await follower.wait(heads.cursor, 60)
         assert follower.policy_version == heads.policy_version + 1
 
 

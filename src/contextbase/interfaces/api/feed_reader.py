@@ -15,7 +15,7 @@ from contextbase.identity.model import Action
 from contextbase.ids import ProjectId, TreePath
 from contextbase.interfaces.api.authentication import authenticate
 
-__all__ = ["FeedReader"]
+__all__ = ["AUTHORISED_SECONDS", "FeedReader"]
 
 AUTHORISED_SECONDS: Final = 15.0
 """How long a revoked token, or a change of groups, may go unnoticed by a reader that waits."""
@@ -25,6 +25,7 @@ class FeedReader:
     """Open it, then read and wait in turns."""
 
     def __init__(self, request: Request, services: Services, project_id: ProjectId, below: TreePath | None) -> None:
+        self._clock = asyncio.get_running_loop()
         self._request = request
         self._services = services
         self._project_id = project_id
@@ -56,10 +57,9 @@ class FeedReader:
         return await follower.read(await self._current_scope(follower.policy_version), after, limit=limit)
 
     async def _current_scope(self, policy_version: int) -> Scope:
-        is_old = asyncio.get_running_loop().time() - self._authorised_at > AUTHORISED_SECONDS
         if self._scope is None or policy_version > self._policy_version:
             return await self._authorise(policy_version)
-        if is_old:
+        if self._clock.time() - self._authorised_at > AUTHORISED_SECONDS:
             try:
                 return await self._authorise(policy_version)
             except DatabaseUnavailable:
@@ -74,5 +74,5 @@ class FeedReader:
             authority = await self._services.gate.authority(connection, caller, self._project_id)
         self._scope = Scope(authority=authority, below=self._below)
         self._policy_version = policy_version
-        self._authorised_at = asyncio.get_running_loop().time()
+        self._authorised_at = self._clock.time()
         return self._scope

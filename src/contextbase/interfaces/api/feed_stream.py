@@ -1,7 +1,8 @@
 """The feed as server-sent events. A reader costs a cursor and one task; what it is sent is encoded once for all."""
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -9,11 +10,13 @@ from fastapi.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from contextbase.errors import ContextbaseError
-from contextbase.feed.model import Author, Cursor, FeedChange, FeedCommit, FeedEvent, FeedHeads
+from contextbase.feed.model import Author, Cursor, FeedChange, FeedCommit, FeedEvent, FeedHeads, FeedItem
 from contextbase.interfaces.api.feed_reader import FeedReader
 from contextbase.wire.feed import AuthorView, CommitItem, EventItem, FeedChangeView
 
 __all__ = ["ABORT", "EVENT_STREAM", "FeedStream", "item_view"]
+
+_log = logging.getLogger(__name__)
 
 EVENT_STREAM: Final = "text/event-stream"
 ABORT: Final = "contextbase.abort"
@@ -40,24 +43,19 @@ class FeedStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         gone = asyncio.create_task(_until_gone(receive), name="feed-reader-gone")
-        abort: Callable[[], None] | None = scope.get("extensions", {}).get(ABORT)
+        sender = _Sender(send, scope.get("extensions", {}).get(ABORT), self._slowest_seconds)
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            await self._follow(send, gone)
-            await self._push(send, b"", more=False)
-        except TimeoutError:
-            # It reads more slowly than things happen. It resumes from its last cursor when it comes back.
-            if abort is None:
-                raise
-            abort()
-            await gone
+            await self._follow(sender, gone)
+            await sender.push(b"", more=False)
         finally:
+            sender.close()
             gone.cancel()
 
-    async def _follow(self, send: Send, gone: "asyncio.Task[None]") -> None:
+    async def _follow(self, sender: "_Sender", gone: "asyncio.Task[None]") -> None:
         clock = asyncio.get_running_loop()
         cursor = sent = self._cursor
-        await self._push(send, b"id: %b\nretry: 1000\n\n" % str(sent).encode())
+        await sender.push(b"id: %b\nretry: 1000\n\n" % str(sent).encode())
         beat_at = clock.time() + HEARTBEAT_SECONDS
         async with self._reader.following(self._heads) as follower:
             while not (gone.done() or follower.ended):
@@ -65,29 +63,66 @@ class FeedStream(Response):
                     page = await self._reader.read(follower, cursor, _AT_ONCE)
                 except ContextbaseError:
                     return  # whoever asks again is told why
-                before, cursor = cursor, page.cursor
+                cursor = page.cursor
                 if page.items:
-                    chunk = b""
-                    for item in page.items:
-                        chunk += b"id: %b\n%b" % (str(item.cursor).encode(), _event(item.body))
-                        if len(chunk) > _MOST_CHUNK_BYTES:
-                            await self._push(send, chunk)
-                            chunk = b""
-                    if chunk:
-                        await self._push(send, chunk)
+                    await _push_items(sender, page.items)
                     sent = page.items[-1].cursor
                     beat_at = clock.time() + HEARTBEAT_SECONDS
                 elif clock.time() >= beat_at:
                     # What was passed over shows here only, so that it does not tell when it landed.
-                    await self._push(send, b": .\n\n" if sent == cursor else b"id: %b\n\n" % str(cursor).encode())
+                    await sender.push(b": .\n\n" if sent == cursor else b"id: %b\n\n" % str(cursor).encode())
                     sent, beat_at = cursor, clock.time() + HEARTBEAT_SECONDS
-                elif before == cursor:
-                    await follower.wait(beat_at - clock.time())
+                await follower.wait(cursor, beat_at - clock.time())
 
-    async def _push(self, send: Send, chunk: bytes, *, more: bool = True) -> None:
-        """`send` waits while the connection's buffer is full, so a slow reader never holds more than that."""
-        async with asyncio.timeout(self._slowest_seconds):
-            await send({"type": "http.response.body", "body": chunk, "more_body": more})
+
+class _Sender:
+    """Sends until the reader stops reading: then the connection is broken. It resumes from its last cursor.
+
+    `send` waits while the connection's buffer is full, so a reader never holds more of the server than that.
+    """
+
+    def __init__(self, send: Send, abort: Callable[[], None] | None, slowest_seconds: float) -> None:
+        self._send = send
+        self._abort = abort or self._cancel
+        self._slowest_seconds = slowest_seconds
+        self._clock = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._since: float | None = None
+        self._check_later()
+
+    async def push(self, chunk: bytes, *, more: bool = True) -> None:
+        self._since = self._clock.time()
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+        self._since = None
+
+    def close(self) -> None:
+        self._timer.cancel()
+
+    def _check_later(self) -> None:
+        """One timer that looks now and then is much cheaper than one for each of very many sends."""
+        self._timer = self._clock.call_later(self._slowest_seconds / 2, self._check)
+
+    def _check(self) -> None:
+        if self._since is not None and self._clock.time() - self._since > self._slowest_seconds:
+            _log.info("a reader of the feed is too slow; its connection is broken")
+            self._abort()
+        else:
+            self._check_later()
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+
+async def _push_items(sender: _Sender, items: Sequence[FeedItem]) -> None:
+    chunk = b""
+    for item in items:
+        chunk += b"id: %b\n%b" % (str(item.cursor).encode(), _event(item.body))
+        if len(chunk) > _MOST_CHUNK_BYTES:
+            await sender.push(chunk)
+            chunk = b""
+    if chunk:
+        await sender.push(chunk)
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query, Request
 from contextbase.feed.model import FeedPage
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
-from contextbase.interfaces.api.feed_reader import FeedReader
+from contextbase.interfaces.api.feed_reader import AUTHORISED_SECONDS, FeedReader
 from contextbase.interfaces.api.feed_stream import EVENT_STREAM, FeedStream, item_view
 from contextbase.wire.feed import FeedPageView
 from contextbase.wire.project import NAME_OR_ID
@@ -65,10 +65,9 @@ async def _long_poll(reader: FeedReader, after: str | None, limit: int, wait: fl
         return page
     async with reader.following(heads) as follower:
         while not (page.items or follower.ended or clock.time() >= deadline):
-            cursor = page.cursor
-            page = await reader.read(follower, cursor, limit)
-            if page.cursor == cursor:
-                await follower.wait(min(deadline - clock.time(), 15.0))
+            page = await reader.read(follower, page.cursor, limit)
+            if not page.items:
+                await follower.wait(page.cursor, min(deadline - clock.time(), AUTHORISED_SECONDS))
     return page
 
 
