@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from contextbase.audit.chain import AuditKey
@@ -15,6 +16,9 @@ from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.embedded import EmbeddedPostgres, embedded_address
 from contextbase.db.migrations.runner import migrate
 from contextbase.errors import Conflict, ContextbaseError, InvalidSettings, Misconfigured
+from contextbase.feed.notifier import Notifier
+from contextbase.feed.repository import FeedRepository
+from contextbase.feed.service import FeedService
 from contextbase.gate.history import History
 from contextbase.gate.housekeeping import Housekeeping
 from contextbase.gate.leader import GroupCommit
@@ -62,6 +66,7 @@ class Services:
     reads: Reads
     history: History
     trail: Trail
+    feed: FeedService
     housekeeping: Housekeeping
     collector: GarbageCollector
     fsck: Fsck
@@ -127,8 +132,16 @@ async def open_services(
             spool=spool,
         )
         head, gate_repository = HeadRepository(), GateRepository()
+        notifier = Notifier(database)
+        stack.push_async_callback(notifier.close)
         group_commit = GroupCommit(
-            database=database, repository=gate_repository, head=head, audit=audit, catalog=catalog, clock=clock
+            database=database,
+            repository=gate_repository,
+            head=head,
+            audit=audit,
+            catalog=catalog,
+            clock=clock,
+            hint=notifier.hint,
         )
         gate = Gate(
             database=database, repository=gate_repository, head=head, catalog=catalog, group_commit=group_commit
@@ -150,6 +163,12 @@ async def open_services(
             reads=reads,
             history=History(database=database, gate=gate, reads=reads),
             trail=Trail(database=database, gate=gate),
+            feed=FeedService(
+                database=database,
+                repository=FeedRepository(),
+                notifier=notifier,
+                retention=timedelta(days=settings.event_retention_days),
+            ),
             housekeeping=Housekeeping(database=database, clock=clock),
             collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
             fsck=Fsck(database=database, store=catalog.store, audit=audit),

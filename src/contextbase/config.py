@@ -75,6 +75,9 @@ class Settings(BaseSettings):
     gc_grace_hours: Annotated[float, Field(ge=0, le=87_600)] = Field(
         24.0, description="How long an unreferenced blob is kept before `contextbase gc` may remove it."
     )
+    event_retention_days: Annotated[float, Field(gt=0, le=3650)] = Field(
+        7.0, description="How long the feed keeps events that are not commits; commits stay for good."
+    )
     max_request_bytes: Annotated[int, Field(ge=1024, le=1_073_741_824)] = Field(
         8_388_608, description="Largest request body that is not a streamed upload."
     )

@@ -8,6 +8,7 @@
     ├── Forbidden               the principal may not do this
     ├── NotFound                no such thing, or none the principal may know of
     ├── Conflict                the state of things forbids it: exists already, moved on, in use
+    │   └── CursorOutdated      a cursor from before the project was restored: start anew
     ├── TooLarge                over a stated size limit
     ├── Unavailable             a part we depend on does not answer now; trying again may help
     │   ├── DatabaseUnavailable
@@ -36,6 +37,7 @@ __all__ = [
     "BucketMissing",
     "Conflict",
     "ContextbaseError",
+    "CursorOutdated",
     "Damaged",
     "DatabaseUnavailable",
     "Forbidden",
@@ -91,6 +93,10 @@ class NotFound(ContextbaseError):
 
 class Conflict(ContextbaseError):
     code = "conflict"
+
+
+class CursorOutdated(Conflict):
+    code = "cursor_outdated"
 
 
 class TooLarge(ContextbaseError):

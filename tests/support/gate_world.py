@@ -1,5 +1,6 @@
 """A gate over a real database, and short ways to use it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -15,7 +16,7 @@ from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token
 from contextbase.identity.repository import IdentityRepository
-from contextbase.ids import ContentHash, Seq, SystemClock, TokenId, TreePath, new_uuid
+from contextbase.ids import ContentHash, ProjectId, Seq, SystemClock, TokenId, TreePath, new_uuid
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.local import LocalBlobStore
@@ -57,7 +58,14 @@ class GateWorld:
     tree: TreeRepository = field(default_factory=TreeRepository)
 
     @classmethod
-    async def start(cls, database: Database, folder: Path, *, limit: int = 262_144) -> Self:
+    async def start(
+        cls,
+        database: Database,
+        folder: Path,
+        *,
+        limit: int = 262_144,
+        hint: Callable[[ProjectId], None] = lambda _: None,
+    ) -> Self:
         audit, repository, head = AuditRepository(TEST_AUDIT_KEY), GateRepository(), HeadRepository()
         catalog = BlobCatalog(
             database=database,
@@ -67,8 +75,9 @@ class GateWorld:
             spool=SpoolFolder(folder / "spool"),
         )
         group = GroupCommit(
-            database=database, repository=repository, head=head, audit=audit, catalog=catalog, clock=SystemClock()
-        )
+            database=database, repository=repository, head=head, audit=audit, catalog=catalog, clock=SystemClock(),
+            hint=hint,
+        )  # fmt: skip
         gate = Gate(database=database, repository=repository, head=head, catalog=catalog, group_commit=group)
         owner = await owner_of(database)
         projects = ProjectService(database=database, audit=audit, clock=SystemClock())

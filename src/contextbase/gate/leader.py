@@ -9,7 +9,7 @@ on the same database do the same: the row lock puts them in line.
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
@@ -64,7 +64,9 @@ class GroupCommit:
         audit: AuditRepository,
         catalog: BlobCatalog,
         clock: Clock,
+        hint: Callable[[ProjectId], None] = lambda _: None,
     ) -> None:
+        """`hint` is called after every batch that moved a project's head; it must neither block nor fail."""
         self._database = database
         self._repository = repository
         self._head = head
@@ -72,6 +74,7 @@ class GroupCommit:
         self._catalog = catalog
         self._clock = clock
         self._tree = TreeRepository()
+        self._hint = hint
         self._lines: dict[ProjectId, _Line] = {}
 
     async def commit(self, submitted: Submitted) -> CommitAnswer:
@@ -147,6 +150,8 @@ class GroupCommit:
         except DatabaseUnavailable:
             if not await self._happened(project_id, planned.plan):
                 raise
+        if planned.plan.commits:
+            self._hint(project_id)
         return planned.answers(batch)
 
     async def _plan(

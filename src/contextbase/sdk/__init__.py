@@ -2,6 +2,7 @@
 
 from contextbase.sdk.async_client import AsyncClient
 from contextbase.sdk.client import Client
+from contextbase.sdk.feed import FeedReader
 from contextbase.wire.commit import ChangeBody as Change
 
-__all__ = ["AsyncClient", "Change", "Client"]
+__all__ = ["AsyncClient", "Change", "Client", "FeedReader"]

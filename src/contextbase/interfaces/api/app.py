@@ -10,6 +10,7 @@ from contextbase.interfaces.api.middleware import RequestMiddleware
 from contextbase.interfaces.api.problems import install_problem_handlers
 from contextbase.interfaces.api.routes import (
     commits,
+    feed,
     health,
     history,
     pages,
@@ -45,7 +46,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(pages.open_router)
     # Deny by default: what is not named above needs a caller.
     guarded = APIRouter(dependencies=[Depends(authenticate)])
-    for module in (system, projects, tokens, commits, snapshots, history, policies, pages):
+    for module in (system, projects, tokens, commits, snapshots, history, policies, feed, pages):
         guarded.include_router(module.router)
     app.include_router(guarded)
     install_problem_handlers(app)

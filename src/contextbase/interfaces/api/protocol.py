@@ -1,10 +1,13 @@
-"""HTTP as uvicorn speaks it, with an end to how long a request's headers may get."""
+"""HTTP as uvicorn speaks it, with an end to how long a request's headers may get, and a way to break a connection."""
 
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-__all__ = ["LimitedHttp"]
+__all__ = ["ABORT", "LimitedHttp"]
+
+ABORT: Final = "contextbase.abort"
+"""The extension by which an application breaks a connection whose reader has stopped reading."""
 
 _LONGEST: Final = 64 * 1024
 
@@ -26,6 +29,7 @@ class LimitedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._kept = 0
         super().on_message_begin()
+        self.scope["extensions"] = {ABORT: self.transport.abort}  # type: ignore[dict-item]  # an extension of our own
 
     def on_headers_complete(self) -> None:
         self._kept = 0

@@ -41,7 +41,12 @@ async def serve(
             try:
                 server = _Server(create_app(services), settings)
                 server.on_started = lambda: on_ready(services, url, secret)
-                await server.serve(sockets=[listener])
+                server.on_stopping = services.feed.end
+                pruning = asyncio.create_task(services.feed.keep_pruned(), name="feed-prune")
+                try:
+                    await server.serve(sockets=[listener])
+                finally:
+                    pruning.cancel()
             finally:
                 services.data.withdraw()
 
@@ -104,6 +109,7 @@ class _Server(uvicorn.Server):
             )
         )
         self.on_started: Callable[[], None] = lambda: None
+        self.on_stopping: Callable[[], None] = lambda: None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -125,3 +131,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self.on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.on_stopping()  # streams have no end of their own
+        await super().shutdown(sockets)

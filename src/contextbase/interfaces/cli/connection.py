@@ -11,7 +11,7 @@ from contextbase.data_folder import DataFolder, default_data_folder
 from contextbase.errors import InvalidInput, Unauthenticated, Unavailable
 from contextbase.sdk import Client
 
-__all__ = ["Data", "Project", "connect", "named", "settings_for"]
+__all__ = ["Data", "Project", "address", "connect", "named", "settings_for"]
 
 Data = Annotated[
     Path | None,
@@ -42,7 +42,12 @@ def settings_for(data: Path | None, **overrides: object) -> Settings:
 
 
 def connect(data: Path | None = None) -> Client:
-    """A client for $CONTEXTBASE_URL with $CONTEXTBASE_TOKEN, or for this machine's server as its owner."""
+    """A client for the server a command talks to."""
+    return Client(*address(data))
+
+
+def address(data: Path | None = None) -> tuple[str, str]:
+    """$CONTEXTBASE_URL and $CONTEXTBASE_TOKEN, or this machine's server as its owner."""
     url, token = os.environ.get("CONTEXTBASE_URL"), os.environ.get("CONTEXTBASE_TOKEN")
     folder = DataFolder(settings_for(data).data)
     if url is None:
@@ -56,4 +61,4 @@ def connect(data: Path | None = None) -> Client:
         token = token or folder.read_owner_token()
     if not token:
         raise Unauthenticated("Set CONTEXTBASE_TOKEN to a token for this server.")
-    return Client(url, token)
+    return url, token

@@ -19,6 +19,7 @@ from contextbase.interfaces.cli import (
     projects,
     server,
     tokens,
+    watch,
 )
 from contextbase.interfaces.cli.output import EXIT_USAGE, report
 
@@ -64,6 +65,7 @@ app.command()(history.log)
 app.command()(history.audit)
 app.add_typer(policies.commands, name="policy")
 app.add_typer(database.commands, name="db")
+app.command()(watch.watch)
 app.command()(maintenance.fsck)
 app.command()(maintenance.gc)
 

@@ -1,0 +1,75 @@
+"""The feed: a page, a long poll, or a stream of server-sent events."""
+
+import asyncio
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Header, Query, Request
+
+from contextbase.feed.model import FeedPage
+from contextbase.ids import TreePath
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.feed_reader import AUTHORISED_SECONDS, FeedReader
+from contextbase.interfaces.api.feed_stream import EVENT_STREAM, FeedStream, item_view
+from contextbase.wire.feed import FeedPageView
+from contextbase.wire.project import NAME_OR_ID
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/v1/collab", tags=["feed"])
+
+LONGEST_WAIT_SECONDS: Final = 60
+_STREAMED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}, "description": "A page, or the stream."}
+}
+
+
+@router.get("/feed", response_model=FeedPageView, responses=_STREAMED)
+async def read_feed(
+    *,
+    request: Request,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    project: Annotated[str, Query(description="The project's name or id.", max_length=100, pattern=NAME_OR_ID)],
+    after: Annotated[
+        str | None, Query(description="A cursor; `start`: from the first commit; unset: from now.", max_length=100)
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    wait: Annotated[
+        float, Query(description="Seconds to wait for something new.", ge=0, le=LONGEST_WAIT_SECONDS)
+    ] = 0.0,
+    path: Annotated[
+        str | None, Query(description="Only what happens to this path, or below it.", max_length=1024)
+    ] = None,
+    last_event_id: Annotated[str | None, Header(description="Beats `after`, in a stream.", max_length=100)] = None,
+) -> Any:
+    """What changed after a cursor, of what this token may see.
+
+    With `Accept: text/event-stream` it goes on for as long as both sides like: each event's `id` is the cursor to
+    resume from. A cursor from before a restore of the project is refused: 409, `cursor_outdated`.
+    """
+    found = await services.projects.find(caller, project)
+    below = TreePath.parse(path) if path is not None else None
+    reader = FeedReader(request, services, found.id, below)
+    if EVENT_STREAM in request.headers.get("accept", ""):
+        heads, cursor = await reader.start(last_event_id or after)
+        return FeedStream(reader, heads, cursor)
+    return _view(await _long_poll(reader, after, limit, wait))
+
+
+async def _long_poll(reader: FeedReader, after: str | None, limit: int, wait: float) -> FeedPage:
+    clock = asyncio.get_running_loop()
+    deadline = clock.time() + wait
+    heads, cursor = await reader.start(after)
+    page = await reader.read_now(heads, cursor, limit)
+    if page.items or page.more or wait == 0:
+        return page
+    async with reader.following(heads) as follower:
+        while not (page.items or follower.ended or clock.time() >= deadline):
+            page = await reader.read(follower, page.cursor, limit)
+            if not page.items:
+                await follower.wait(page.cursor, min(deadline - clock.time(), AUTHORISED_SECONDS))
+    return page
+
+
+def _view(page: FeedPage) -> FeedPageView:
+    return FeedPageView(items=[item_view(item.body) for item in page.items], cursor=str(page.cursor), more=page.more)

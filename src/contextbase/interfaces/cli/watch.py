@@ -1,0 +1,53 @@
+"""`contextbase watch`"""
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from contextbase.interfaces.cli.connection import Data, address
+from contextbase.interfaces.cli.output import Json, console, errors_shown
+from contextbase.sdk.feed import FeedReader
+from contextbase.wire.feed import CommitItem, FeedItemView
+
+__all__ = ["watch"]
+
+_SIGN = {"created": "+", "changed": "~", "renamed": ">", "deleted": "-"}
+_STYLE = {"created": "green", "changed": "yellow", "renamed": "cyan", "deleted": "red"}
+
+
+@errors_shown
+def watch(
+    project: Annotated[str, typer.Option("--project", envvar="CONTEXTBASE_PROJECT", help="The project's name or id.")],
+    path: Annotated[str | None, typer.Option("--path", help="Only this path and what lies below it.")] = None,
+    after: Annotated[
+        str | None, typer.Option("--after", help="Go on from a cursor; 'start': from the first commit.")
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Print changes as they land, until Ctrl-C. With --json one line each, with the cursor to go on from."""
+    url, token = address(data)
+    for received in FeedReader(url, token, project, path=path, after=after):
+        if as_json:
+            body = received.item.model_dump_json()
+            sys.stdout.write(f'{{"cursor":"{received.cursor}",{body[1:]}\n')
+            sys.stdout.flush()
+        else:
+            for line in _lines(received.item):
+                console.print(line, highlight=False, soft_wrap=True)
+
+
+def _lines(item: FeedItemView) -> list[Text]:
+    when = f"{item.at.astimezone():%H:%M:%S}"
+    who = item.author.name if item.author else "contextbase"
+    if not isinstance(item, CommitItem):
+        return [Text.assemble((when, "dim"), f"  {item.kind}  {who}  {item.path or ''}")]
+    lines = [Text.assemble((when, "dim"), "  ", (str(item.seq), "bold"), f"  {who}  {item.message}")]
+    for change in item.changes:
+        moved = f"{change.previous_path} -> " if change.previous_path else ""
+        lines.append(Text(f"  {_SIGN[change.action]} {moved}{change.path}", style=_STYLE[change.action]))
+    if item.left_off:
+        lines.append(Text(f"  … and {item.left_off} more"))
+    return lines

@@ -1,0 +1,55 @@
+"""Bodies of the feed."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+__all__ = ["AuthorView", "CommitItem", "EventItem", "FeedChangeView", "FeedItemView", "FeedPageView"]
+
+
+class AuthorView(BaseModel):
+    id: UUID
+    kind: str = Field(description="user, agent, adapter or system.")
+    name: str
+
+
+class FeedChangeView(BaseModel):
+    action: Literal["created", "changed", "renamed", "deleted"] = Field(description="As it looks to the reader.")
+    path: str
+    previous_path: str | None = Field(None, description="Where it was before it was renamed.")
+    kind: str | None = Field(None, description="file, symlink or directory; null when it was deleted.")
+    hash: str | None = Field(None, description="sha256 of the content; null for directories and what was deleted.")
+    size: int = 0
+    executable: bool = False
+
+
+class CommitItem(BaseModel):
+    type: Literal["commit"] = "commit"
+    seq: int
+    at: datetime
+    author: AuthorView
+    operator_type: str
+    message: str = Field(description="Empty when the reader does not see the whole commit.")
+    changes: list[FeedChangeView] = Field(description="At most 1000.")
+    left_off: int = Field(0, description="How many changes are not listed, because there are so many.")
+
+
+class EventItem(BaseModel):
+    type: Literal["event"] = "event"
+    number: int
+    kind: str
+    at: datetime
+    author: AuthorView | None
+    path: str | None
+    payload: dict[str, Any]
+
+
+FeedItemView = Annotated[CommitItem | EventItem, Field(discriminator="type")]
+
+
+class FeedPageView(BaseModel):
+    items: list[FeedItemView]
+    cursor: str = Field(description="Pass as `after` to go on. Moves on past what the reader may not see, too.")
+    more: bool = Field(description="Whether there is more already.")

@@ -1,0 +1,215 @@
+"""Many readers of one window, with hints, without them, and through lost connections."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.support.feed_world import FeedWorld, feed_on, seqs_of, shown
+from tests.support.gate_world import rename, write
+
+from contextbase.db.database import Connection, Database
+from contextbase.errors import CursorOutdated, NotFound
+from contextbase.feed import window
+from contextbase.feed.model import FeedCommit, FeedHeads, NewEvent
+from contextbase.feed.notifier import Notifier
+from contextbase.feed.repository import FeedRepository
+from contextbase.ids import Seq
+
+
+@pytest.fixture
+def only_hints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks by themselves: what is seen was hinted at."""
+    monkeypatch.setattr(window, "POLL_SECONDS", 3600.0)
+
+
+async def until_listening(world: FeedWorld, count: int = 1) -> list[int]:
+    """The backends that listen for hints on the world's database."""
+    for _ in range(500):
+        async with world.gate.database.connection() as connection:
+            rows = await connection.fetch(
+                "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+            )
+        if len(rows) >= count:
+            return [row["pid"] for row in rows]
+        await asyncio.sleep(0.02)
+    raise AssertionError("nobody listens")
+
+
+async def commit_many(world: FeedWorld, count: int) -> None:
+    for number in range(count):
+        await world.gate.commit(write(f"f{number}", b"x", 0))
+
+
+@pytest.mark.usefixtures("only_hints")
+async def test_fifty_readers_get_every_commit_once_and_in_order_with_one_reading(world: FeedWorld) -> None:
+    class Counting(FeedRepository):
+        read: list[int]
+
+        async def commits(self, connection: Connection, heads: FeedHeads, after: Seq, limit: int) -> list[FeedCommit]:
+            found = await super().commits(connection, heads, after, limit)
+            self.read += [commit.seq for commit in found]
+            return found
+
+    repository = Counting()
+    repository.read = []
+    async with feed_on(world.gate.database, repository) as (feed, _):
+        readers = [asyncio.create_task(world.follow(40, feed)) for _ in range(50)]
+        await until_listening(world)
+        writers = [asyncio.gather(*(world.gate.commit(write(f"{w}-{n}", b"x", 0)) for n in range(10))) for w in "abcd"]
+        await asyncio.gather(*writers)
+        for items in await asyncio.gather(*readers):
+            assert seqs_of(items) == list(range(1, 41))
+    assert repository.read == list(range(1, 41))
+
+
+async def test_without_any_hint_readers_see_everything_by_looking(embedded_database: Database, tmp_path: Path) -> None:
+    async with FeedWorld.opened(embedded_database, tmp_path, hints=False) as world:
+        reader = asyncio.create_task(world.follow(5))
+        await asyncio.sleep(0.1)
+        await commit_many(world, 5)
+        assert seqs_of(await reader) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.usefixtures("only_hints")
+async def test_a_hint_reaches_another_process(world: FeedWorld) -> None:
+    async with feed_on(world.gate.database) as (other, _):
+        reader = asyncio.create_task(world.follow(3, other))
+        await until_listening(world)
+        await commit_many(world, 3)
+        assert seqs_of(await reader) == [1, 2, 3]
+
+
+@pytest.mark.usefixtures("only_hints")
+async def test_hints_are_heard_again_after_the_connection_was_lost(world: FeedWorld) -> None:
+    async with feed_on(world.gate.database) as (other, _):
+        reader = asyncio.create_task(world.follow(2, other))
+        [backend] = await until_listening(world)
+        async with world.gate.database.connection() as connection:
+            await connection.execute("SELECT pg_terminate_backend($1)", backend)
+        await world.gate.commit(write("while nobody hears", b"x", 0))
+        assert await until_listening(world) != [backend]
+        await world.gate.commit(write("again", b"x", 0))
+        assert seqs_of(await reader) == [1, 2]
+
+
+@pytest.mark.usefixtures("only_hints")
+async def test_an_event_wakes_readers_too(world: FeedWorld) -> None:
+    heads = await world.feed.heads(world.gate.project.id)
+    scope, cursor = await world.scope(), heads.cursor
+    async with world.feed.follow(heads) as follower:
+        await until_listening(world)
+        await world.feed.publish(world.gate.project.id, NewEvent(kind="notice", payload={}))
+        page = await follower.read(scope, cursor)
+        while not page.items:
+            await follower.wait(heads.cursor, 60)
+            page = await follower.read(scope, cursor)
+    assert shown(page) == [("notice",)]
+
+
+async def test_many_hints_become_few_notifications(world: FeedWorld) -> None:
+    heard: list[object] = []
+    async with world.gate.database.connection() as other:
+        listener = lambda *arguments: heard.append(arguments[-1])  # noqa: E731 - to be removed by identity
+        await other.add_listener("contextbase_feed", listener)
+        for _ in range(20):
+            for _ in range(100):
+                world.notifier.hint(world.gate.project.id)
+            await asyncio.sleep(0)
+        assert world.notifier._sender is not None
+        await world.notifier._sender
+        await other.execute("SELECT 1")
+        await other.remove_listener("contextbase_feed", listener)
+    assert 1 <= len(heard) <= 20
+    assert set(heard) == {str(world.gate.project.id)}
+
+
+async def test_a_reader_who_fell_behind_the_window_is_served_from_the_database(
+    world: FeedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "_MOST_KEPT", 2)
+    heads = await world.feed.heads(world.gate.project.id)
+    scope, cursor, seqs = await world.scope(), heads.cursor, []
+    async with world.feed.follow(heads) as follower:
+        watcher = await world.follow(0)
+        assert watcher == []
+        reader = asyncio.create_task(world.follow(10))
+        await commit_many(world, 10)
+        await reader
+        while cursor.seq < 10:
+            page = await follower.read(scope, cursor, limit=3)
+            cursor = page.cursor
+            seqs += seqs_of(page.items)
+    assert seqs == list(range(1, 11))
+
+
+async def test_a_burst_larger_than_one_reading_is_taken_in_whole(
+    world: FeedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "_AT_ONCE", 3)
+    reader = asyncio.create_task(world.follow(20))
+    await asyncio.sleep(0.1)
+    await asyncio.gather(*(world.gate.commit(write(f"f{number}", b"x", 0)) for number in range(20)))
+    assert seqs_of(await reader) == list(range(1, 21))
+
+
+async def test_what_the_window_holds_of_a_file_moved_out_of_sight_is_not_shown_any_more(world: FeedWorld) -> None:
+    bob = await world.gate.agent("bob")
+    await world.gate.rule("secret/**", "hidden", bob)
+    heads = await world.feed.heads(world.gate.project.id)
+    async with world.feed.follow(heads) as follower:
+        reader = asyncio.create_task(world.follow(2))
+        await world.gate.commit(write("open", b"1", 0))
+        await world.gate.commit(rename("open", "secret/open", 1))
+        await reader
+        page = await follower.read(await world.scope(bob), heads.cursor)
+    assert shown(page) == [("deleted", "open")]
+
+
+async def test_a_restore_ends_the_following(world: FeedWorld) -> None:
+    await world.gate.commit(write("a", b"1", 0))
+    heads = await world.feed.heads(world.gate.project.id)
+    scope = await world.scope()
+
+    async def read_on() -> None:
+        async with world.feed.follow(heads) as follower:
+            while True:
+                await follower.read(scope, heads.cursor)
+                await follower.wait(heads.cursor, 60)
+
+    reader = asyncio.create_task(read_on())
+    await asyncio.sleep(0.1)
+    await world.renew_epoch()
+    with pytest.raises(CursorOutdated):
+        await reader
+
+
+async def test_deleting_the_project_ends_the_following(world: FeedWorld) -> None:
+    reader = asyncio.create_task(world.follow(1))
+    await asyncio.sleep(0.1)
+    async with world.gate.database.connection() as connection:
+        await connection.execute("UPDATE projects SET deleted_at = now() WHERE id = $1", world.gate.project.id)
+    with pytest.raises(NotFound):
+        await reader
+
+
+async def test_a_new_policy_version_is_known_before_what_landed_under_it(world: FeedWorld) -> None:
+    bob = await world.gate.agent("bob")
+    heads = await world.feed.heads(world.gate.project.id)
+    async with world.feed.follow(heads) as follower:
+        while follower.policy_version == 0:
+            await follower.wait(heads.cursor, 60)
+        await world.gate.rule("secret/**", "hidden", bob)
+        await world.gate.commit(write("secret/a", b"1", 0))
+        while not (await follower.read(await world.scope(), heads.cursor)).items:
+            await follower.wait(heads.cursor, 60)
+        assert follower.policy_version == heads.policy_version + 1
+
+
+async def test_nothing_runs_when_nobody_follows(world: FeedWorld) -> None:
+    await world.follow(0)
+    names = {task.get_name() for task in asyncio.all_tasks()}
+    assert not {name for name in names if name.startswith("feed-")} - {"feed-listen"}
+
+
+async def test_a_notifier_that_nobody_used_closes(world: FeedWorld) -> None:
+    await Notifier(world.gate.database).close()
