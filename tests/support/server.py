@@ -83,12 +83,12 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def start_server(data: Path, *, wait: bool = True, **variables: str) -> Iterator[ServerProcess]:
-    """`contextbase up` on a free port; killed with its database when the block ends, if it still runs."""
+def start_server(data: Path, *, wait: bool = True, port: str = "0", **variables: str) -> Iterator[ServerProcess]:
+    """`contextbase up` on a free port, or this; killed with its database when the block ends, if it still runs."""
     log = data.with_name(data.name + ".log")
     with log.open("a") as stderr:
         process = subprocess.Popen(
-            [PROGRAM, "up", "--data", str(data), "--port", "0", "--json"],
+            [PROGRAM, "up", "--data", str(data), "--port", port, "--json"],
             env=environment(**variables),
             stdout=subprocess.PIPE,
             stderr=stderr,

@@ -17,7 +17,7 @@ __all__ = ["FeedReader", "Received"]
 _ITEM: Final[TypeAdapter[FeedItemView]] = TypeAdapter(FeedItemView)
 _SILENCE_SECONDS: Final = 45.0  # three heartbeats
 _FIRST_PAUSE_SECONDS: Final = 0.2
-_LONGEST_PAUSE_SECONDS: Final = 10.0
+_LONGEST_PAUSE_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

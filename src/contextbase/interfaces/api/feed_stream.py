@@ -47,6 +47,8 @@ class FeedStream(Response):
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             await self._follow(sender, gone)
             await sender.push(b"", more=False)
+        except ConnectionAbortedError:
+            _log.info("a reader of the feed was too slow; its connection was broken")
         finally:
             sender.close()
             gone.cancel()
@@ -87,12 +89,15 @@ class _Sender:
         self._clock = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         self._since: float | None = None
+        self._aborted = False
         self._check_later()
 
     async def push(self, chunk: bytes, *, more: bool = True) -> None:
         self._since = self._clock.time()
         await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
         self._since = None
+        if self._aborted:
+            raise ConnectionAbortedError
 
     def close(self) -> None:
         self._timer.cancel()
@@ -103,7 +108,7 @@ class _Sender:
 
     def _check(self) -> None:
         if self._since is not None and self._clock.time() - self._since > self._slowest_seconds:
-            _log.info("a reader of the feed is too slow; its connection is broken")
+            self._aborted = True
             self._abort()
         else:
             self._check_later()
