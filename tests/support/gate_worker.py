@@ -38,9 +38,12 @@ async def answer(world: GateWorld, request: dict[str, Any]) -> None:
         who = await world.agent(request["who"])
         made = await world.commit(*changes, who=who, key=request["key"], message=request["key"])
     except ContextbaseError as error:
-        say({"id": request["id"], "error": error.code})
-        return
-    say({"id": request["id"], "seq": made.seq, "statuses": [change.status for change in made.changes]})
+        say({"id": request["id"], "error": error.code, "message": error.message})
+    except Exception as error:
+        say({"id": request["id"], "error": "internal", "message": repr(error)})
+        raise
+    else:
+        say({"id": request["id"], "seq": made.seq, "statuses": [change.status for change in made.changes]})
 
 
 def say(line: object) -> None:
@@ -48,6 +51,4 @@ def say(line: object) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(
-        serve(DatabaseAddress(socket_folder=sys.argv[1], database=sys.argv[2]), sys.argv[3], Path(sys.argv[4]))
-    )
+    asyncio.run(serve(DatabaseAddress(socket_folder=sys.argv[1], database=sys.argv[2]), sys.argv[3], Path(sys.argv[4])))
