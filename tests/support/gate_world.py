@@ -64,8 +64,10 @@ class GateWorld:
         folder: Path,
         *,
         limit: int = 262_144,
+        project_name: str | None = None,
         hint: Callable[[ProjectId], None] = lambda _: None,
     ) -> Self:
+        """A gate of this process, on a new project or on one that another process made."""
         audit, repository, head = AuditRepository(TEST_AUDIT_KEY), GateRepository(), HeadRepository()
         catalog = BlobCatalog(
             database=database,
@@ -81,7 +83,10 @@ class GateWorld:
         gate = Gate(database=database, repository=repository, head=head, catalog=catalog, group_commit=group)
         owner = await owner_of(database)
         projects = ProjectService(database=database, audit=audit, clock=SystemClock())
-        project = await projects.create(owner, f"p{new_uuid().hex}")
+        if project_name is None:
+            project = await projects.create(owner, f"p{new_uuid().hex}")
+        else:
+            project = await projects.find(owner, project_name)
         return cls(database=database, gate=gate, catalog=catalog, owner=owner, project=project)
 
     async def agent(self, name: str) -> Caller:

@@ -25,9 +25,9 @@ __all__ = ["database_copy", "embedded_server", "external_server", "reachable_fol
 
 
 @contextlib.contextmanager
-def reachable_folder() -> Iterator[Path]:
+def reachable_folder(*, in_memory: bool = True) -> Iterator[Path]:
     """A temporary folder that PostgreSQL's account can enter even when the tests run as root."""
-    folder = Path(tempfile.mkdtemp(prefix="contextbase-test-", dir=_in_memory()))
+    folder = Path(tempfile.mkdtemp(prefix="contextbase-test-", dir=_in_memory() if in_memory else None))
     folder.chmod(0o711)
     try:
         yield folder

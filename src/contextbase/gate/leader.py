@@ -136,7 +136,8 @@ class GroupCommit:
     async def _attempt(
         self, project_id: ProjectId, batch: list[Submitted], contents: Contents
     ) -> "list[CommitAnswer | ContextbaseError]":
-        async with self._database.connection() as connection:
+        # One snapshot: a head read before another process's commit and entries read after it would not fit together.
+        async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
             head = await self._head.read(connection, project_id)
             planned = await self._plan(connection, project_id, head, batch, contents)
         await self._store_large(planned.plan, contents)
