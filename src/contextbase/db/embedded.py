@@ -38,7 +38,7 @@ USER: Final = "contextbase"
 DATABASE: Final = "contextbase"
 _LONGEST_SOCKET_FOLDER: Final = 80  # sockaddr_un holds 104-108 bytes, of which the socket's name takes some
 _SHORT_FOLDER: Final = Path("/tmp")  # noqa: S108 - not $TMPDIR, which the next command may have set otherwise
-_START_SECONDS: Final = 60.0
+_START_SECONDS: Final = 600.0  # recovery after a crash replays the log; a server that ends early is noticed at once
 _STOP_SECONDS: Final = 30.0
 
 # The socket's folder is open to the account alone (0700), so whoever can connect could read the files anyway:

@@ -104,6 +104,7 @@ class _Server(uvicorn.Server):
                 # Only behind a proxy: otherwise anyone on this machine could write any origin into the audit trail.
                 proxy_headers=settings.public_url is not None,
                 lifespan="off",
+                ws="none",  # no route speaks it
                 timeout_graceful_shutdown=round(settings.shutdown_grace_seconds),
                 timeout_keep_alive=30,
             )
