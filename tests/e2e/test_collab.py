@@ -323,10 +323,14 @@ async def test_a_file_moved_out_of_a_hidden_place_does_not_say_where_it_was(proj
 
 
 async def test_a_token_for_a_folder_sees_and_writes_nothing_else(project: Project) -> None:
-    await project.commit(write("mine/a", "1"), write("other/b", "1"))
-    secret = await project.token("folder-bot", path="mine")
-    assert await project.paths(secret) == ["mine/a"]
+    names = ("mine/a", "mine/in/b", "mine.txt", "mine-too/c", "other/d")
+    await project.commit(*(write(name, "1") for name in names))
+    secret = await project.token("folder-bot", path="mine/in")
+    assert await project.paths(secret) == ["mine/in/b"]
+    assert await project.paths(secret, prefix="mine/in") == ["mine/in/b"]
+    assert await project.paths(secret, prefix="other") == []
     assert await project.paths(secret, recursive=False) == ["mine"]
+    assert await project.paths(secret, prefix="mine", recursive=False) == ["mine/in"]
     [refused] = (await project.write("other/c", "1", base=1, who=secret))["changes"]
     assert (refused["status"], refused["code"]) == ("refused", "forbidden")
 

@@ -273,12 +273,21 @@ class Reads:
         if seq is not None and seq > head.seq:
             raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
         authority = await self._gate.authority(connection, caller, project_id)
-        return _View(project_id=project_id, epoch=head.epoch, seq=head.seq if seq is None else seq, authority=authority)
+        return _View(
+            project_id=project_id,
+            epoch=head.epoch,
+            seq=head.seq if seq is None else seq,
+            authority=authority,
+            only=caller.token.path_prefix,
+        )
 
     async def _visible_below(
         self, connection: Connection, view: "_View", folder: TreePath | None, after: str = ""
     ) -> AsyncIterator[SnapshotEntry]:
-        first, end = path_range(folder)
+        bounds = view.range_below(folder)
+        if bounds is None:
+            return
+        first, end = bounds
         while True:
             rows = await connection.fetch(_SQL.snapshot_page, view.project_id, first, end, after, view.seq, _PAGE)
             for row in rows:
@@ -342,6 +351,15 @@ class _View:
     epoch: UUID
     seq: Seq
     authority: PathAuthority
+    only: TreePath | None  # all that the token is for
+
+    def range_below(self, folder: TreePath | None) -> tuple[str, str] | None:
+        """The range of paths to look for entries below a folder in, without what the token cannot see anyway; None:
+        there is nothing to look for."""
+        only = self.only
+        if only is None or (folder is not None and (folder == only or folder.is_below(only))):
+            return path_range(folder)
+        return (only, f"{only}0") if folder is None or only.is_below(folder) else None
 
     def shows(self, row: asyncpg.Record) -> bool:
         return self.authority.sees(TreePath(row["path"])) and self.authority.sees(TreePath(row["path_now"]))
