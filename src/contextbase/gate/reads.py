@@ -6,102 +6,38 @@ its node is now; what is not visible is told apart from what does not exist by n
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 import asyncpg
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import InvalidInput, NotFound
+from contextbase.gate.read_model import (
+    Author,
+    Checkout,
+    SideVersionEntry,
+    SnapshotEntry,
+    StoredContent,
+    VersionEntry,
+)
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.identity.levels import PathAuthority
-from contextbase.identity.model import Action, Caller, PrincipalKind
+from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.head import HeadRepository
 from contextbase.storage.model import Kind, Version
 from contextbase.storage.tree import TreeRepository, path_range, version_of_row
 
-__all__ = ["Author", "Checkout", "Reads", "SideVersionEntry", "SnapshotEntry", "StoredContent", "VersionEntry"]
+__all__ = ["Reads"]
 
 MOST_INLINE_BYTES: Final = 8 * 1024 * 1024
 _SQL: Final = load_queries("contextbase.gate")
 _PAGE: Final = 1000
 _ABOVE_EVERY_NUMBER: Final = 2**31 - 1
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SnapshotEntry:
-    path: TreePath
-    kind: Kind
-    version: Version | None  # None: a folder that only its contents imply
-    content: bytes | None = None  # if it was asked for and there was room
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Checkout:
-    epoch: UUID
-    seq: Seq  # the snapshot that was read: the base of what is made from it
-    entries: tuple[SnapshotEntry, ...]
-    missing: tuple[TreePath, ...] = ()  # of the paths asked for
-    next_after: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Author:
-    """Who made a commit, by which way in, when, and what they said about it."""
-
-    kind: PrincipalKind
-    name: str
-    operator_type: OperatorType
-    message: str
-    at: datetime
-
-    @classmethod
-    def of_row(cls, row: asyncpg.Record) -> "Author":
-        return cls(
-            kind=PrincipalKind(row["principal_kind"]),
-            name=row["principal_name"],
-            operator_type=OperatorType(row["operator_type"]),
-            message=row["message"],
-            at=row["committed_at"],
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class VersionEntry:
-    version: Version
-    author: Author
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SideVersionEntry:
-    id: UUID
-    seq: Seq
-    node_id: NodeId
-    path: TreePath
-    reason: str  # superseded, or in_review
-    kind: Kind
-    content_hash: ContentHash | None
-    size: int
-    base_number: int | None
-    review_id: UUID | None
-    review_state: str | None
-    author: Author
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoredContent:
-    """Bytes that the caller may read, by name."""
-
-    path: TreePath
-    hash: ContentHash
-    size: int
-    mime: str
 
 
 class Reads:
