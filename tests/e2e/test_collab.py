@@ -323,10 +323,14 @@ async def test_a_file_moved_out_of_a_hidden_place_does_not_say_where_it_was(proj
 
 
 async def test_a_token_for_a_folder_sees_and_writes_nothing_else(project: Project) -> None:
-    await project.commit(write("mine/a", "1"), write("other/b", "1"))
-    secret = await project.token("folder-bot", path="mine")
-    assert await project.paths(secret) == ["mine/a"]
+    names = ("mine/a", "mine/in/b", "mine.txt", "mine-too/c", "other/d")
+    await project.commit(*(write(name, "1") for name in names))
+    secret = await project.token("folder-bot", path="mine/in")
+    assert await project.paths(secret) == ["mine/in/b"]
+    assert await project.paths(secret, prefix="mine/in") == ["mine/in/b"]
+    assert await project.paths(secret, prefix="other") == []
     assert await project.paths(secret, recursive=False) == ["mine"]
+    assert await project.paths(secret, prefix="mine", recursive=False) == ["mine/in"]
     [refused] = (await project.write("other/c", "1", base=1, who=secret))["changes"]
     assert (refused["status"], refused["code"]) == ("refused", "forbidden")
 
@@ -463,3 +467,65 @@ async def test_an_administrator_is_not_shown_what_is_hidden_from_it(project: Pro
     assert "2 changes" not in records[0]["summary"]
     lines = (await project.get("audit/export", admin, action="commit")).text.splitlines()
     assert [json.loads(line) for line in lines] == records
+
+
+# However long the history is
+
+
+async def test_a_long_log_is_read_in_pages_however_much_of_it_is_hidden(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        await project.write(f"{'open' if number % 6 == 0 else 'secret'}/{number}", "x")
+    await project.rule("everyone", "secret/**", "hidden")
+    bot = await project.token("patient")
+    monkeypatch.setattr("contextbase.gate.history._PAGE", 2)
+    monkeypatch.setattr("contextbase.gate.history._MOST_SCANNED", 3)
+
+    async def seqs(who: str | None, limit: int) -> list[int]:
+        seen: list[int] = []
+        before: dict[str, int] = {}
+        for _ in range(20):
+            page = (await project.get("log", who, limit=limit, **before)).json()
+            seen += [commit["seq"] for commit in page["commits"]]
+            if page["next_before"] is None:
+                return seen
+            before = {"before": page["next_before"]}
+        raise AssertionError("the log does not end")
+
+    assert await seqs(None, 5) == list(range(12, 0, -1))
+    assert await seqs(bot, 1) == [7, 1]
+
+
+async def test_commits_with_more_changes_than_one_reading_holds_are_told_whole(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await project.commit(*(write(f"a{number}", "x") for number in range(5)))
+    await project.commit(*(write(f"b{number}", "x") for number in range(5)), base_seq=1)
+    monkeypatch.setattr("contextbase.gate.history._MOST_ROWS", 7)
+    monkeypatch.setattr("contextbase.gate.history.MOST_CHANGES_SHOWN", 3)
+    commits = (await project.get("log")).json()["commits"]
+    assert [(commit["seq"], commit["change_count"], len(commit["changes"])) for commit in commits] == [
+        (2, 5, 3),
+        (1, 5, 3),
+    ]
+
+
+async def test_a_long_audit_trail_is_read_and_exported_in_portions(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        await project.write(f"f{number}", "x")
+    monkeypatch.setattr("contextbase.gate.trail._PAGE", 2)
+    assert [record["number"] for record in (await project.get("audit")).json()["records"]] == [7, 6, 5, 4, 3, 2, 1]
+    assert len((await project.get("audit/export")).text.splitlines()) == 7
+    monkeypatch.setattr("contextbase.gate.trail._MOST_SCANNED", 3)
+    page = (await project.get("audit", principal="nobody")).json()
+    assert page == {"records": [], "next_before": None}
+    page = (await project.get("audit", limit=2)).json()
+    assert page["next_before"] == 6
+
+
+async def test_after_all_this_fsck_finds_nothing(project: Project) -> None:
+    problems = [step.problem async for step in project.api.services.fsck.run() if step.problem]
+    assert problems == []

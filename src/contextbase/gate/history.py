@@ -10,7 +10,8 @@ import asyncpg
 
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.gate.reads import Author, Reads
+from contextbase.gate.read_model import Author
+from contextbase.gate.reads import Reads
 from contextbase.gate.service import Gate
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller, PrincipalName

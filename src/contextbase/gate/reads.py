@@ -6,102 +6,38 @@ its node is now; what is not visible is told apart from what does not exist by n
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 import asyncpg
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import InvalidInput, NotFound
+from contextbase.gate.read_model import (
+    Author,
+    Checkout,
+    SideVersionEntry,
+    SnapshotEntry,
+    StoredContent,
+    VersionEntry,
+)
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.identity.levels import PathAuthority
-from contextbase.identity.model import Action, Caller, PrincipalKind
+from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.head import HeadRepository
 from contextbase.storage.model import Kind, Version
 from contextbase.storage.tree import TreeRepository, path_range, version_of_row
 
-__all__ = ["Author", "Checkout", "Reads", "SideVersionEntry", "SnapshotEntry", "StoredContent", "VersionEntry"]
+__all__ = ["Reads"]
 
 MOST_INLINE_BYTES: Final = 8 * 1024 * 1024
 _SQL: Final = load_queries("contextbase.gate")
 _PAGE: Final = 1000
 _ABOVE_EVERY_NUMBER: Final = 2**31 - 1
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SnapshotEntry:
-    path: TreePath
-    kind: Kind
-    version: Version | None  # None: a folder that only its contents imply
-    content: bytes | None = None  # if it was asked for and there was room
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Checkout:
-    epoch: UUID
-    seq: Seq  # the snapshot that was read: the base of what is made from it
-    entries: tuple[SnapshotEntry, ...]
-    missing: tuple[TreePath, ...] = ()  # of the paths asked for
-    next_after: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Author:
-    """Who made a commit, by which way in, when, and what they said about it."""
-
-    kind: PrincipalKind
-    name: str
-    operator_type: OperatorType
-    message: str
-    at: datetime
-
-    @classmethod
-    def of_row(cls, row: asyncpg.Record) -> "Author":
-        return cls(
-            kind=PrincipalKind(row["principal_kind"]),
-            name=row["principal_name"],
-            operator_type=OperatorType(row["operator_type"]),
-            message=row["message"],
-            at=row["committed_at"],
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class VersionEntry:
-    version: Version
-    author: Author
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SideVersionEntry:
-    id: UUID
-    seq: Seq
-    node_id: NodeId
-    path: TreePath
-    reason: str  # superseded, or in_review
-    kind: Kind
-    content_hash: ContentHash | None
-    size: int
-    base_number: int | None
-    review_id: UUID | None
-    review_state: str | None
-    author: Author
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoredContent:
-    """Bytes that the caller may read, by name."""
-
-    path: TreePath
-    hash: ContentHash
-    size: int
-    mime: str
 
 
 class Reads:
@@ -273,12 +209,21 @@ class Reads:
         if seq is not None and seq > head.seq:
             raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
         authority = await self._gate.authority(connection, caller, project_id)
-        return _View(project_id=project_id, epoch=head.epoch, seq=head.seq if seq is None else seq, authority=authority)
+        return _View(
+            project_id=project_id,
+            epoch=head.epoch,
+            seq=head.seq if seq is None else seq,
+            authority=authority,
+            only=caller.token.path_prefix,
+        )
 
     async def _visible_below(
         self, connection: Connection, view: "_View", folder: TreePath | None, after: str = ""
     ) -> AsyncIterator[SnapshotEntry]:
-        first, end = path_range(folder)
+        bounds = view.range_below(folder)
+        if bounds is None:
+            return
+        first, end = bounds
         while True:
             rows = await connection.fetch(_SQL.snapshot_page, view.project_id, first, end, after, view.seq, _PAGE)
             for row in rows:
@@ -342,6 +287,15 @@ class _View:
     epoch: UUID
     seq: Seq
     authority: PathAuthority
+    only: TreePath | None  # all that the token is for
+
+    def range_below(self, folder: TreePath | None) -> tuple[str, str] | None:
+        """The range of paths to look for entries below a folder in, without what the token cannot see anyway; None:
+        there is nothing to look for."""
+        only = self.only
+        if only is None or (folder is not None and (folder == only or folder.is_below(only))):
+            return path_range(folder)
+        return (only, f"{only}0") if folder is None or only.is_below(folder) else None
 
     def shows(self, row: asyncpg.Record) -> bool:
         return self.authority.sees(TreePath(row["path"])) and self.authority.sees(TreePath(row["path_now"]))

@@ -61,7 +61,7 @@ _OPERATOR_OF_KIND: Final = {
 }
 
 
-def operator_type(request: Request, caller: AuthenticatedCaller) -> OperatorType:
+async def operator_type(request: Request, caller: AuthenticatedCaller) -> OperatorType:
     """By which way the caller came: from whose token it is and how it was sent, never from the body."""
     by_cookie = "authorization" not in request.headers
     if caller.principal.kind is PrincipalKind.USER and by_cookie:
@@ -70,4 +70,11 @@ def operator_type(request: Request, caller: AuthenticatedCaller) -> OperatorType
 
 
 WayIn = Annotated[OperatorType, Depends(operator_type)]
-AuthenticatedServices = Annotated[Services, Depends(services_of)]
+
+
+async def _services(request: Request) -> Services:
+    # A dependency that is not async would be run in a thread, for each request anew.
+    return services_of(request)
+
+
+AuthenticatedServices = Annotated[Services, Depends(_services)]

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
@@ -119,5 +118,17 @@ def _view(answer: CommitAnswer) -> CommitView:
 
 
 def _change_view(change: ChangeAnswer) -> ChangeView:
-    conflicts = [ConflictView.model_validate(conflict_to_dict(conflict)) for conflict in change.conflicts]
-    return ChangeView.model_validate(asdict(change) | {"conflicts": conflicts})
+    return ChangeView(
+        path=change.path,
+        status=change.status.value,
+        result_path=change.result_path,
+        node_id=change.node_id,
+        number=change.number,
+        strategy=change.strategy,
+        notes=list(change.notes),
+        side_version_id=change.side_version_id,
+        review_id=change.review_id,
+        conflicts=[ConflictView.model_validate(conflict_to_dict(conflict)) for conflict in change.conflicts],
+        code=change.code,
+        reason=change.reason,
+    )

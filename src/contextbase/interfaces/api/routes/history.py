@@ -67,7 +67,7 @@ async def log(
     return LogPageView(commits=[_log_view(entry) for entry in page.entries], next_before=page.next_before)
 
 
-def audit_filter(query: Annotated[AuditQuery, Depends()]) -> AuditFilter:
+async def audit_filter(query: Annotated[AuditQuery, Depends()]) -> AuditFilter:
     return AuditFilter(
         principal=None if query.principal is None else PrincipalName.parse(query.principal),
         action=query.action,

@@ -11,7 +11,8 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from contextbase.errors import InvalidInput
-from contextbase.gate.reads import Author, Reads, SideVersionEntry, SnapshotEntry, StoredContent, VersionEntry
+from contextbase.gate.read_model import Author, SideVersionEntry, SnapshotEntry, StoredContent, VersionEntry
+from contextbase.gate.reads import Reads
 from contextbase.ids import NodeId, Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.problems import problem_response

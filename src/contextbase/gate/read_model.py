@@ -1,0 +1,84 @@
+"""What reads answer: entries of a snapshot, versions, what was set aside, and contents."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from contextbase.audit.model import OperatorType
+from contextbase.identity.model import PrincipalKind
+from contextbase.ids import ContentHash, NodeId, Seq, TreePath
+from contextbase.storage.model import Kind, Version
+
+__all__ = ["Author", "Checkout", "SideVersionEntry", "SnapshotEntry", "StoredContent", "VersionEntry"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SnapshotEntry:
+    path: TreePath
+    kind: Kind
+    version: Version | None  # None: a folder that only its contents imply
+    content: bytes | None = None  # if it was asked for and there was room
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkout:
+    epoch: UUID
+    seq: Seq  # the snapshot that was read: the base of what is made from it
+    entries: tuple[SnapshotEntry, ...]
+    missing: tuple[TreePath, ...] = ()  # of the paths asked for
+    next_after: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Author:
+    """Who made a commit, by which way in, when, and what they said about it."""
+
+    kind: PrincipalKind
+    name: str
+    operator_type: OperatorType
+    message: str
+    at: datetime
+
+    @classmethod
+    def of_row(cls, row: asyncpg.Record) -> "Author":
+        return cls(
+            kind=PrincipalKind(row["principal_kind"]),
+            name=row["principal_name"],
+            operator_type=OperatorType(row["operator_type"]),
+            message=row["message"],
+            at=row["committed_at"],
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VersionEntry:
+    version: Version
+    author: Author
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SideVersionEntry:
+    id: UUID
+    seq: Seq
+    node_id: NodeId
+    path: TreePath
+    reason: str  # superseded, or in_review
+    kind: Kind
+    content_hash: ContentHash | None
+    size: int
+    base_number: int | None
+    review_id: UUID | None
+    review_state: str | None
+    author: Author
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredContent:
+    """Bytes that the caller may read, by name."""
+
+    path: TreePath
+    hash: ContentHash
+    size: int
+    mime: str
