@@ -141,7 +141,7 @@ async def play(
     together: bool,
     follow: Sequence[Sent] | None = None,
 ) -> list[Sent]:
-    """Send every batch at once, or its requests one by one. With `follow`, exactly the requests that were sent there."""
+    """Send every batch at once, or its requests one by one; with `follow`, exactly what was sent there."""
     snapshots = Snapshots(world)
     sent: list[Sent] = []
     for batch in batches:
