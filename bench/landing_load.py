@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from contextbase.db.database import Database
 from contextbase.ids import ProjectId
 
-__all__ = ["FIRST", "Answered", "Door", "Tally", "count_lost", "first_files", "run_agents"]
+__all__ = ["FIRST", "Answered", "Door", "Edit", "Tally", "count_lost", "first_files", "run_agents"]
 
 FIRST: Final = 1  # the seq of the commit with the first files
 WARM_UP_SECONDS: Final = 2.0
@@ -62,7 +62,7 @@ def first_files(agents: int) -> dict[str, str]:
     for number in range(_SHARED):
         keys = [f"agent{agent:04}" for agent in range(agents) if agent % _SHARED == number]
         files[f"shared/{number:02}.json"] = _spelled(dict.fromkeys(keys, "nothing yet"))
-        files[f"contested/{number:02}.json"] = _spelled({"key": "nothing yet"})
+        files[f"contested/{number:02}.json"] = _FIRST_CONTESTED
     return files
 
 
@@ -71,30 +71,49 @@ async def run_agents(doors: Sequence[Door], *, seconds: float, conflicts: float)
     tally = Tally()
     start = time.perf_counter() + WARM_UP_SECONDS
     await asyncio.gather(
-        *(_agent(number, door, tally, start, start + seconds, conflicts) for number, door in enumerate(doors))
+        *(
+            _agent(number, door, tally, start=start, end=start + seconds, conflicts=conflicts)
+            for number, door in enumerate(doors)
+        )
     )
     tally.seconds = time.perf_counter() - start
     return tally
 
 
-async def _agent(number: int, door: Door, tally: Tally, start: float, end: float, conflicts: float) -> None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Edit:
+    path: str
+    key: str | None  # None: the whole file is the agent's
+    value: str
+
+    @classmethod
+    def of(cls, agent: int, turn: int, random: Random, conflicts: float) -> "Edit":
+        value = f"agent{agent:04}-{turn}"
+        if random.random() < conflicts:
+            return cls(path=f"contested/{agent % _SHARED:02}.json", key="key", value=value)
+        if turn % 2:
+            return cls(path=f"own/{agent:04}.md", key=None, value=value)
+        return cls(path=f"shared/{agent % _SHARED:02}.json", key=f"agent{agent:04}", value=value)
+
+    def applied_to(self, text: str) -> str:
+        return self.value + "\n" if self.key is None else _spelled({**json.loads(text), self.key: self.value})
+
+
+async def _agent(number: int, door: Door, tally: Tally, *, start: float, end: float, conflicts: float) -> None:
     random, turn, own_base = Random(number), 0, FIRST
-    shared = f"shared/{number % _SHARED:02}.json"
     while time.perf_counter() < end:
         turn += 1
-        value = f"agent{number:04}-{turn}"
-        if random.random() < conflicts:
-            path, text, base = f"contested/{number % _SHARED:02}.json", _spelled({"key": value}), FIRST
-        elif turn % 2:
-            path, text, base = f"own/{number:04}.md", value + "\n", own_base
-        else:
-            saw, base = await door.look(shared)
-            path, text = shared, _spelled({**json.loads(saw), f"agent{number:04}": value})
+        edit = Edit.of(number, turn, random, conflicts)
+        text, base = _FIRST_CONTESTED, FIRST  # a planned conflict is made from the first snapshot, long gone
+        if edit.key is None:
+            base = own_base
+        elif edit.path.startswith("shared/"):
+            text, base = await door.look(edit.path)
         asked = time.perf_counter()
-        answer = await door.commit(path, text, base, key=value)
-        if path.startswith("own/"):
+        answer = await door.commit(edit.path, edit.applied_to(text), base, key=edit.value)
+        if edit.key is None:
             own_base = answer.seq
-        tally.acknowledged.append((answer, value))
+        tally.acknowledged.append((answer, edit.value))
         if asked >= start:
             tally.statuses[answer.status] += 1
             tally.milliseconds.append((time.perf_counter() - asked) * 1000)
@@ -126,3 +145,6 @@ async def count_lost(database: Database, project_id: ProjectId, acknowledged: li
 
 def _spelled(values: dict[str, str]) -> str:
     return json.dumps(values, indent=2) + "\n"
+
+
+_FIRST_CONTESTED: Final = _spelled({"key": "nothing yet"})

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from tests.support.gate_world import GateWorld, write
 
@@ -10,9 +11,15 @@ from contextbase.db.database import Database
 from contextbase.db.embedded import EmbeddedPostgres
 from contextbase.db.migrations.runner import migrate
 from contextbase.identity.model import Caller
-from contextbase.ids import ContentHash, Seq, TreePath
 
 __all__ = ["GateDoor", "measure_in_process", "set_rules"]
+
+_LOOK: Final = """
+SELECT p.head, b.content FROM projects p
+JOIN versions v ON v.project_id = p.id AND v.path = $2 AND v.replaced_seq IS NULL AND v.kind = 'file'
+JOIN blob_contents b ON b.hash = v.content_hash
+WHERE p.id = $1
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,15 +34,10 @@ class GateDoor:
         return Answered(seq=answer.seq, status=change.status, side_version_id=side)
 
     async def look(self, path: str) -> tuple[str, int]:
-        world = self.world
-        async with world.database.connection() as connection:
-            head = await connection.fetchval("SELECT head FROM projects WHERE id = $1", world.project.id)
-            version = await world.tree.at_path(connection, world.project.id, TreePath(path), Seq(head))
-            assert version is not None
-            content = await connection.fetchval(
-                "SELECT content FROM blob_contents WHERE hash = $1", ContentHash(version.content_hash or b"")
-            )
-        return content.decode(), head
+        async with self.world.database.connection() as connection:
+            row = await connection.fetchrow(_LOOK, self.world.project.id, path)
+        assert row is not None
+        return row["content"].decode(), row["head"]
 
 
 async def set_rules(world: GateWorld, callers: list[Caller]) -> None:

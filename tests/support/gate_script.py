@@ -14,7 +14,22 @@ from contextbase.gate.model import Change, ChangeAction, CommitAnswer, CommitReq
 from contextbase.identity.model import Caller
 from contextbase.ids import ContentHash, Seq, TreePath
 
-__all__ = ["BATCHES", "RULES", "Edit", "Policies", "Sent", "Step", "plain", "play", "set_policies", "state_of"]
+__all__ = [
+    "BATCHES",
+    "EDITS",
+    "RULES",
+    "Edit",
+    "Policies",
+    "Sent",
+    "Snapshots",
+    "Step",
+    "moved",
+    "plain",
+    "play",
+    "request_of",
+    "set_policies",
+    "state_of",
+]
 
 AGENTS = 3  # who 0 is the owner
 # Few, so that edits meet: files that merge by type, a folder and what is in it, names that numbering makes, a secret.
@@ -64,7 +79,7 @@ class Sent:
     repeats: int | None = None  # which earlier one this is once more
 
 
-_EDITS = st.builds(
+EDITS = st.builds(
     Edit,
     action=st.sampled_from([ChangeAction.WRITE] * 4 + list(ChangeAction)),
     path=st.sampled_from(PATHS),
@@ -77,7 +92,7 @@ _EDITS = st.builds(
 _STEPS = st.builds(
     Step,
     who=st.integers(0, AGENTS),
-    edits=st.lists(_EDITS, min_size=1, max_size=3).map(tuple),
+    edits=st.lists(EDITS, min_size=1, max_size=3).map(tuple),
     atomic=st.booleans(),
     keyed=st.booleans(),
     again=st.sampled_from([False] * 5 + [True]),
@@ -141,7 +156,7 @@ async def play(
     together: bool,
     follow: Sequence[Sent] | None = None,
 ) -> list[Sent]:
-    """Send every batch at once, or its requests one by one; with `follow`, just the requests sent there."""
+    """Send every batch at once, or its requests one by one; with `follow`, exactly what was sent there."""
     snapshots = Snapshots(world)
     sent: list[Sent] = []
     for batch in batches:
@@ -151,14 +166,14 @@ async def play(
             number = len(sent) + len(requests)
             if follow is not None:
                 old = follow[number]
-                requests.append((old.who, _moved(old.request, world), old.repeats))
+                requests.append((old.who, moved(old.request, world), old.repeats))
                 continue
             earlier = [(one.who, one.request) for one in sent] + [(who, request) for who, request, _ in requests]
             keyed = [index for index, (_, request) in enumerate(earlier) if request.key]
             if step.again and keyed:
                 requests.append((*earlier[keyed[-1]], keyed[-1]))
             else:
-                requests.append((step.who, await _request(world, snapshots, head, step, number), None))
+                requests.append((step.who, await request_of(world, snapshots, head, step, number), None))
         if together:
             answers = await asyncio.gather(*(_answer(world, callers[who], request) for who, request, _ in requests))
         else:
@@ -174,7 +189,7 @@ async def _answer(world: GateWorld, caller: Caller, request: CommitRequest) -> C
     return await world.gate.commit(caller, request, operator_type=OperatorType.AGENT)
 
 
-def _moved(request: CommitRequest, world: GateWorld) -> CommitRequest:
+def moved(request: CommitRequest, world: GateWorld) -> CommitRequest:
     """The same request to another project."""
     return CommitRequest(
         project_id=world.project.id, changes=request.changes, message=request.message, key=request.key,
@@ -182,7 +197,7 @@ def _moved(request: CommitRequest, world: GateWorld) -> CommitRequest:
     )  # fmt: skip
 
 
-async def _request(world: GateWorld, snapshots: Snapshots, head: int, step: Step, number: int) -> CommitRequest:
+async def request_of(world: GateWorld, snapshots: Snapshots, head: int, step: Step, number: int) -> CommitRequest:
     changes, places = [], set()
     for edit in step.edits:
         base = max(0, head - edit.lag)

@@ -2,7 +2,8 @@
 
 python -m tests.support.gate_worker SOCKET_FOLDER DATABASE PROJECT BLOB_FOLDER
 
-Request: {"id", "who", "key", "changes": [[path, text, base], ...]}. Answer: {"id", "seq", "statuses"} or {"id", "error"}.
+Request: {"id", "who", "key", "changes": [[path, text, base], ...]}.
+Answer: {"id", "seq", "statuses"} or {"id", "error", "message"}.
 """
 
 import asyncio

@@ -1,15 +1,15 @@
 """Group commit: concurrent requests to a project are folded into one transaction, by one leader per process.
 
-The leader takes what waits, plans it against the head (merging in memory, no lock held), then locks the head; if the
-head or the policy moved meanwhile, it plans again under the lock, where merges that were made before are remembered by
-their sides. It writes everything in a handful of statements and answers when the COMMIT is durable. Other processes
-on the same database do the same: the row lock puts them in line.
+The leader takes what waits, locks the head, decides in memory what the batch does to it, writes that in a handful of
+statements and answers when the COMMIT is durable. Other processes on the same database do the same: the row lock puts
+them in line. While they do, the leader plans before it locks, so that the lock is short; what it planned holds if the
+head and the policy did not move meanwhile, else it plans again under the lock.
 """
 
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
@@ -18,12 +18,13 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, ContextbaseError, DatabaseUnavailable, InvalidInput, TooBusy
 from contextbase.gate.answers import answer_from_json, answer_to_json
+from contextbase.gate.cache import ContentCache, PolicyCache
 from contextbase.gate.folders import expand_folders
-from contextbase.gate.model import CommitAnswer
+from contextbase.gate.model import ChangeAction, CommitAnswer
 from contextbase.gate.plan import BatchPlan, ContentNeeded, Contents, Planner, Submitted
 from contextbase.gate.repository import GateRepository, LoadedBatch
-from contextbase.identity.levels import PathAuthority
-from contextbase.ids import Clock, ContentHash, PrincipalId, ProjectId, Seq, TreePath
+from contextbase.identity.levels import Level, PathAuthority
+from contextbase.ids import Clock, ContentHash, PrincipalId, ProjectId, Seq, TokenId, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.head import HeadRepository, LockedHead
 from contextbase.storage.tree import TreeRepository
@@ -52,6 +53,9 @@ class _Line:
 
     waiting: deque[_Waiting] = field(default_factory=deque)
     leader: asyncio.Task[None] | None = None
+    left: Seq | None = None  # the head as this process left it
+    contended: bool = False  # another process moved it since
+    rules: PolicyCache | None = None
 
 
 class GroupCommit:
@@ -64,18 +68,18 @@ class GroupCommit:
         audit: AuditRepository,
         catalog: BlobCatalog,
         clock: Clock,
-        hint: Callable[[ProjectId], None] = lambda _: None,
+        hint: Callable[[ProjectId], None] = lambda _: None,  # told of each batch: readers may want to look
     ) -> None:
-        """`hint` is called after every batch that moved a project's head; it must neither block nor fail."""
         self._database = database
         self._repository = repository
         self._head = head
         self._audit = audit
         self._catalog = catalog
         self._clock = clock
-        self._tree = TreeRepository()
         self._hint = hint
+        self._tree = TreeRepository()
         self._lines: dict[ProjectId, _Line] = {}
+        self._contents = ContentCache()
 
     async def commit(self, submitted: Submitted) -> CommitAnswer:
         """Wait in line and return the answer once it is durable. Cancelling the caller does not undo the request."""
@@ -128,32 +132,42 @@ class GroupCommit:
                 return await self._attempt(project_id, batch, contents)
             except ContentNeeded as needed:
                 contents.loaded[needed.content_hash] = await self._catalog.read(needed.content_hash)
-            except _BeingCollected as collected:
-                for name in collected.names:
-                    await self._catalog.put(_once(contents.loaded[name]))
+            except _StoreFirst as first:
+                for name in first.names:
+                    await self._catalog.put(_once(contents.loaded[name]), expected=name)
+                    contents.put.add(name)
         raise Conflict("The commit could not be settled; try again.")
 
     async def _attempt(
         self, project_id: ProjectId, batch: list[Submitted], contents: Contents
     ) -> "list[CommitAnswer | ContextbaseError]":
-        # One snapshot: a head read before another process's commit and entries read after it would not fit together.
-        async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
-            head = await self._head.read(connection, project_id)
-            planned = await self._plan(connection, project_id, head, batch, contents)
-        await self._store_large(planned.plan, contents)
+        line = self._lines[project_id]
+        head, planned = await self._plan_ahead(project_id, batch, contents) if line.contended else (None, None)
         try:
             async with self._database.transaction() as connection:
                 locked = await self._head.lock(connection, project_id)
-                if locked != head or await self._repeated(connection, project_id, planned.fresh):
+                line.contended = line.left not in (None, locked.seq)
+                if planned is None or locked != head or await self._repeated(connection, project_id, planned.fresh):
                     planned = await self._plan(connection, project_id, locked, batch, contents)
-                    await self._store_large(planned.plan, contents)
                 await self._write(connection, project_id, locked, planned, contents)
         except DatabaseUnavailable:
-            if not await self._happened(project_id, planned.plan):
+            if planned is None or not await self._happened(project_id, planned.plan):
                 raise
+        else:
+            line.left = Seq(locked.seq + len(planned.plan.commits))
+        for name in planned.plan.stored:
+            self._contents.keep(name, contents.loaded[name])
         if planned.plan.commits:
             self._hint(project_id)
         return planned.answers(batch)
+
+    async def _plan_ahead(
+        self, project_id: ProjectId, batch: list[Submitted], contents: Contents
+    ) -> "tuple[LockedHead, _Planned]":
+        # One snapshot: a head read before another process's commit and entries read after it would not fit together.
+        async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
+            head = await self._head.read(connection, project_id)
+            return head, await self._plan(connection, project_id, head, batch, contents)
 
     async def _plan(
         self,
@@ -171,24 +185,26 @@ class GroupCommit:
             if max(change.base for change in submitted.request.changes) > head.seq
         }
         fresh = [submitted for submitted in batch if submitted.commit_id not in answered]
-        policy = await self._repository.policy(connection, project_id)
-        callers = {submitted.caller.token.id: submitted.caller for submitted in fresh}
-        groups = await self._repository.groups(connection, {caller.principal.id for caller in callers.values()})
-        authorities = {
-            token_id: policy.authority(caller, groups.get(caller.principal.id, frozenset()))
-            for token_id, caller in callers.items()
-        }
+        rules = await self._rules(connection, project_id, head)
+        authorities = await self._authorities(connection, rules, fresh)
         fresh = [
             await self._with_folders_spelt_out(connection, submitted, authorities[submitted.caller.token.id])
             for submitted in fresh
         ]
-        loaded = await self._repository.load(connection, project_id, head.seq, fresh, with_authors=policy.uses_ranks)
+        loaded = await self._repository.load(
+            connection,
+            project_id,
+            head.seq,
+            fresh,
+            with_authors=rules.policy.uses_ranks,
+            added=_added(fresh, authorities),
+        )
         contents.sizes |= loaded.sizes
         await self._preload(connection, fresh, loaded, contents)
         planner = Planner(
             tree=loaded.tree,
             bases=loaded.bases,
-            policy=policy,
+            policy=rules.policy,
             authorities=authorities,
             contents=contents,
             now=self._clock.now(),
@@ -201,6 +217,24 @@ class GroupCommit:
         request = submitted.request
         changes = await expand_folders(connection, self._tree, request.project_id, authority, request.changes)
         return replace(submitted, request=replace(request, changes=changes))
+
+    async def _rules(self, connection: Connection, project_id: ProjectId, head: LockedHead) -> PolicyCache:
+        line = self._lines[project_id]
+        if line.rules is None or line.rules.policy.version != head.policy_version:
+            line.rules = PolicyCache(await self._repository.policy(connection, project_id))
+        return line.rules
+
+    async def _authorities(
+        self, connection: Connection, rules: PolicyCache, fresh: list[Submitted]
+    ) -> dict[TokenId, PathAuthority]:
+        """By token id. Memberships are read anew: they are not part of the policy's version."""
+        callers = {submitted.caller.token.id: submitted.caller for submitted in fresh}
+        principals = {caller.principal.id for caller in callers.values()}
+        groups = await self._repository.groups(connection, principals) if rules.policy.uses_groups else {}
+        return {
+            token_id: rules.authority(caller, groups.get(caller.principal.id, frozenset()))
+            for token_id, caller in callers.items()
+        }
 
     async def _answered(
         self, connection: Connection, project_id: ProjectId, batch: list[Submitted]
@@ -240,15 +274,12 @@ class GroupCommit:
                 wanted |= {live.content_hash for live in (current, base) if live is not None and live.content_hash}
                 if change.content is not None:
                     wanted.add(change.content.hash)
+        contents.loaded |= self._contents.find(wanted - contents.loaded.keys())
         missing = [name for name in wanted if name not in contents.loaded]
-        contents.loaded |= await self._repository.inline_contents(connection, missing)
-
-    async def _store_large(self, plan: BatchPlan, contents: Contents) -> None:
-        """What is too large for the commit's transaction is stored before it."""
-        for name in plan.stored - contents.durable:
-            if contents.sizes[name] >= self._catalog.limit:
-                await self._catalog.put(_once(contents.loaded[name]), expected=name)
-                contents.durable.add(name)
+        read = await self._repository.inline_contents(connection, missing)
+        for name, content in read.items():
+            self._contents.keep(name, content)
+        contents.loaded |= read
 
     async def _write(
         self,
@@ -259,10 +290,13 @@ class GroupCommit:
         contents: Contents,
     ) -> None:
         plan = planned.plan
+        large = [name for name in plan.stored - contents.put if contents.sizes[name] >= self._catalog.limit]
+        if large:
+            raise _StoreFirst(large)
         small = {name: contents.loaded[name] for name in plan.stored if contents.sizes[name] < self._catalog.limit}
         collected = await self._repository.store_inline(connection, small)
         if collected:
-            raise _BeingCollected(collected)
+            raise _StoreFirst(collected)
         if plan.commits:
             await self._head.append(connection, project_id, head, plan.commits)
             await self._repository.write_sides(connection, project_id, plan)
@@ -302,8 +336,8 @@ class _Planned:
         return [new.get(submitted.commit_id) or self.answered[submitted.commit_id] for submitted in batch]
 
 
-class _BeingCollected(Exception):
-    """GC is removing blobs that the commit needs: store them again, then retry."""
+class _StoreFirst(Exception):
+    """The commit needs blobs that are too large for its transaction, or that GC is removing: store them, then retry."""
 
     def __init__(self, names: list[ContentHash]) -> None:
         super().__init__(f"{len(names)} blobs")
@@ -337,6 +371,17 @@ def _contents_of(batch: list[Submitted]) -> Contents:
                 if change.content.inline is not None:
                     contents.loaded[change.content.hash] = change.content.inline
     return contents
+
+
+def _added(batch: list[Submitted], authorities: Mapping[TokenId, PathAuthority]) -> set[TreePath]:
+    """The names that somebody writes who may only add."""
+    return {
+        change.path
+        for submitted in batch
+        for change in submitted.request.changes
+        if change.action is ChangeAction.WRITE
+        and authorities[submitted.caller.token.id].level(change.path) is Level.READ_ADD
+    }
 
 
 def _from_the_future(submitted: Submitted, head: Seq) -> InvalidInput:

@@ -40,7 +40,7 @@ class Contents:
 
     loaded: dict[ContentHash, bytes] = field(default_factory=dict)
     sizes: dict[ContentHash, int] = field(default_factory=dict)
-    durable: set[ContentHash] = field(default_factory=set)  # large ones that are in the blob store by now
+    put: set[ContentHash] = field(default_factory=set)  # what was stored ahead of the commit's transaction
 
     def read(self, content_hash: ContentHash) -> bytes:
         if self.sizes.get(content_hash, 0) > LARGEST_MERGED:

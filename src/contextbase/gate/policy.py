@@ -74,6 +74,10 @@ class ProjectPolicy:
         return 0 if principal_id is None else self.ranks.get(principal_id, 0)
 
     @property
+    def uses_groups(self) -> bool:
+        return any(rule.subject_kind is SubjectKind.GROUP for rule in self.path_rules)
+
+    @property
     def uses_ranks(self) -> bool:
         return any(rule.strategy is Strategy.PRIORITY for rule in self.merge_rules)
 

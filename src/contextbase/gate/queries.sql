@@ -44,6 +44,20 @@ JOIN answered_requests r ON r.project_id = $1 AND r.principal_id = asked.princip
 INSERT INTO answered_requests (project_id, principal_id, key, request_hash, answer)
 SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[])
 
+-- name: insert_new_blobs
+-- Rows and bytes of small blobs that are not there yet; in order of hash, so that two transactions cannot deadlock.
+WITH given AS (
+    SELECT * FROM unnest($1::bytea[], $2::bytea[]) AS blob (hash, content) ORDER BY hash
+), made AS (
+    INSERT INTO blobs (hash, size) SELECT hash, octet_length(content) FROM given
+    ON CONFLICT (hash) DO NOTHING
+    RETURNING hash
+), stored AS (
+    INSERT INTO blob_contents (hash, content) SELECT hash, content FROM given JOIN made USING (hash)
+    ON CONFLICT (hash) DO NOTHING
+)
+SELECT hash FROM made
+
 -- name: fresh_blobs
 -- Those of these blobs that were put lately; locked against GC until the transaction ends.
 SELECT hash FROM blobs
@@ -65,22 +79,21 @@ WITH given AS (
 )
 SELECT hash FROM renewed
 
--- name: insert_side_versions
-INSERT INTO side_versions (project_id, id, seq, node_id, path, reason, kind, content_hash, size, executable, mime,
-                           base_number)
-SELECT $1, * FROM unnest($2::uuid[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bytea[],
-                         $9::bigint[], $10::boolean[], $11::text[], $12::integer[])
-
--- name: insert_review_items
+-- name: insert_sides
+-- Side versions, the nodes that so far have nothing else, and review items.
+WITH bare AS (
+    INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($2::uuid[], $3::bigint[])
+    ON CONFLICT DO NOTHING
+), kept AS (
+    INSERT INTO side_versions (project_id, id, seq, node_id, path, reason, kind, content_hash, size, executable, mime,
+                               base_number)
+    SELECT $1, * FROM unnest($4::uuid[], $5::bigint[], $6::uuid[], $7::text[], $8::text[], $9::text[], $10::bytea[],
+                             $11::bigint[], $12::boolean[], $13::text[], $14::integer[])
+)
 INSERT INTO review_items (project_id, id, seq, node_id, path, author_id, reason, base_number, ours_number,
                           side_version_id, conflicts)
-SELECT $1, * FROM unnest($2::uuid[], $3::bigint[], $4::uuid[], $5::text[], $6::uuid[], $7::text[], $8::integer[],
-                         $9::integer[], $10::uuid[], $11::text[])
-
--- name: insert_bare_nodes
--- Nodes that so far have only a side version.
-INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($2::uuid[], $3::bigint[])
-ON CONFLICT DO NOTHING
+SELECT $1, * FROM unnest($15::uuid[], $16::bigint[], $17::uuid[], $18::text[], $19::uuid[], $20::text[],
+                         $21::integer[], $22::integer[], $23::uuid[], $24::text[])
 
 -- name: project_policy
 -- A project's rules, all in one reading.

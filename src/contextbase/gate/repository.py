@@ -1,8 +1,8 @@
 """Loads what a batch touches and writes what it decided. Every method works in the caller's transaction."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -13,7 +13,6 @@ from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import NotFound
 from contextbase.gate.answers import conflict_to_dict
-from contextbase.gate.model import Change, ChangeAction
 from contextbase.gate.plan import BatchPlan, Submitted
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.working_tree import Live, WorkingTree
@@ -55,17 +54,20 @@ class GateRepository:
         batch: Sequence[Submitted],
         *,
         with_authors: bool,
+        added: AbstractSet[TreePath],
     ) -> LoadedBatch:
-        """The entries at the places the batch names, their folders, what lies below new files, and every base."""
+        """The entries at the places the batch names, their folders, what lies below new files, and every base.
+
+        `added` are the names that somebody writes who may only add: also what is numbered like them is loaded.
+        """
         changes = [change for submitted in batch for change in submitted.request.changes]
         places = {place for change in changes for place in (change.path, change.target) if place is not None}
         above = {folder for place in places for folder in _folders(place)}
         heads = await self._heads(connection, project_id, places | above)
         folders = [place for place in places if place not in heads or heads[place].kind is Kind.DIRECTORY]
         below = await self._below(connection, project_id, folders, limit=len(changes) + 1)
-        taken = _names_taken(changes, heads, below)
-        if taken:
-            rows = await connection.fetch(_SQL.numbered_names, project_id, list(map(_numbering_prefix, taken)))
+        if added:
+            rows = await connection.fetch(_SQL.numbered_names, project_id, list(map(_numbering_prefix, added)))
             heads |= {live.path: live for live in map(_live, rows)}
         tree = WorkingTree(seq=head, heads=heads.values(), below=below)
         bases = {}
@@ -145,8 +147,14 @@ class GateRepository:
         """Store small contents in the commit's own transaction; returns those that GC is removing this moment."""
         if not contents:
             return []
-        fresh = {row["hash"] for row in await connection.fetch(_SQL.fresh_blobs, list(contents))}
-        missing = {name: content for name, content in contents.items() if name not in fresh}
+        made = {
+            row["hash"] for row in await connection.fetch(_SQL.insert_new_blobs, list(contents), [*contents.values()])
+        }
+        there = [name for name in contents if name not in made]
+        if not there:
+            return []
+        fresh = {row["hash"] for row in await connection.fetch(_SQL.fresh_blobs, there)}
+        missing = {name: contents[name] for name in there if name not in fresh}
         if not missing:
             return []
         rows = await connection.fetch(_SQL.put_inline_blobs, list(missing), list(missing.values()))
@@ -155,40 +163,35 @@ class GateRepository:
 
     async def write_sides(self, connection: Connection, project_id: ProjectId, plan: BatchPlan) -> None:
         """Side versions and review items; after the commits and versions they belong to."""
-        if plan.bare_nodes:
-            nodes, seqs = [node for node, _ in plan.bare_nodes], [seq for _, seq in plan.bare_nodes]
-            await connection.execute(_SQL.insert_bare_nodes, project_id, nodes, seqs)
-        if plan.sides:
-            await connection.execute(
-                _SQL.insert_side_versions,
-                project_id,
-                [side.id for side in plan.sides],
-                [side.seq for side in plan.sides],
-                [side.node_id for side in plan.sides],
-                [side.path for side in plan.sides],
-                [side.reason for side in plan.sides],
-                [str(side.kind) for side in plan.sides],
-                [side.content_hash for side in plan.sides],
-                [side.size for side in plan.sides],
-                [side.executable for side in plan.sides],
-                [side.mime for side in plan.sides],
-                [side.base_number for side in plan.sides],
-            )
-        if plan.reviews:
-            await connection.execute(
-                _SQL.insert_review_items,
-                project_id,
-                [item.id for item in plan.reviews],
-                [item.side.seq for item in plan.reviews],
-                [item.side.node_id for item in plan.reviews],
-                [item.side.path for item in plan.reviews],
-                [item.author.principal.id for item in plan.reviews],
-                [item.reason for item in plan.reviews],
-                [item.side.base_number for item in plan.reviews],
-                [item.ours_number for item in plan.reviews],
-                [item.side.id for item in plan.reviews],
-                [json.dumps(list(map(conflict_to_dict, item.conflicts))) for item in plan.reviews],
-            )
+        if not plan.sides:
+            return
+        await connection.execute(
+            _SQL.insert_sides,
+            project_id,
+            [node for node, _ in plan.bare_nodes],
+            [seq for _, seq in plan.bare_nodes],
+            [side.id for side in plan.sides],
+            [side.seq for side in plan.sides],
+            [side.node_id for side in plan.sides],
+            [side.path for side in plan.sides],
+            [side.reason for side in plan.sides],
+            [str(side.kind) for side in plan.sides],
+            [side.content_hash for side in plan.sides],
+            [side.size for side in plan.sides],
+            [side.executable for side in plan.sides],
+            [side.mime for side in plan.sides],
+            [side.base_number for side in plan.sides],
+            [item.id for item in plan.reviews],
+            [item.side.seq for item in plan.reviews],
+            [item.side.node_id for item in plan.reviews],
+            [item.side.path for item in plan.reviews],
+            [item.author.principal.id for item in plan.reviews],
+            [item.reason for item in plan.reviews],
+            [item.side.base_number for item in plan.reviews],
+            [item.ours_number for item in plan.reviews],
+            [item.side.id for item in plan.reviews],
+            [json.dumps(list(map(conflict_to_dict, item.conflicts))) for item in plan.reviews],
+        )
 
 
 def _live(row: asyncpg.Record) -> Live:
@@ -212,17 +215,6 @@ def _folders(path: TreePath) -> list[TreePath]:
         folders.append(folder)
         folder = folder.parent
     return folders
-
-
-def _names_taken(
-    changes: Sequence[Change], heads: Mapping[TreePath, Live], below: Mapping[TreePath, tuple[TreePath, ...]]
-) -> set[TreePath]:
-    """New names that stand already, or will when their turn comes: who may only add gets a numbered one."""
-    wanted = Counter(change.path for change in changes if change.action is ChangeAction.WRITE)
-    newer = {
-        change.path for change in changes if change.path in heads and heads[change.path].seq > change.base
-    }  # fmt: skip
-    return {path for path, times in wanted.items() if times > 1 or path in newer or path in below}
 
 
 def _numbering_prefix(path: TreePath) -> str:

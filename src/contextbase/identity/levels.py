@@ -75,10 +75,7 @@ class PathRule:
     @property
     def specificity(self) -> tuple[int, int, int, int]:
         """Higher is more specific: literal characters, then fewer `**`, then fewer `*`, then the subject."""
-        wild = self.pattern.count("**")
-        single = len(re.findall(r"(?<!\*)\*(?!\*)|\?", self.pattern))
-        literal = len(re.sub(r"[*?]", "", self.pattern).rstrip("/"))
-        return literal, -wild, -single, _SUBJECT_RANK[self.subject_kind]
+        return *_narrowness(self.pattern), _SUBJECT_RANK[self.subject_kind]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,6 +153,14 @@ def _applies(rule: PathRule, principal_id: PrincipalId, groups: frozenset[UUID])
     if rule.subject_kind is SubjectKind.GROUP:
         return rule.subject_id in groups
     return rule.subject_id == principal_id
+
+
+@lru_cache(maxsize=4096)
+def _narrowness(pattern: str) -> tuple[int, int, int]:
+    wild = pattern.count("**")
+    single = len(re.findall(r"(?<!\*)\*(?!\*)|\?", pattern))
+    literal = len(re.sub(r"[*?]", "", pattern).rstrip("/"))
+    return literal, -wild, -single
 
 
 @lru_cache(maxsize=4096)

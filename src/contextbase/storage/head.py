@@ -10,7 +10,7 @@ import asyncpg
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import BlobMissing, Conflict, NotFound
-from contextbase.ids import ProjectId, Seq
+from contextbase.ids import NodeId, ProjectId, Seq
 from contextbase.storage.model import NewCommit, NewVersion
 
 __all__ = ["HeadRepository", "LockedHead"]
@@ -56,7 +56,7 @@ class HeadRepository:
         seqs = [Seq(head.seq + offset) for offset in range(1, len(commits) + 1)]
         placed = [(seq, version) for seq, commit in zip(seqs, commits, strict=True) for version in commit.versions]
         try:
-            await self._insert_commits(connection, project_id, seqs, commits)
+            await self._begin(connection, project_id, seqs, commits, placed)
             await self._insert_versions(connection, project_id, placed)
         except asyncpg.ForeignKeyViolationError as error:
             if error.constraint_name in ("versions_keep_their_blob", "versions_keep_what_was_sent"):
@@ -68,41 +68,39 @@ class HeadRepository:
         await connection.execute(_SQL.move_head, project_id, last)
         return last
 
-    async def _insert_commits(
-        self, connection: Connection, project_id: ProjectId, seqs: list[Seq], commits: Sequence[NewCommit]
+    async def _begin(
+        self,
+        connection: Connection,
+        project_id: ProjectId,
+        seqs: list[Seq],
+        commits: Sequence[NewCommit],
+        placed: list[tuple[Seq, NewVersion]],
     ) -> None:
-        await connection.execute(
-            _SQL.insert_commits,
+        made = [(seq, version) for seq, version in placed if version.number == 1]
+        here = {(version.node_id, version.number) for _, version in placed}
+        ended = {key: seq for key, seq in _replaced_by(placed).items() if key[1] > 0 and key not in here}
+        done = await connection.fetchval(
+            _SQL.begin_commits,
             project_id,
             seqs,
             [commit.id for commit in commits],
             [commit.principal_id for commit in commits],
             [str(commit.operator_type) for commit in commits],
             [commit.message for commit in commits],
+            [version.node_id for _, version in made],
+            [seq for seq, _ in made],
+            [node_id for node_id, _ in ended],
+            [number for _, number in ended],
+            list(ended.values()),
         )
+        if done != len(ended):
+            raise Conflict("A version to be replaced is not its node's head any more.")
 
     async def _insert_versions(
         self, connection: Connection, project_id: ProjectId, placed: list[tuple[Seq, NewVersion]]
     ) -> None:
-        made = [(seq, version) for seq, version in placed if version.number == 1]
-        if made:
-            await connection.execute(
-                _SQL.insert_nodes, project_id, [version.node_id for _, version in made], [seq for seq, _ in made]
-            )
         # Within one batch a node may be written again and again: all but its last version are replaced on arrival.
-        replaced_by = {(version.node_id, version.number - 1): seq for seq, version in placed}
-        here = {(version.node_id, version.number) for _, version in placed}
-        stored = {key: seq for key, seq in replaced_by.items() if key[1] > 0 and key not in here}
-        if stored:
-            done = await connection.execute(
-                _SQL.replace_versions,
-                project_id,
-                [node_id for node_id, _ in stored],
-                [number for _, number in stored],
-                list(stored.values()),
-            )
-            if done != f"UPDATE {len(stored)}":
-                raise Conflict("A version to be replaced is not its node's head any more.")
+        replaced_by = _replaced_by(placed)
         versions = [version for _, version in placed]
         await connection.execute(
             _SQL.insert_versions,
@@ -121,3 +119,8 @@ class HeadRepository:
             [version.merged_number for version in versions],
             [version.sent_hash for version in versions],
         )
+
+
+def _replaced_by(placed: list[tuple[Seq, NewVersion]]) -> dict[tuple[NodeId, int], Seq]:
+    """By node and number: the commit that ends the version."""
+    return {(version.node_id, version.number - 1): seq for seq, version in placed}

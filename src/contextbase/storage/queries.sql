@@ -144,18 +144,20 @@ SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS
 -- name: read_head
 SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS NULL
 
--- name: insert_commits
-INSERT INTO commits (project_id, seq, id, principal_id, operator_type, message)
-SELECT $1, * FROM unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[])
-
--- name: insert_nodes
-INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($2::uuid[], $3::bigint[])
-
--- name: replace_versions
--- End the versions that are replaced; each must be its node's head.
-UPDATE versions v SET replaced_seq = r.seq
-FROM unnest($2::uuid[], $3::integer[], $4::bigint[]) AS r (node_id, number, seq)
-WHERE v.project_id = $1 AND v.node_id = r.node_id AND v.number = r.number AND v.replaced_seq IS NULL
+-- name: begin_commits
+-- Add commits and new nodes, and end the versions that are replaced: each must be its node's head. Says how many were.
+WITH added AS (
+    INSERT INTO commits (project_id, seq, id, principal_id, operator_type, message)
+    SELECT $1, * FROM unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[])
+), made AS (
+    INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($7::uuid[], $8::bigint[])
+), ended AS (
+    UPDATE versions v SET replaced_seq = r.seq
+    FROM unnest($9::uuid[], $10::integer[], $11::bigint[]) AS r (node_id, number, seq)
+    WHERE v.project_id = $1 AND v.node_id = r.node_id AND v.number = r.number AND v.replaced_seq IS NULL
+    RETURNING true
+)
+SELECT count(*) FROM ended
 
 -- name: insert_versions
 INSERT INTO versions (project_id, node_id, number, seq, replaced_seq, path, kind, content_hash, size, executable, mime,

@@ -1,0 +1,57 @@
+"""What one batch learned and the next can use: only what cannot have changed since."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from contextbase.gate.policy import ProjectPolicy
+from contextbase.identity.levels import PathAuthority
+from contextbase.identity.model import Caller
+from contextbase.ids import ContentHash, TokenId
+
+__all__ = ["ContentCache", "PolicyCache"]
+
+MOST_BYTES: Final = 64 * 1024 * 1024
+LARGEST: Final = 1024 * 1024
+_MOST_AUTHORITIES: Final = 10_000
+
+
+class ContentCache:
+    """The contents that were used last. They are named by what they hold, so they never go stale."""
+
+    def __init__(self) -> None:
+        self._contents: OrderedDict[ContentHash, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def find(self, names: Iterable[ContentHash]) -> dict[ContentHash, bytes]:
+        found = {name: self._contents[name] for name in names if name in self._contents}
+        for name in found:
+            self._contents.move_to_end(name)
+        return found
+
+    def keep(self, name: ContentHash, content: bytes) -> None:
+        if name in self._contents or len(content) > LARGEST:
+            return
+        self._contents[name] = content
+        self._bytes += len(content)
+        while self._bytes > MOST_BYTES:
+            _, oldest = self._contents.popitem(last=False)
+            self._bytes -= len(oldest)
+
+
+@dataclass(slots=True)
+class PolicyCache:
+    """One version of a project's policy, and what it means for each token."""
+
+    policy: ProjectPolicy
+    _authorities: dict[tuple[TokenId, frozenset[UUID]], PathAuthority] = field(default_factory=dict)
+
+    def authority(self, caller: Caller, groups: frozenset[UUID]) -> PathAuthority:
+        key = (caller.token.id, groups)
+        if key not in self._authorities:
+            if len(self._authorities) >= _MOST_AUTHORITIES:
+                self._authorities.clear()
+            self._authorities[key] = self.policy.authority(caller, groups)
+        return self._authorities[key]
