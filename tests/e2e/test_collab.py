@@ -3,13 +3,19 @@
 import base64
 import hashlib
 import json
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from tests.support.api import MAX_BODY, Api, assert_problem
+from tests.support.api import MAX_BODY, Api, assert_problem, opened_api, url_of
 from tests.support.collab import COLLAB, Project, write
+from tests.support.postgres import database_copy
+
+from contextbase.config import Settings
+from contextbase.db.database import DatabaseAddress
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -172,6 +178,22 @@ async def test_a_range_of_another_content_than_the_one_begun_is_answered_whole(p
 async def test_an_upload_that_is_not_what_was_promised_stores_nothing(project: Project) -> None:
     answer = await project.call("POST", "uploads", params={"project": project.name, "hash": "0" * 64}, content=b"x")
     assert_problem(answer, 400, "invalid_input")
+
+
+async def test_an_upload_over_its_own_limit_is_refused_declared_or_not(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    async def undeclared() -> AsyncIterator[bytes]:
+        for _ in range(8):
+            yield b"x" * 1024
+
+    async with database_copy(embedded_database_server, "template0") as address:
+        settings = Settings(data=tmp_path, database_url=url_of(address), max_upload_bytes=4096, max_request_bytes=1024)
+        async with opened_api(settings) as api:
+            await api.client.post("/api/v1/projects", json={"name": "p"})
+            for content, status in ((b"x" * 4096, 201), (b"x" * 4097, 413), (undeclared(), 413)):
+                answer = await api.client.post(f"{COLLAB}/uploads", params={"project": "p"}, content=content)
+                assert answer.status_code == status, answer.text
 
 
 async def test_a_stranger_s_upload_cannot_be_named(project: Project) -> None:
