@@ -25,9 +25,12 @@ class ServerDied(Exception):
 class GateServer:
     process: Process
     waiting: dict[str, "asyncio.Future[dict[str, Any]]"] = field(default_factory=dict)
+    ended: bool = False
 
     async def ask(self, identity: str, *, who: str, changes: list[tuple[str, str, int]]) -> dict[str, Any]:
         """Send a request whose key is its identity; raises `ServerDied`."""
+        if self.ended:
+            raise ServerDied
         future = self.waiting[identity] = asyncio.get_running_loop().create_future()
         request = {"id": identity, "who": who, "key": identity, "changes": changes}
         assert self.process.stdin is not None
@@ -35,6 +38,8 @@ class GateServer:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             await self.process.stdin.drain()
         except ConnectionError as error:
+            if not future.done():
+                future.cancel()
             raise ServerDied from error
         return await future
 
@@ -48,6 +53,7 @@ class GateServer:
                 if (future := self.waiting.pop(answer["id"], None)) is not None and not future.done():
                     future.set_result(answer)
         finally:
+            self.ended = True
             for future in self.waiting.values():
                 if not future.done():
                     future.set_exception(ServerDied())

@@ -3,6 +3,7 @@
 Pure but for `Contents`, which raises `ContentNeeded` when a merge needs bytes that are not loaded yet.
 """
 
+import mimetypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -456,8 +457,6 @@ def _turn(settled: Settled) -> bool:
 
 
 def _mime_of(change: Change, current: Live | None, path: TreePath) -> str:
-    import mimetypes
-
     if change.mime:
         return change.mime
     if current is not None and current.mime and current.path == path:

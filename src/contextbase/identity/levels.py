@@ -111,14 +111,22 @@ class PathAuthority:
         self._rules = sorted(applying, key=lambda rule: (*(-part for part in rule.specificity), rule.level))
 
     def level(self, path: TreePath) -> Level:
-        return self.decide(path).level
+        """As `decide`, without the words."""
+        if not self._is_within(path):
+            return Level.HIDDEN
+        if self._is_owner:
+            level = Level.READ_WRITE
+        else:
+            rule = self._rule_for(path)
+            level = self._default if rule is None else rule.level
+        return level if self._may_write else min(level, Level.READ)
 
     def sees(self, path: TreePath) -> bool:
-        return self.decide(path).level > Level.HIDDEN
+        return self.level(path) > Level.HIDDEN
 
     def decide(self, path: TreePath) -> Decision:
         """The level on a path, and why."""
-        if self._below is not None and path != self._below and not path.is_below(self._below):
+        if not self._is_within(path):
             return Decision(level=Level.HIDDEN, rule=None, reason=f"the token is for {self._below} only")
         decision = self._by_rules(path)
         if not self._may_write and decision.level > Level.READ:
@@ -128,12 +136,18 @@ class PathAuthority:
     def _by_rules(self, path: TreePath) -> Decision:
         if self._is_owner:
             return Decision(level=Level.READ_WRITE, rule=None, reason="the owner may do everything")
-        for rule in self._rules:
-            if _expression(rule.pattern).fullmatch(path):
-                whom = rule.subject_name if rule.subject_id else "everyone"
-                reason = f"the rule for {rule.subject_kind} {whom} on {rule.pattern} is the most specific"
-                return Decision(level=rule.level, rule=rule, reason=reason)
-        return Decision(level=self._default, rule=None, reason="no rule matches; it is the project's default")
+        rule = self._rule_for(path)
+        if rule is None:
+            return Decision(level=self._default, rule=None, reason="no rule matches; it is the project's default")
+        whom = rule.subject_name if rule.subject_id else "everyone"
+        reason = f"the rule for {rule.subject_kind} {whom} on {rule.pattern} is the most specific"
+        return Decision(level=rule.level, rule=rule, reason=reason)
+
+    def _rule_for(self, path: TreePath) -> PathRule | None:
+        return next((rule for rule in self._rules if _expression(rule.pattern).fullmatch(path)), None)
+
+    def _is_within(self, path: TreePath) -> bool:
+        return self._below is None or path == self._below or path.is_below(self._below)
 
 
 def check_pattern(pattern: str) -> str:

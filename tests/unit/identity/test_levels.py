@@ -102,3 +102,16 @@ def test_a_pattern_that_could_match_no_path_is_refused(pattern: str) -> None:
 @pytest.mark.parametrize("spelling", ["hidden", "R", "RA", "RW-", "RW"])
 def test_levels_are_written_as_they_are_read(spelling: str) -> None:
     assert str(Level.parse(spelling)) == spelling
+
+
+@pytest.mark.parametrize("may_write", [True, False])
+@pytest.mark.parametrize("below", [None, TreePath("docs")])
+@pytest.mark.parametrize("is_owner", [True, False])
+def test_the_level_is_that_of_the_decision(may_write: bool, below: TreePath | None, is_owner: bool) -> None:
+    rules = [rule("docs/**", "RA"), rule("docs/secret", "hidden")]
+    authority = PathAuthority(
+        rules=rules, principal_id=BOB, groups=frozenset(), default=Level.READ_WRITE, is_owner=is_owner,
+        may_write=may_write, below=below,
+    )  # fmt: skip
+    for path in map(TreePath, ("docs", "docs/a", "docs/secret", "elsewhere")):
+        assert authority.level(path) is authority.decide(path).level
