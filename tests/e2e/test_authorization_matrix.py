@@ -93,6 +93,7 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{COLLAB}/versions/sides"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{COLLAB}/versions/content"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{COLLAB}/log"): route("read", "project", query()),
+    ("GET", f"{COLLAB}/feed"): route("read", "project", query()),
     ("GET", f"{COLLAB}/audit"): route("admin", "project", query()),
     ("GET", f"{COLLAB}/audit/export"): route("admin", "project", query()),
     ("GET", f"{COLLAB}/policies"): route("admin", "project", query()),

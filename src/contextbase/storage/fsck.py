@@ -78,7 +78,7 @@ class Fsck:
             message = f"it is a file, but {row['below']} lies below it"
             yield _found("versions", "C3", _place(row["project_id"], row["path"]), message)
         for row in await connection.fetch(_SQL.check_nodes, timeout=3600):
-            message = f"node {row['id']} has no first version of commit {row['created_seq']}, which made it"
+            message = f"node {row['id']} has no version of commit {row['created_seq']}, which made it"
             yield _found("versions", "C3", f"project {row['project_id']}", message)
         for row in await connection.fetch(_SQL.check_side_versions, timeout=3600):
             message = f"side version {row['id']} has no blob of its size"

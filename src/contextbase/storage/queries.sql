@@ -294,10 +294,12 @@ WHERE f.replaced_seq IS NULL AND f.kind IN ('file', 'symlink')
 LIMIT 100
 
 -- name: check_nodes
--- C3: every node has a first version, of the commit that made it.
+-- C3: every node has a first version, or a side version, of the commit that made it.
 SELECT n.project_id, n.id, n.created_seq
 FROM nodes n LEFT JOIN versions v ON v.project_id = n.project_id AND v.node_id = n.id AND v.number = 1
 WHERE v.seq IS DISTINCT FROM n.created_seq
+  AND NOT EXISTS (SELECT FROM side_versions s
+                  WHERE s.project_id = n.project_id AND s.node_id = n.id AND s.seq = n.created_seq)
 LIMIT 100
 
 -- name: check_side_versions
