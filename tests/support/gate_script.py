@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from hypothesis import strategies as st
@@ -197,16 +197,27 @@ def moved(request: CommitRequest, world: GateWorld) -> CommitRequest:
     )  # fmt: skip
 
 
+# A change of a folder is spelt out file by file, which tests/integration/gate/test_commit.py covers: here every change
+# has one answer.
+_OF_FOLDERS = frozenset({ChangeAction.DELETE, ChangeAction.RENAME})
+
+
+def _is_folder(path: str, tree: dict[str, bytes | None]) -> bool:
+    return any(other.startswith(path + "/") for other in tree)
+
+
 async def request_of(world: GateWorld, snapshots: Snapshots, head: int, step: Step, number: int) -> CommitRequest:
     changes, places = [], set()
     for edit in step.edits:
         base = max(0, head - edit.lag)
+        saw = await snapshots.at(base)
+        if edit.action in _OF_FOLDERS and _is_folder(edit.path, saw):
+            edit = replace(edit, action=ChangeAction.WRITE)  # noqa: PLW2901 - the edit as it is made
         renames = edit.action is ChangeAction.RENAME
         named = {edit.path, edit.target} if renames else {edit.path}
         if places & named:
             continue
         places |= named
-        saw = await snapshots.at(base)
         content = None
         if edit.action is ChangeAction.WRITE or (renames and edit.place == 0):
             content = edited(edit.path, saw.get(edit.path), edit, token=f"r{number}")
