@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, NamedTuple, Self
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Item
+from contextbase.merge.document import Folded, Group, Insertions, Item
 from contextbase.merge.formats.blocks import blocks, definitions, is_blank
 
 __all__ = ["Heading", "Outline", "SectionKey", "headings"]
@@ -94,6 +94,7 @@ class Outline(NamedTuple):
     headings: list[Heading]
     name: Callable[[str], SectionKey]
     keeps_both: bool  # whether paragraphs both sides inserted at one spot are both kept; list entries always are
+    may_join: Callable[[Insertions], bool]  # whether sections both sides inserted at one spot are both kept
     budget: Budget
 
     def document(self) -> Group:
@@ -128,7 +129,7 @@ class Outline(NamedTuple):
             pieces.append((above, Item(key=key, lead=title, body=Folded(text, text, unfold))))
             at = after
         end_of_text = "".join(self.lines[self._last(start, end) : end])
-        return _spaced(pieces)._replace(close=end_of_text)
+        return _spaced(pieces)._replace(close=end_of_text, may_join=self.may_join)
 
     def _content(self, start: int, end: int) -> Iterator[tuple[str, Item]]:
         """What stands above the first heading; link definitions at its end are kept apart."""
