@@ -53,25 +53,24 @@ def headings(text: str, budget: Budget, *, underlined: str = "=-") -> list[Headi
         start = match.start()
         number += text.count("\n", at, start)
         at = start
-        line = match.group()
-        opening = match.group(1)
+        opening, hashes, title, underline = match.groups()
         if fence:
-            if opening and opening.startswith(fence) and not line.strip().strip(fence[0]):
+            if opening and opening.startswith(fence) and not match.group().strip().strip(fence[0]):
                 fence = ""
         elif opening:
             fence = opening
-        elif match.group(2):
-            above = _line_above(text, start)
+        elif hashes:
+            above = "" if text.endswith("\n\n", 0, start) else _line_above(text, start)
             ruled = _RULE.fullmatch(above) is not None and not _line_above(text, start - len(above)).strip()
             ruled = ruled and start > len(above)
-            found.append(Heading(number - ruled, 1 + ruled, len(match.group(2)), _title(match.group(3) or "")))
-        elif match.group(4) in underlined:
+            found.append(Heading(number - ruled, 1 + ruled, len(hashes), _title(title or "")))
+        elif underline in underlined:
             above = _line_above(text, start)
             if not above.strip() or above[0] in " \t|-*>#<=" or _line_above(text, start - len(above)).strip():
                 continue
-            if match.group(4) not in levels:
-                levels.append(match.group(4))
-            level = "=-".index(match.group(4)) if underlined == "=-" else levels.index(match.group(4))
+            if underline not in levels:
+                levels.append(underline)
+            level = "=-".index(underline) if underlined == "=-" else levels.index(underline)
             found.append(Heading(number - 1, 2, level + 1, above.strip()))
     return found
 
@@ -149,7 +148,8 @@ class Outline(NamedTuple):
 
     def _last(self, start: int, end: int) -> int:
         """The end without the blank lines before it."""
-        while end > start and is_blank(self.lines[end - 1]):
+        lines = self.lines
+        while end > start and lines[end - 1].isspace():
             end -= 1
         return end
 
