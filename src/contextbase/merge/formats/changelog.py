@@ -58,8 +58,12 @@ def _is_pending(section: Item) -> bool:
     return _PENDING.search(section.lead + section.body.text.partition("\n")[0]) is not None
 
 
-@lru_cache(maxsize=4096)
 def _key(title: str) -> SectionKey:
+    """A changelog has the same titles on all sides and in every merge; what is no title is not kept in memory."""
+    return _known_key(title) if len(title) <= _MAX_TITLE else _read_key(title)
+
+
+def _read_key(title: str) -> SectionKey:
     """Keys sort as the sections stand: content, unreleased, versions from the newest down."""
     if _UNRELEASED.match(title):
         return SectionKey(_UNRELEASED_KEY, title)
@@ -67,6 +71,9 @@ def _key(title: str) -> SectionKey:
     if version is not None and version.release:
         return SectionKey(_descending(version), title)
     return SectionKey("2 " + _NOT_A_NAME.sub(" ", title).strip().casefold(), title)
+
+
+_known_key: Final = lru_cache(maxsize=4096)(_read_key)
 
 
 def _descending(version: Version) -> str:
