@@ -2,14 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from contextbase.merge.alignment import Hunk, hunks
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Contested, Item, Leaf
-from contextbase.merge.ordering import are_sorted, is_sorted, sort_key, token
+from contextbase.merge.ordering import is_sorted, sort_key, token
 
 __all__ = ["ListMerge"]
+
+
+_NEIGHBOURS: Final = 3  # on either side: enough to see whether a list is sorted where something is inserted
 
 
 class _Run(NamedTuple):
@@ -57,7 +60,7 @@ class ListMerge:
             elif not theirs_run:
                 entries += ours[ours_at:ours_end]
             else:
-                neighbours = was.tokens[:start], was.tokens[end:]
+                neighbours = was.tokens[max(0, start - _NEIGHBOURS) : start], was.tokens[end : end + _NEIGHBOURS]
                 changed = was.between(start, end), mine.between(ours_at, ours_end), other.between(theirs_at, theirs_end)
                 entries += self._both_changed(ours_at, *changed, neighbours)
             at, ours_at, theirs_at = end, ours_end, theirs_end
@@ -110,10 +113,11 @@ def _is_scalar(body: Body) -> bool:
 
 
 def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]) -> list[Item]:
-    """Ours, then what theirs has more; in order, if the list is and the whole fits between its neighbours."""
+    """Ours, then what theirs has more; in order, if the list is around them and the whole fits in."""
     both = [*ours.items, *_not_among(theirs, ours)]
     above, below = neighbours
-    if not are_sorted([*above, *below], ours.tokens, theirs.tokens):
+    around = [*above, *below]
+    if not around or not all(map(is_sorted, (around, ours.tokens, theirs.tokens))):
         return both
     in_order = sorted(both, key=lambda item: sort_key(item.body.value))
     fits = is_sorted([*above[-1:], *(item.body.value for item in in_order), *below[:1]])

@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from contextbase.merge.document import Folded, Item
 
-__all__ = ["are_sorted", "is_sorted", "merged_order", "shared_identity", "sort_key", "token"]
+__all__ = ["is_sorted", "merged_order", "shared_identity", "sort_key", "token"]
 
 _START: Final = object()
 

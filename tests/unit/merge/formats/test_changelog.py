@@ -43,9 +43,11 @@ def test_entries_in_order_of_their_tickets_stay_in_order() -> None:
 
 
 def test_entries_in_no_order_are_kept_ours_first() -> None:
-    assert merged_text(with_entries("Mine (#14)"), with_entries("Other (#12)")) == with_entries(
-        "Mine (#14)", "Other (#12)"
+    base, ours, theirs, both = (
+        with_entries("Less (#8)", *last)
+        for last in ([], ["Mine (#14)"], ["Other (#12)"], ["Mine (#14)", "Other (#12)"])
     )
+    assert merged_text(ours, theirs, base) == both
 
 
 def test_an_entry_next_to_one_the_other_side_reworded_is_contested() -> None:
