@@ -17,6 +17,7 @@ __all__ = [
     "Contested",
     "Folded",
     "Group",
+    "Insertions",
     "Item",
     "Leaf",
     "Side",
@@ -67,6 +68,15 @@ class Item(NamedTuple):
         return f"{self.lead}{self.head}{self.body.text}{self.gap}{self.trail}"
 
 
+class Insertions(NamedTuple):
+    """What both sides put at one spot of a keyed group."""
+
+    above: Hashable  # the key they stand below; None at the start
+    ours: list[Item]
+    theirs: list[Item]
+    at_end: bool  # no key that all sides have stands below them
+
+
 class Contested(NamedTuple):
     """A place of a merged group where the sides differ and no rule decides; never made by `parse`."""
 
@@ -83,6 +93,8 @@ class Group(NamedTuple):
     separator: written between items and, if `closed`, after the last one too.
     keeps_both: when both sides insert different items at one spot, both are kept (ours first), equal ones once;
     otherwise that is a conflict (prose), unless one side's items contain the other's.
+    joins_new: whether lists that both sides made anew are taken for one that both inserted into.
+    may_join: says of a keyed group whether such insertions are both kept; None: always.
     contests_renames: when both sides removed the same keys and each put other keys in their place, that is a conflict;
     otherwise both sides' new keys are kept, as a merge of mappings does.
     """
@@ -95,6 +107,8 @@ class Group(NamedTuple):
     separator: str = ""
     closed: bool = False
     keeps_both: bool = True
+    joins_new: bool = True
+    may_join: Callable[[Insertions], bool] | None = None
     contests_renames: bool = True
 
     @property

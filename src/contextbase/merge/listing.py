@@ -2,15 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from contextbase.merge.alignment import Hunk, hunks
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Contested, Item
-from contextbase.merge.ordering import sort_key, token
+from contextbase.merge.document import Body, Contested, Item, Leaf
+from contextbase.merge.ordering import is_sorted, sort_key, token
 
 __all__ = ["ListMerge"]
+
+
+_NEIGHBOURS: Final = 3  # on either side: enough to see whether a list is sorted where something is inserted
 
 
 class _Run(NamedTuple):
@@ -44,7 +46,7 @@ class ListMerge:
         theirs_hunks = hunks(was.tokens, other.tokens, self._budget)
         entries: list[Item | Contested] = []
         at = ours_at = theirs_at = 0
-        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks, joins_touching=not self._keeps_both):
+        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks):
             start = min(hunk.start for hunk in (*ours_run, *theirs_run))
             end = max(hunk.end for hunk in (*ours_run, *theirs_run))
             kept = start - at
@@ -58,7 +60,7 @@ class ListMerge:
             elif not theirs_run:
                 entries += ours[ours_at:ours_end]
             else:
-                neighbours = was.tokens[start - 1 : start] if start else [], was.tokens[end : end + 1]
+                neighbours = was.tokens[max(0, start - _NEIGHBOURS) : start], was.tokens[end : end + _NEIGHBOURS]
                 changed = was.between(start, end), mine.between(ours_at, ours_end), other.between(theirs_at, theirs_end)
                 entries += self._both_changed(ours_at, *changed, neighbours)
             at, ours_at, theirs_at = end, ours_end, theirs_end
@@ -90,17 +92,35 @@ class ListMerge:
             return [item for item, value in zip(*ours, strict=True) if value in in_theirs]
         if len(base.items) == len(ours.items) == len(theirs.items):
             return self._settled(position, base.items, ours.items, theirs.items)
+        beside = _beside(base, ours, theirs) or _beside(base, theirs, ours) if self._keeps_both else None
+        if beside is not None:
+            return [*beside]
         return [self._contest(position, base.items, ours.items, theirs.items)]
 
 
+def _beside(base: _Run, changed: _Run, inserted: _Run) -> list[Item] | None:
+    """One side put another scalar in the place of one, the other put elements next to it: both, at their places."""
+    if not len(base.items) == len(changed.items) == 1 or base.tokens[0] not in inserted.tokens:
+        return None
+    if not all(_is_scalar(item.body) for item in (*base.items, *changed.items, *inserted.items)):
+        return None
+    at = inserted.tokens.index(base.tokens[0])
+    return [*inserted.items[:at], *changed.items, *inserted.items[at + 1 :]]
+
+
+def _is_scalar(body: Body) -> bool:
+    return isinstance(body, Leaf) and "\n" not in body.text
+
+
 def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]) -> list[Item]:
-    """Ours, then what theirs has more; in order, if each is and the whole fits between its neighbours."""
+    """Ours, then what theirs has more; in order, if the list is around them and the whole fits in."""
     both = [*ours.items, *_not_among(theirs, ours)]
     above, below = neighbours
-    if len(above) + len(below) == 0 or not (_is_sorted(ours.tokens) and _is_sorted(theirs.tokens)):
+    around = [*above, *below]
+    if not around or not all(map(is_sorted, (around, ours.tokens, theirs.tokens))):
         return both
     in_order = sorted(both, key=lambda item: sort_key(item.body.value))
-    fits = _is_sorted([*above, *(item.body.value for item in in_order), *below])
+    fits = is_sorted([*above[-1:], *(item.body.value for item in in_order), *below[:1]])
     return in_order if fits else both
 
 
@@ -123,19 +143,17 @@ def _not_among(run: _Run, others: _Run) -> list[Item]:
     return remaining
 
 
-def _clusters(ours: list[Hunk], theirs: list[Hunk], *, joins_touching: bool) -> list[tuple[list[Hunk], list[Hunk]]]:
-    """Hunks of both sides, together where they change the same base elements or insert at the same spot; if asked for,
-    also where there is nothing unchanged between them."""
+def _clusters(ours: list[Hunk], theirs: list[Hunk]) -> list[tuple[list[Hunk], list[Hunk]]]:
+    """Hunks of both sides, together where nothing unchanged stands between them: of such neighbours people keep both
+    as they are only one time in three."""
     clusters: list[tuple[list[Hunk], list[Hunk]]] = []
-    reach = point = -1
+    reach = -1
     for hunk, mine in sorted([*((h, True) for h in ours), *((h, False) for h in theirs)], key=lambda pair: pair[0][:2]):
-        is_insert = hunk.start == hunk.end
-        if clusters and (hunk.start < reach + joins_touching or (is_insert and hunk.start == point)):
+        if hunk.start <= reach:
             clusters[-1][0 if mine else 1].append(hunk)
         else:
             clusters.append(([hunk], []) if mine else ([], [hunk]))
         reach = max(reach, hunk.end)
-        point = hunk.start if is_insert else -1
     return clusters
 
 
@@ -156,9 +174,3 @@ def _without_repeats(entries: list[Item | Contested]) -> list[Item | Contested]:
 def _is_subsequence(shorter: Sequence[Hashable], longer: Sequence[Hashable]) -> bool:
     remaining = iter(longer)
     return all(element in remaining for element in shorter)
-
-
-def _is_sorted(values: Sequence[Hashable]) -> bool:
-    if not all(isinstance(value, str) for value in values):
-        return False
-    return all(sort_key(one) < sort_key(other) for one, other in pairwise(values))

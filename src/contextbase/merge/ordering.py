@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from contextbase.merge.document import Folded, Item
 
-__all__ = ["are_sorted", "merged_order", "shared_identity", "sort_key", "token"]
+__all__ = ["is_sorted", "merged_order", "shared_identity", "sort_key", "token"]
 
 _START: Final = object()
 
@@ -74,10 +74,10 @@ def sort_key(key: Hashable) -> str:
 
 def are_sorted(base: Sequence[Hashable], *sides: Sequence[Hashable]) -> bool:
     """Whether the sides keep an order that base shows: three elements are evidence, two are chance."""
-    return len(base) >= 3 and all(map(_is_sorted, (base, *sides)))
+    return len(base) >= 3 and all(map(is_sorted, (base, *sides)))
 
 
-def _is_sorted(keys: Sequence[Hashable]) -> bool:
+def is_sorted(keys: Sequence[Hashable]) -> bool:
     if not all(isinstance(key, str) for key in keys):
         return False
     return all(sort_key(one) < sort_key(other) for one, other in pairwise(keys))

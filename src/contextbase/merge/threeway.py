@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Contested, Folded, Group, Item, Leaf, items_of
+from contextbase.merge.document import Body, Contested, Folded, Group, Insertions, Item, Leaf, items_of
 from contextbase.merge.listing import ListMerge
 from contextbase.merge.model import Reason
 from contextbase.merge.ordering import merged_order, shared_identity
@@ -46,12 +46,13 @@ class _Merge:
         self.budget.tick(sum(map(len, items)))
         if all(side.keyed for side in sides):
             keyed = [{item.key: item for item in side} for side in items]
-            entries = self._by_key(path, *keyed, contests_renames=ours.contests_renames)
+            entries = self._by_key(path, *keyed, framed=ours)
         elif (identity := shared_identity(items)) is not None:
             keyed = [{dict(item.identities)[identity]: item for item in side} for side in items]
-            entries = self._by_key(path, *keyed, contests_renames=ours.contests_renames)
+            entries = self._by_key(path, *keyed, framed=ours)
         else:
-            entries = self._by_value(path, *items, keeps_both=ours.keeps_both and theirs.keeps_both)
+            keeps_both = ours.keeps_both and theirs.keeps_both and (bool(items[0]) or ours.joins_new)
+            entries = self._by_value(path, *items, keeps_both=keeps_both)
         framing = _framing(base, ours, theirs)
         if framing.separator:
             entries = _with_leads(entries, items)
@@ -64,20 +65,20 @@ class _Merge:
         ours: dict[Hashable, Item],
         theirs: dict[Hashable, Item],
         *,
-        contests_renames: bool,
+        framed: Group,
     ) -> list[Item | Contested]:
         entries: list[Item | Contested] = []
-        replaced = _replaced_by_both(base, ours, theirs) if contests_renames else {}
+        contested = _contested_spots(base, ours, theirs, framed)
         settled: set[Hashable] = set()
         for key in merged_order(list(base), list(ours), list(theirs)):
             self.budget.tick()
             if key in settled:
                 continue
-            if key in replaced:
-                gone, mine, other = replaced[key]
+            if key in contested:
+                gone, mine, other = contested[key]
                 settled |= {*mine, *other}
                 sides = [base[k] for k in gone], [ours[k] for k in mine], [theirs[k] for k in other]
-                entries.append(self._contest((*path, gone[0]), *sides))
+                entries.append(self._contest((*path, (*gone, key)[0]), *sides))
                 continue
             merged = self._item((*path, key), base.get(key), ours.get(key), theirs.get(key))
             if merged is not None:
@@ -180,22 +181,26 @@ class _Merge:
         return Contested(tuple(base), tuple(ours), tuple(theirs))
 
 
-def _replaced_by_both(
-    base: dict[Hashable, Item], ours: dict[Hashable, Item], theirs: dict[Hashable, Item]
+def _contested_spots(
+    base: dict[Hashable, Item], ours: dict[Hashable, Item], theirs: dict[Hashable, Item], group: Group
 ) -> dict[Hashable, tuple[list[Hashable], list[Hashable], list[Hashable]]]:
-    """Where both sides removed the same keys and each put others in their place: by each of the new keys, the removed
-    ones and those of either side. Renamed twice, most likely; keeping both would be a guess."""
-    if all(key in ours or key in theirs for key in base):
+    """Where each side put keys of its own and keeping both would be a guess: by each of these keys, what was removed
+    there by both (renamed twice, most likely) and the keys of either side."""
+    renames = group.contests_renames and not all(key in ours or key in theirs for key in base)
+    if not renames and group.may_join is None:
         return {}
     shared = base.keys() & ours.keys() & theirs.keys()
-    gone = _by_neighbour(base, shared, lambda key: key not in ours and key not in theirs)
     mine = _by_neighbour(ours, shared, lambda key: key not in base and key not in theirs)
     other = _by_neighbour(theirs, shared, lambda key: key not in base and key not in ours)
-    return {
-        key: (gone[spot], mine[spot], other[spot])
-        for spot in gone.keys() & mine.keys() & other.keys()
-        for key in (*mine[spot], *other[spot])
-    }
+    gone = _by_neighbour(base, shared, lambda key: key not in ours and key not in theirs) if renames else {}
+    last = next((key for key in reversed(ours) if key in shared), None)
+    contested: dict[Hashable, tuple[list[Hashable], list[Hashable], list[Hashable]]] = {}
+    for spot in mine.keys() & other.keys():
+        of_ours, of_theirs = mine[spot], other[spot]
+        inserted = Insertions(spot, [ours[key] for key in of_ours], [theirs[key] for key in of_theirs], spot == last)
+        if spot in gone or (group.may_join is not None and not group.may_join(inserted)):
+            contested |= dict.fromkeys((*of_ours, *of_theirs), (gone.get(spot, []), of_ours, of_theirs))
+    return contested
 
 
 def _by_neighbour(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Item, Leaf, items_of
+from contextbase.merge.document import Group, Insertions, Item, Leaf, items_of
 
 __all__ = ["blocks", "definitions", "is_blank"]
 
@@ -39,7 +39,7 @@ def blocks(lines: list[str], *, keeps_both: bool, budget: Budget) -> Group:
             items.append(block)
         else:
             items.append(block._replace(lead=above[1:] if items else above))
-    return Group(kind="blocks", items=tuple(items), keyed=False, separator="\n", keeps_both=keeps_both)
+    return Group(kind="blocks", items=tuple(items), keyed=False, separator="\n", keeps_both=keeps_both, joins_new=False)
 
 
 def _runs(lines: list[str], budget: Budget) -> Iterator[tuple[str, list[str]]]:
@@ -129,7 +129,12 @@ def _table(run: list[str]) -> Group | None:
     keys = Counter(cells[0] for _, cells in rows)
     keyed = all(count == 1 for count in keys.values())
     items = tuple(Item(key=cells[0] if keyed else None, body=Leaf(line, cells)) for line, cells in rows)
-    return Group(kind=f"table of {columns}", items=items, open="".join(run[:2]), keyed=keyed)
+    return Group(kind=f"table of {columns}", items=items, open="".join(run[:2]), keyed=keyed, may_join=_never)
+
+
+def _never(_insertions: Insertions) -> bool:
+    """Rows and link definitions both sides inserted at one spot: people nearly always put them in another order."""
+    return False
 
 
 def _cells(line: str) -> tuple[str, ...]:
@@ -143,4 +148,4 @@ def definitions(run: list[str]) -> Group | None:
     if not run or len(labels) < len(run) or len(set(labels)) < len(labels):
         return None
     items = tuple(Item(key=label, body=_leaf(line)) for label, line in zip(labels, run, strict=True))
-    return Group(kind="definitions", items=items)
+    return Group(kind="definitions", items=items, may_join=_never)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Leaf
+from contextbase.merge.document import Group, Insertions, Item, Leaf
 from contextbase.merge.formats.markdown import heading_place
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings
@@ -18,6 +18,9 @@ __all__ = ["ChangelogFormat"]
 
 _UNDERLINES: Final = "=-~^\"*+#`'"
 _UNRELEASED: Final = re.compile(r"\W*(?:unreleased|upcoming|next|head|main|master|in progress)\b", re.IGNORECASE)
+_PENDING: Final = re.compile(r"\b(?:unreleased|pending|upcoming|awaiting|in progress|tbd|tba)\b", re.IGNORECASE)
+_UNRELEASED_KEY: Final = "0 unreleased"
+_VERSION_KEY: Final = "1 "
 _NOT_A_NAME: Final = re.compile(r"[^\w]+")
 _MAX_TITLE: Final = 400  # where the version of a title is looked for
 _MAX_NUMBER: Final = 10**10 - 1
@@ -30,7 +33,7 @@ class ChangelogFormat:
     def parse(self, text: str, budget: Budget) -> Group:
         lines = lines_of(text)
         found = headings(text, budget, underlined=_UNDERLINES)
-        return Outline(lines, found, _key, keeps_both=True, budget=budget).document()
+        return Outline(lines, found, _key, keeps_both=True, may_join=_are_releases, budget=budget).document()
 
     def is_valid(self, _text: str, _budget: Budget) -> bool:
         """Any text is a changelog."""
@@ -43,15 +46,34 @@ class ChangelogFormat:
         return heading_place(path)
 
 
-@lru_cache(maxsize=4096)
+def _are_releases(insertions: Insertions) -> bool:
+    """Two releases both stay, but what is to be released next under two names is one section, most likely."""
+    items = (*insertions.ours, *insertions.theirs)
+    if not all(str(item.key).startswith((_UNRELEASED_KEY, _VERSION_KEY)) for item in items):
+        return False
+    return not (any(map(_is_pending, insertions.ours)) and any(map(_is_pending, insertions.theirs)))
+
+
+def _is_pending(section: Item) -> bool:
+    return _PENDING.search(section.lead + section.body.text.partition("\n")[0]) is not None
+
+
 def _key(title: str) -> SectionKey:
+    """A changelog has the same titles on all sides and in every merge; what is no title is not kept in memory."""
+    return _known_key(title) if len(title) <= _MAX_TITLE else _read_key(title)
+
+
+def _read_key(title: str) -> SectionKey:
     """Keys sort as the sections stand: content, unreleased, versions from the newest down."""
     if _UNRELEASED.match(title):
-        return SectionKey("0 unreleased", title)
+        return SectionKey(_UNRELEASED_KEY, title)
     version = next(iter(find_versions(title[:_MAX_TITLE]).versions), None)
     if version is not None and version.release:
         return SectionKey(_descending(version), title)
     return SectionKey("2 " + _NOT_A_NAME.sub(" ", title).strip().casefold(), title)
+
+
+_known_key: Final = lru_cache(maxsize=4096)(_read_key)
 
 
 def _descending(version: Version) -> str:
@@ -59,4 +81,4 @@ def _descending(version: Version) -> str:
     stage, number = version.stage, next(iter(version.stage_number), 0)
     if stage == _DEVELOPMENT:
         stage, number = 0, 0
-    return "1 " + ".".join(f"{_MAX_NUMBER - part:010}" for part in (*release, stage + 9, number))
+    return _VERSION_KEY + ".".join(f"{_MAX_NUMBER - part:010}" for part in (*release, stage + 9, number))

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Group, Item, Leaf
+from contextbase.merge.document import Body, Folded, Group, Insertions, Item, Leaf
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings
 from contextbase.merge.formats.textlines import lines_of
@@ -32,7 +32,8 @@ class MarkdownFormat:
             body: Body = Folded(matter, matter, partial(_front_matter, matter, budget))
             items.append(Item(key=_FRONT_MATTER, head=lines[0], body=body, trail=lines[end]))
             lines = lines[end + 1 :]
-        body = Outline(lines, headings("".join(lines), budget), _key, keeps_both=False, budget=budget).document()
+        found = headings("".join(lines), budget)
+        body = Outline(lines, found, _key, keeps_both=False, may_join=_is_newest_first, budget=budget).document()
         return Group(kind="markdown", items=(*items, Item(key="text", body=body)))
 
     def is_valid(self, text: str, budget: Budget) -> bool:
@@ -59,6 +60,12 @@ def _front_matter(text: str, budget: Budget) -> Group:
         return parse_yaml_block(text, budget)
     except Unstructured:
         return Group(kind="text", items=(Item(key="", body=Leaf(text, text)),))
+
+
+def _is_newest_first(insertions: Insertions) -> bool:
+    """Sections right below a title with others after them are news, and both stay; elsewhere their order is anyone's
+    guess."""
+    return insertions.above in (None, "") and not insertions.at_end
 
 
 def _key(title: str) -> SectionKey:

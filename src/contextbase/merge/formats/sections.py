@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, NamedTuple, Self
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Item
+from contextbase.merge.document import Folded, Group, Insertions, Item
 from contextbase.merge.formats.blocks import blocks, definitions, is_blank
 
 __all__ = ["Heading", "Outline", "SectionKey", "headings"]
@@ -53,25 +53,24 @@ def headings(text: str, budget: Budget, *, underlined: str = "=-") -> list[Headi
         start = match.start()
         number += text.count("\n", at, start)
         at = start
-        line = match.group()
-        opening = match.group(1)
+        opening, hashes, title, underline = match.groups()
         if fence:
-            if opening and opening.startswith(fence) and not line.strip().strip(fence[0]):
+            if opening and opening.startswith(fence) and not match.group().strip().strip(fence[0]):
                 fence = ""
         elif opening:
             fence = opening
-        elif match.group(2):
-            above = _line_above(text, start)
+        elif hashes:
+            above = "" if text.endswith("\n\n", 0, start) else _line_above(text, start)
             ruled = _RULE.fullmatch(above) is not None and not _line_above(text, start - len(above)).strip()
             ruled = ruled and start > len(above)
-            found.append(Heading(number - ruled, 1 + ruled, len(match.group(2)), _title(match.group(3) or "")))
-        elif match.group(4) in underlined:
+            found.append(Heading(number - ruled, 1 + ruled, len(hashes), _title(title or "")))
+        elif underline in underlined:
             above = _line_above(text, start)
             if not above.strip() or above[0] in " \t|-*>#<=" or _line_above(text, start - len(above)).strip():
                 continue
-            if match.group(4) not in levels:
-                levels.append(match.group(4))
-            level = "=-".index(match.group(4)) if underlined == "=-" else levels.index(match.group(4))
+            if underline not in levels:
+                levels.append(underline)
+            level = "=-".index(underline) if underlined == "=-" else levels.index(underline)
             found.append(Heading(number - 1, 2, level + 1, above.strip()))
     return found
 
@@ -94,6 +93,7 @@ class Outline(NamedTuple):
     headings: list[Heading]
     name: Callable[[str], SectionKey]
     keeps_both: bool  # whether paragraphs both sides inserted at one spot are both kept; list entries always are
+    may_join: Callable[[Insertions], bool]  # whether sections both sides inserted at one spot are both kept
     budget: Budget
 
     def document(self) -> Group:
@@ -128,7 +128,7 @@ class Outline(NamedTuple):
             pieces.append((above, Item(key=key, lead=title, body=Folded(text, text, unfold))))
             at = after
         end_of_text = "".join(self.lines[self._last(start, end) : end])
-        return _spaced(pieces)._replace(close=end_of_text)
+        return _spaced(pieces)._replace(close=end_of_text, may_join=self.may_join)
 
     def _content(self, start: int, end: int) -> Iterator[tuple[str, Item]]:
         """What stands above the first heading; link definitions at its end are kept apart."""
@@ -148,7 +148,8 @@ class Outline(NamedTuple):
 
     def _last(self, start: int, end: int) -> int:
         """The end without the blank lines before it."""
-        while end > start and is_blank(self.lines[end - 1]):
+        lines = self.lines
+        while end > start and lines[end - 1].isspace():
             end -= 1
         return end
 

@@ -17,6 +17,7 @@ from contextbase.merge.ports import Path, Resolution, Unstructured
 __all__ = ["TomlFormat"]
 
 _KEY_PART: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_KEY_PARTS: Final = re.compile(_KEY_PART)
 _KEY: Final = rf"{_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART})*"
 _ENTRY: Final = re.compile(rf"[ \t]*({_KEY})[ \t]*=[ \t]*")
 _HEADER: Final = re.compile(rf"^[ \t]*\[\[?[ \t]*{_KEY}[ \t]*\]\]?[ \t]*(?:\#[^\n]*)?\n", re.MULTILINE)
@@ -172,7 +173,9 @@ def _identity(text: str) -> Hashable:
 
 
 def _key_parts(text: str) -> tuple[str, ...]:
-    return tuple(part.strip("\"'") for part in re.findall(_KEY_PART, text))
+    if text.replace("-", "_").isidentifier():
+        return (text,)
+    return tuple(part.strip("\"'") for part in _KEY_PARTS.findall(text))
 
 
 def _scalar(text: str) -> Hashable:

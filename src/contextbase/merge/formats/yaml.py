@@ -31,8 +31,9 @@ _COMMENT_LINE: Final = re.compile(r"^ *#", re.MULTILINE)
 _PLAIN: Final = re.compile(r"(?:[^ \t\n]|[ \t]++(?![#\n]))*+")
 _NOT_A_STRING: Final = re.compile(r"(?i)~?|null|true|false|yes|no|on|off|[-+.]?\d.*|\.inf|\.nan")
 _REQUIREMENT: Final = re.compile(r"['\"]?([A-Za-z0-9_.:/-]+?)(?:\[[\w,-]+\])?[ \t]*(?:([=<>!~^ ]).*)?['\"]?")
-_DOCUMENT_START: Final = re.compile(r"^---(?=\s)", re.MULTILINE)
-_DIRECTIVE: Final = re.compile(r"^(?:%|\.\.\.)", re.MULTILINE)
+_DOCUMENT_START: Final = re.compile(r"---(?=\s)")
+_NEXT_DOCUMENT: Final = re.compile(r"\n---(?=\s)")
+_DIRECTIVES: Final = ("\n%", "\n...")
 _CONTENT: Final = re.compile(r"^ *(?=[^\s#])", re.MULTILINE)
 _PINNED_VERSION: Final = re.compile(r"@[^@]*$")
 _TOKEN: Final = re.compile(
@@ -42,7 +43,7 @@ _TOKEN: Final = re.compile(
 )
 _IDENTIFYING: Final = ("id", "key", "name", "repo", "uses", "path", "url", "type")
 _SIGNATURE: Final = "signature"
-_NAMED: Final = re.compile(rf"^( *)({'|'.join(_IDENTIFYING)}):[ \t]+([^\s#|>\[{{&*][^\n#]*)", re.MULTILINE)
+_NAMED: Final = re.compile(rf"\n( *)({'|'.join(_IDENTIFYING)}):[ \t]+([^\s#|>\[{{&*][^\n#]*)")
 
 
 class YamlFormat:
@@ -72,9 +73,10 @@ class _Parser:
 
     def stream(self, text: str) -> Group:
         """The documents of a file, each with the `---` line above it."""
-        if _DIRECTIVE.search(text):
+        after_newlines = "\n" + text
+        if any(directive in after_newlines for directive in _DIRECTIVES):
             raise Unstructured("it has directives or document ends")
-        starts = [match.start() for match in _DOCUMENT_START.finditer(text)]
+        starts = [match.start() for match in _NEXT_DOCUMENT.finditer(after_newlines)]
         if not starts:
             return self.document(text)
         preface = text[: starts[0]]
@@ -259,7 +261,7 @@ def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
     """What a mapping may go by in a list, without pinned versions; last what most have: a name, or what it uses."""
     named = {
         match.group(2): _PINNED_VERSION.sub("", match.group(3).strip(" \t'\""))
-        for match in _NAMED.finditer(text)
+        for match in _NAMED.finditer("\n" + text)
         if match.start() == 0 or len(match.group(1)) == indent
     }
     keys = [(name, named[name]) for name in _IDENTIFYING if name in named]

@@ -51,7 +51,7 @@ def _is_sound(loader: yaml.CSafeLoader, budget: Budget) -> bool:
     anchors: set[str] = set()
     while (event := loader.get_event()) is not None:
         budget.tick(4)
-        if isinstance(event, yaml.ScalarEvent):
+        if type(event) is yaml.ScalarEvent:
             if event.anchor is not None:
                 anchors.add(event.anchor)
             if levels and not levels[-1].takes(event.value):

@@ -29,9 +29,10 @@ class Entry(NamedTuple):
 def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> Iterator[Entry]:
     """The entries of a block whose keys or dashes stand at `indent`."""
     start, outside = _patterns(indent, of_mapping=of_mapping)
-    if outside is not None and outside.search(text):
+    after_newlines = "\n" + text
+    if outside is not None and outside.search(after_newlines):
         raise Unstructured("its indentation is uneven")
-    starts = [match.start() for match in start.finditer(text)]
+    starts = [match.start() for match in start.finditer(after_newlines)]
     margin = text[: starts[0]] if starts else text
     if not is_margin(margin):
         raise Unstructured("its indentation is uneven")
@@ -55,14 +56,15 @@ def indent_of(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def _patterns(indent: int, *, of_mapping: bool) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
-    """What an entry starts with, and what may not stand in its block: anything indented less.
+    """What an entry starts with, and what may not stand in its block: anything indented less. Both begin with the
+    newline before it: the search for that is many times faster than for `^`.
 
     A block scalar's text is always indented deeper than its key, so it takes no part in this. A dash may stand right
     below its key, without indentation.
     """
     first = r"(?!-(?:[ \t]|\n))[^\s#]" if of_mapping else r"[^\s#]"
-    outside = re.compile(rf"^ {{0,{indent - 1}}}[^\s#]", re.MULTILINE) if indent else None
-    return re.compile(rf"^ {{{indent}}}{first}", re.MULTILINE), outside
+    outside = re.compile(rf"\n {{0,{indent - 1}}}[^\s#]") if indent else None
+    return re.compile(rf"\n {{{indent}}}{first}"), outside
 
 
 def _without_margin(text: str, start: int, end: int, indent: int) -> int:

@@ -36,9 +36,43 @@ def test_entries_of_both_sides_are_kept_once_ours_first() -> None:
 
 
 def test_entries_in_order_of_their_tickets_stay_in_order() -> None:
-    assert merged_text(with_entries("Mine (#14)"), with_entries("Other (#12)")) == with_entries(
-        "Other (#12)", "Mine (#14)"
+    base = with_entries("More (#11)", "Most (#12)")
+    ours, theirs = (with_entries("More (#11)", "Most (#12)", last) for last in ("Mine (#14)", "Other (#13)"))
+    both = with_entries("More (#11)", "Most (#12)", "Other (#13)", "Mine (#14)")
+    assert merged_text(ours, theirs, base) == both
+
+
+def test_entries_in_no_order_are_kept_ours_first() -> None:
+    base, ours, theirs, both = (
+        with_entries("Less (#8)", *last)
+        for last in ([], ["Mine (#14)"], ["Other (#12)"], ["Mine (#14)", "Other (#12)"])
     )
+    assert merged_text(ours, theirs, base) == both
+
+
+def test_an_entry_next_to_one_the_other_side_reworded_is_contested() -> None:
+    ours, theirs = with_entries("Mine"), BASE.replace("- A thing (#10)", "- A good thing (#10)")
+    merged = merge(BASE.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md")
+    assert merged.outcome is Outcome.CONFLICT
+
+
+def test_what_comes_next_under_two_versions_is_contested() -> None:
+    ours, theirs = (
+        BASE.replace("## [1.1.0]", f"## [{version}] - unreleased\n\n- {version}\n\n## [1.1.0]")
+        for version in ("1.1.1", "1.2.0")
+    )
+    merged = merge(BASE.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md")
+    assert [(conflict.ours, conflict.theirs) for conflict in merged.conflicts] == [(b"- 1.1.1\n", b"- 1.2.0\n")]
+    released = ours.replace("1.1.1] - unreleased", "1.1.1] - 2024-03-01")
+    assert "1.2.0] - unreleased" in merged_text(released, theirs)
+
+
+def test_paragraphs_under_a_title_both_sides_made_are_contested() -> None:
+    ours, theirs = (
+        BASE.replace("## [1.1.0]", f"## [1.2.0]\n\n{words}\n\n- {words}\n\n## [1.1.0]") for words in ("Mine", "Other")
+    )
+    merged = merge(BASE.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md")
+    assert merged.outcome is Outcome.CONFLICT
 
 
 def test_versions_stay_newest_first_whichever_side_has_the_newer() -> None:

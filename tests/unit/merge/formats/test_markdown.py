@@ -52,16 +52,35 @@ def test_table_rows_merge_by_their_first_column() -> None:
     assert "| a | 1st |\n| b | 2nd |\n| c | third |\n" in merged_text(ours, theirs)
 
 
-def test_sections_both_sides_add_are_both_kept_with_one_blank_line_between() -> None:
-    text = merged_text(BASE + "\n## Use\n\nText.\n", BASE + "\n## Help\n\nAsk.\n")
-    assert text == BASE + "\n## Use\n\nText.\n\n## Help\n\nAsk.\n"
+def contested_texts(ours: str, theirs: str, base: str = BASE) -> list[tuple[bytes | None, bytes | None]]:
+    merged = merge(base.encode(), ours.encode(), theirs.encode(), path="guide.md")
+    return [(conflict.ours, conflict.theirs) for conflict in merged.conflicts]
+
+
+def test_sections_both_sides_put_on_top_are_both_kept_with_one_blank_line_between() -> None:
+    news, other_news = "## Use\n\nText.\n\n", "## Help\n\nAsk.\n\n"
+    text = merged_text(
+        BASE.replace("## Install", news + "## Install"), BASE.replace("## Install", other_news + "## Install")
+    )
+    assert text == BASE.replace("## Install", news + other_news + "## Install")
+
+
+def test_sections_both_sides_put_at_another_spot_are_contested() -> None:
+    ours, theirs = BASE + "\n## Use\n\nText.\n", BASE + "\n## Help\n\nAsk.\n"
+    assert contested_texts(ours, theirs) == [(b"Text.\n", b"Ask.\n")]
+
+
+def test_rows_both_sides_put_at_one_spot_are_contested() -> None:
+    last = "| b | second |\n"
+    ours, theirs = BASE.replace(last, last + "| c | mine |\n"), BASE.replace(last, last + "| d | other |\n")
+    assert contested_texts(ours, theirs) == [(b"| c | mine |\n", b"| d | other |\n")]
 
 
 def test_a_heading_inside_a_fence_is_code() -> None:
-    base = "# A\n\n```\n# not a title\n```\n\n# B\n\nb\n"
-    ours = base.replace("# B\n\nb\n", "# C\n\nc\n\n# B\n\nb\n")
-    theirs = base.replace("# B\n\nb\n", "# D\n\nd\n\n# B\n\nb\n")
-    assert merged_text(ours, theirs, base) == ("# A\n\n```\n# not a title\n```\n\n# C\n\nc\n\n# D\n\nd\n\n# B\n\nb\n")
+    base = "# A\n\n```\n# not a title\nmake\n```\n\n# B\n\nb\n"
+    assert contested_texts(base.replace("make", "just"), base.replace("make", "ninja"), base) == [
+        (b"```\n# not a title\njust\n```\n", b"```\n# not a title\nninja\n```\n")
+    ]
 
 
 def test_a_version_both_sides_raised_in_the_prose_is_settled() -> None:

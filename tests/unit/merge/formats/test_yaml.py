@@ -60,6 +60,15 @@ def test_requirements_in_a_list_are_matched_by_what_is_required() -> None:
     assert merged_text(base, ours, theirs) == ("dependencies:\n  - numpy >=1.2\n  - pandas >=2.0\n  - scipy >=1.4\n")
 
 
+def test_an_element_beside_one_the_other_side_replaced_stays() -> None:
+    assert merged_text("on:\n- push\n", "on:\n- push\n- pull\n", "on:\n- merge\n") == "on:\n- merge\n- pull\n"
+
+
+def test_elements_beside_one_the_other_side_removed_are_contested() -> None:
+    merged = merge(b"on:\n- a\n- b\n", b"on:\n- a\n- b\n- c\n", b"on:\n- a\n", path="x.yaml")
+    assert merged.outcome is Outcome.CONFLICT
+
+
 def test_quotes_alone_are_no_change_of_a_value() -> None:
     base = "a: x\nb: y\n"
     assert merged_text(base, "a: 'x'\nb: y\n", "a: z\nb: y\n") == "a: z\nb: y\n"
