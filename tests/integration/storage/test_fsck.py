@@ -111,7 +111,7 @@ DAMAGE: dict[str, tuple[Callable[[World], Awaitable[None]], str, str]] = {
     ),
     "a file below a file": (sql("UPDATE versions SET path = 'b/c' WHERE path = 'docs/a'"), "C3", "lies below"),
     "a node removed": (sql("DELETE FROM nodes"), "C3", "has no node"),
-    "a node's versions all removed": (sql("DELETE FROM versions WHERE path = 'b'"), "C3", "no first version"),
+    "a node's versions all removed": (sql("DELETE FROM versions WHERE path = 'b'"), "C3", "has no version"),
     "a side version's blob removed": (
         sql(
             "INSERT INTO side_versions (project_id, id, seq, node_id, path, reason, kind, content_hash, size) "
