@@ -8,9 +8,9 @@ head and the policy did not move meanwhile, else it plans again under the lock.
 
 import asyncio
 import logging
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -18,13 +18,15 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, ContextbaseError, DatabaseUnavailable, InvalidInput, TooBusy
 from contextbase.gate.answers import answer_from_json, answer_to_json
+from contextbase.gate.batch import BatchPlan, ContentNeeded, Contents, Submitted
 from contextbase.gate.cache import ContentCache, PolicyCache
 from contextbase.gate.folders import expand_folders
+from contextbase.gate.line import Line, Waiting
 from contextbase.gate.model import ChangeAction, CommitAnswer
-from contextbase.gate.plan import BatchPlan, ContentNeeded, Contents, Planner, Submitted
+from contextbase.gate.plan import Planner
 from contextbase.gate.repository import GateRepository, LoadedBatch
 from contextbase.identity.levels import Level, PathAuthority
-from contextbase.ids import Clock, ContentHash, PrincipalId, ProjectId, Seq, TokenId, TreePath
+from contextbase.ids import Clock, ContentHash, ProjectId, Seq, TokenId, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.head import HeadRepository, LockedHead
 from contextbase.storage.tree import TreeRepository
@@ -34,28 +36,8 @@ __all__ = ["GroupCommit"]
 _log = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 5_000
-MOST_IN_BATCH: Final = 256
-MOST_BATCH_BYTES: Final = 32 * 1024 * 1024
 _MOST_ATTEMPTS: Final = 1000
 _ASK_SECONDS: Final = 30.0
-
-
-@dataclass(slots=True)
-class _Waiting:
-    submitted: Submitted
-    answer: "asyncio.Future[CommitAnswer]"
-    size: int
-
-
-@dataclass(slots=True)
-class _Line:
-    """Who waits for one project, and the task that serves them while there is anybody."""
-
-    waiting: deque[_Waiting] = field(default_factory=deque)
-    leader: asyncio.Task[None] | None = None
-    left: Seq | None = None  # the head as this process left it
-    contended: bool = False  # another process moved it since
-    rules: PolicyCache | None = None
 
 
 class GroupCommit:
@@ -78,17 +60,17 @@ class GroupCommit:
         self._clock = clock
         self._hint = hint
         self._tree = TreeRepository()
-        self._lines: dict[ProjectId, _Line] = {}
+        self._lines: dict[ProjectId, Line] = {}
         self._contents = ContentCache()
 
     async def commit(self, submitted: Submitted) -> CommitAnswer:
         """Wait in line and return the answer once it is durable. Cancelling the caller does not undo the request."""
         project_id = submitted.request.project_id
-        line = self._lines.setdefault(project_id, _Line())
+        line = self._lines.setdefault(project_id, Line())
         if len(line.waiting) >= MOST_WAITING:
             raise TooBusy("Too many commits wait for this project; try again in a moment.")
         size = sum(len(change.content.inline or b"") for change in submitted.request.changes if change.content)
-        entry = _Waiting(submitted, asyncio.get_running_loop().create_future(), size)
+        entry = Waiting(submitted=submitted, answer=asyncio.get_running_loop().create_future(), size=size)
         line.waiting.append(entry)
         if line.leader is None:
             line.leader = asyncio.create_task(self._lead(project_id, line), name=f"gate-{project_id}")
@@ -99,27 +81,27 @@ class GroupCommit:
         leaders = [line.leader for line in self._lines.values() if line.leader is not None]
         await asyncio.gather(*leaders, return_exceptions=True)
 
-    async def _lead(self, project_id: ProjectId, line: _Line) -> None:
+    async def _lead(self, project_id: ProjectId, line: Line) -> None:
         try:
             while line.waiting:
-                batch = _take(line.waiting)
+                batch = line.take()
                 await self._serve(project_id, batch)
         finally:
             line.leader = None
 
-    async def _serve(self, project_id: ProjectId, batch: list[_Waiting]) -> None:
+    async def _serve(self, project_id: ProjectId, batch: list[Waiting]) -> None:
         try:
             answers = await self._run(project_id, [entry.submitted for entry in batch])
         except Exception as error:  # noqa: BLE001 - whatever it is, each request gets an answer of its own
             await self._one_by_one(project_id, batch, error)
             return
         for entry, answer in zip(batch, answers, strict=True):
-            _resolve(entry, answer)
+            entry.resolve(answer)
 
-    async def _one_by_one(self, project_id: ProjectId, batch: list[_Waiting], error: Exception) -> None:
+    async def _one_by_one(self, project_id: ProjectId, batch: list[Waiting], error: Exception) -> None:
         """One bad request must not fail its neighbours: replay singly."""
         if len(batch) == 1:
-            _resolve(batch[0], error)
+            batch[0].resolve(error)
             return
         _log.warning("a batch of %d failed (%s); replaying singly", len(batch), type(error).__name__)
         for entry in batch:
@@ -344,24 +326,6 @@ class _StoreFirst(Exception):
         self.names = names
 
 
-def _take(waiting: deque[_Waiting]) -> list[_Waiting]:
-    """What one batch takes on: bounded in number and bytes, and no idempotency key twice."""
-    batch: list[_Waiting] = []
-    keys: set[tuple[PrincipalId, str]] = set()
-    size = 0
-    while waiting and len(batch) < MOST_IN_BATCH:
-        entry = waiting[0]
-        key = entry.submitted.request.key
-        identity = (entry.submitted.caller.principal.id, key) if key is not None else None
-        if batch and (size + entry.size > MOST_BATCH_BYTES or identity in keys):
-            break
-        batch.append(waiting.popleft())
-        size += entry.size
-        if identity is not None:
-            keys.add(identity)
-    return batch
-
-
 def _contents_of(batch: list[Submitted]) -> Contents:
     contents = Contents()
     for submitted in batch:
@@ -391,14 +355,6 @@ def _from_the_future(submitted: Submitted, head: Seq) -> InvalidInput:
 
 def _other_request(key: str) -> Conflict:
     return Conflict(f"The idempotency key '{key}' was used for another request; use a new one.", key=key)
-
-
-def _resolve(entry: _Waiting, answer: CommitAnswer | Exception) -> None:
-    if isinstance(answer, Exception):
-        entry.answer.set_exception(answer)
-        entry.answer.exception()  # its caller may have gone away: that is no error of ours
-    else:
-        entry.answer.set_result(answer)
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:

@@ -3,108 +3,21 @@
 Pure but for `Contents`, which raises `ContentNeeded` when a merge needs bytes that are not loaded yet.
 """
 
-import mimetypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
-from uuid import UUID
 
-from contextbase.audit.model import AuditEntry, OperatorType
-from contextbase.gate.access import Refusal, free_name, refusal_of
-from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, ChangeStatus, CommitAnswer, CommitRequest
+from contextbase.audit.model import AuditEntry
+from contextbase.gate.batch import BatchPlan, Contents, Submitted
+from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitAnswer
 from contextbase.gate.policy import ProjectPolicy
-from contextbase.gate.working_tree import Live, RequestView, WorkingTree
-from contextbase.identity.levels import Level, PathAuthority
-from contextbase.identity.model import Caller
-from contextbase.ids import ContentHash, NodeId, Seq, TokenId, TreePath, new_uuid
-from contextbase.merge import Change as TreeChange
-from contextbase.merge import Conflict, Entry, EntryKind, Settled, TooLargeToMerge, Verdict, settle
-from contextbase.storage.model import Kind, NewCommit, NewVersion
+from contextbase.gate.settlement import Outcome, Settlement
+from contextbase.gate.working_tree import Live, WorkingTree
+from contextbase.identity.levels import PathAuthority
+from contextbase.ids import ContentHash, Seq, TokenId, TreePath
+from contextbase.storage.model import NewCommit
 
-__all__ = ["BatchPlan", "ContentNeeded", "Contents", "Planner", "ReviewItem", "SideVersion", "Submitted"]
-
-LARGEST_MERGED: Final = 32 * 1024 * 1024
-
-
-class ContentNeeded(Exception):
-    """A merge needs these bytes: load them and plan again."""
-
-    def __init__(self, content_hash: ContentHash) -> None:
-        super().__init__(str(content_hash))
-        self.content_hash = content_hash
-
-
-@dataclass(kw_only=True, slots=True)
-class Contents:
-    """The bytes that are at hand, and the sizes that are known."""
-
-    loaded: dict[ContentHash, bytes] = field(default_factory=dict)
-    sizes: dict[ContentHash, int] = field(default_factory=dict)
-    put: set[ContentHash] = field(default_factory=set)  # what was stored ahead of the commit's transaction
-
-    def read(self, content_hash: ContentHash) -> bytes:
-        if self.sizes.get(content_hash, 0) > LARGEST_MERGED:
-            raise TooLargeToMerge(f"It is over {LARGEST_MERGED >> 20} MiB: the last writer's.")
-        try:
-            return self.loaded[content_hash]
-        except KeyError:
-            raise ContentNeeded(content_hash) from None
-
-    def add(self, content: bytes) -> ContentHash:
-        content_hash = ContentHash.of(content)
-        self.loaded[content_hash] = content
-        self.sizes[content_hash] = len(content)
-        return content_hash
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Submitted:
-    """A request with all that is known of it before it is settled."""
-
-    request: CommitRequest
-    caller: Caller
-    operator_type: OperatorType
-    request_hash: bytes
-    commit_id: UUID
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SideVersion:
-    id: UUID
-    seq: Seq
-    node_id: NodeId
-    path: TreePath
-    reason: str
-    kind: Kind
-    content_hash: ContentHash | None
-    size: int
-    executable: bool
-    mime: str
-    base_number: int | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReviewItem:
-    id: UUID
-    side: SideVersion
-    author: Caller
-    reason: str
-    ours_number: int | None
-    conflicts: tuple[Conflict, ...]
-
-
-@dataclass(kw_only=True, slots=True)
-class BatchPlan:
-    """Everything a batch writes, in order, and the answers it gives once that is durable."""
-
-    commits: list[NewCommit] = field(default_factory=list)
-    bare_nodes: list[tuple[NodeId, Seq]] = field(default_factory=list)  # nodes with a side version only
-    sides: list[SideVersion] = field(default_factory=list)
-    reviews: list[ReviewItem] = field(default_factory=list)
-    audit: list[AuditEntry] = field(default_factory=list)
-    answers: list[CommitAnswer] = field(default_factory=list)
-    stored: set[ContentHash] = field(default_factory=set)  # contents at hand that the plan refers to
+__all__ = ["Planner"]
 
 
 class Planner:
@@ -136,7 +49,7 @@ class Planner:
     def _settle(self, submitted: Submitted) -> None:
         seq = Seq(self._tree.seq + len(self._plan.commits) + 1)
         saved = self._tree.saved() if submitted.request.atomic else None
-        outcome = _Settlement(
+        outcome = Settlement(
             submitted=submitted,
             seq=seq,
             tree=self._tree,
@@ -147,7 +60,7 @@ class Planner:
         ).run()
         if saved is not None and any(answer.status in _NOT_ALL for answer in outcome.answers):
             self._tree = saved
-            outcome = _Outcome(answers=[_undone(answer) for answer in outcome.answers])
+            outcome = Outcome(answers=[_undone(answer) for answer in outcome.answers])
         committed = bool(outcome.versions or outcome.sides)
         if committed:
             self._plan.commits.append(
@@ -185,286 +98,7 @@ def _undone(answer: ChangeAnswer) -> ChangeAnswer:
     return ChangeAnswer(path=answer.path, status=ChangeStatus.REFUSED, code="atomic", reason=reason)
 
 
-@dataclass(kw_only=True, slots=True)
-class _Outcome:
-    answers: list[ChangeAnswer] = field(default_factory=list)
-    versions: list[NewVersion] = field(default_factory=list)
-    bare_nodes: list[tuple[NodeId, Seq]] = field(default_factory=list)
-    sides: list[SideVersion] = field(default_factory=list)
-    reviews: list[ReviewItem] = field(default_factory=list)
-    stored: set[ContentHash] = field(default_factory=set)
-    traces: list[dict[str, object]] = field(default_factory=list)  # for the audit row
-
-
-class _Settlement:
-    """One request."""
-
-    def __init__(
-        self,
-        *,
-        submitted: Submitted,
-        seq: Seq,
-        tree: WorkingTree,
-        bases: Mapping[tuple[TreePath, Seq], Live],
-        policy: ProjectPolicy,
-        authority: PathAuthority,
-        contents: Contents,
-    ) -> None:
-        self.submitted = submitted
-        self.seq = seq
-        self.tree = tree
-        self.policy = policy
-        self.authority = authority
-        self.contents = contents
-        self.outcome = _Outcome()
-        changes = submitted.request.changes
-        self.claimed = {place for change in changes for place in (change.path, change.target) if place is not None}
-        found = {change.path: bases.get((change.path, change.base)) for change in changes}
-        self.bases = {path: live for path, live in found.items() if live is not None}
-
-    def run(self) -> _Outcome:
-        answers: dict[int, ChangeAnswer] = {}
-        open_changes: list[tuple[int, TreeChange]] = []
-        for index, change in enumerate(self.submitted.request.changes):
-            base = self.bases.get(change.path)
-            refusal = refusal_of(change, base, self.authority)
-            name = self._name_for(change, base) if refusal is None else None
-            if name is None:
-                answers[index] = _refused(change, refusal or _no_name_left(change))
-            else:
-                open_changes.append((index, self._as_tree_change(change, base, name)))
-        view = RequestView(tree=self.tree, bases=self.bases, authority=self.authority, policy=self.policy)
-        settled = settle(
-            [change for _, change in open_changes],
-            view,
-            self.contents.read,
-            policy=self.policy.merge_policy(self.submitted.caller.principal.id),
-        )
-        for (index, _), result in sorted(zip(open_changes, settled, strict=True), key=lambda pair: _turn(pair[1])):
-            answers[index] = self._record(self.submitted.request.changes[index], result)
-        self.outcome.answers = [answers[index] for index in range(len(answers))]
-        return self.outcome
-
-    def _as_tree_change(self, change: Change, base: Live | None, name: TreePath) -> TreeChange:
-        base_entry = None if base is None else base.entry
-        if change.action is ChangeAction.DELETE:
-            return TreeChange(path=change.path, entry=None, base=base_entry)
-        if change.action is ChangeAction.MAKE_DIRECTORY:
-            return TreeChange(path=change.path, entry=Entry(kind=EntryKind.DIRECTORY), base=base_entry)
-        executable = change.executable
-        if executable is None:
-            executable = base.executable if base is not None else False
-        content = change.content.hash if change.content is not None else None
-        kind = EntryKind(change.kind)
-        if change.action is ChangeAction.RENAME and base is not None and change.content is None:
-            content, kind = base.content_hash, EntryKind(base.kind)
-        entry = Entry(kind=kind, content=content, executable=executable)
-        if change.action is ChangeAction.RENAME:
-            target = change.target or change.path
-            return TreeChange(path=target, entry=entry, base=base_entry, renamed_from=change.path)
-        return TreeChange(path=name, entry=entry, base=base_entry)
-
-    def _name_for(self, change: Change, base: Live | None) -> TreePath | None:
-        """Who may only add, adds beside what has the name already."""
-        adds = change.action is ChangeAction.WRITE and base is None
-        if not adds or self.authority.level(change.path) is not Level.READ_ADD:
-            return change.path
-
-        def taken(path: TreePath) -> bool:
-            others = path != change.path and path in self.claimed
-            return others or self.tree.at(path) is not None or any(self.tree.below(path))
-
-        name = free_name(change.path, taken=taken, authority=self.authority)
-        if name is not None:
-            self.claimed.add(name)
-        return name
-
-    # -- what becomes of a settled change
-
-    def _record(self, change: Change, settled: Settled) -> ChangeAnswer:
-        if settled.verdict is Verdict.UNCHANGED:
-            live = self.tree.at(settled.path)
-            return self._answer(change, settled, ChangeStatus.UNCHANGED, live)
-        if self._needs_person(change, settled):
-            return self._review(change, settled, keep_head=True)
-        if settled.verdict is Verdict.CONFLICT:
-            return self._review(change, settled, keep_head=False)
-        if settled.verdict is Verdict.SUPERSEDED:
-            side = self._side(change, settled, "superseded")
-            live = self.tree.at(settled.path)
-            return replace(self._answer(change, settled, ChangeStatus.SUPERSEDED, live), side_version_id=side.id)
-        merged = settled.verdict is Verdict.MERGED
-        lost = [self._side(change, settled, "superseded").id] if _lost_in_part(change, settled) else [None]
-        live = self._write(change, settled)
-        answer = self._answer(change, settled, ChangeStatus.MERGED if merged else ChangeStatus.WRITTEN, live)
-        return replace(answer, side_version_id=lost[0])
-
-    def _needs_person(self, change: Change, settled: Settled) -> bool:
-        places = (change.path, change.target or change.path, settled.path)
-        return any(self.policy.is_critical(place) for place in places)
-
-    def _write(self, change: Change, settled: Settled) -> Live:
-        """The new version a settled change makes, deletions included."""
-        source = settled.removed or settled.path
-        current = self.tree.at(source)
-        base = self.bases.get(change.path)
-        entry = settled.entry
-        if settled.new_content is not None:
-            self.contents.add(settled.new_content)
-        content = None if entry is None else entry.content
-        size = 0 if content is None else self.contents.sizes[content]
-        same_node = base is not None and current is not None and base.node_id == current.node_id
-        mixed = same_node and base is not None and current is not None and base.number != current.number
-        sent = change.content.hash if change.content is not None else None
-        # Two changes of a request may meet in one node, where one follows a rename: they are one version.
-        again = current is not None and current.seq == self.seq
-        live = Live(
-            node_id=current.node_id if current is not None else NodeId(new_uuid()),
-            number=current.number + (not again) if current is not None else 1,
-            seq=self.seq,
-            path=settled.path,
-            kind=Kind.DELETED if entry is None else Kind(entry.kind),
-            content_hash=content,
-            size=size,
-            executable=entry.executable if entry is not None else False,
-            mime=_mime_of(change, current, settled.path) if content is not None else "",
-            author=self.submitted.caller.principal.id,
-        )
-        self.tree.put(live)
-        self._refer(content)
-        self._refer(sent)
-        version = NewVersion(
-            node_id=live.node_id,
-            number=live.number,
-            path=live.path,
-            kind=live.kind,
-            content_hash=live.content_hash,
-            size=live.size,
-            executable=live.executable,
-            mime=live.mime,
-            base_number=base.number if same_node and base is not None else None,
-            merged_number=current.number if mixed and current is not None else None,
-            sent_hash=sent if sent is not None and sent != content else None,
-        )
-        if again:
-            first = next(made for made in self.outcome.versions if made.node_id == live.node_id)
-            self.outcome.versions.remove(first)
-            version = replace(version, base_number=first.base_number, merged_number=first.merged_number)
-        self.outcome.versions.append(version)
-        return live
-
-    def _review(self, change: Change, settled: Settled, *, keep_head: bool) -> ChangeAnswer:
-        """Keep the writer's side for a person; what was not contested goes in now."""
-        current = self.tree.at(settled.path)
-        ours_number = None if current is None else current.number
-        side = self._side(change, settled, "in_review")
-        conflicts = settled.merged.conflicts if settled.merged is not None else ()
-        reason = "critical" if keep_head else str(settled.conflict or "content")
-        partial = None if keep_head or settled.merged is None else settled.merged.partial
-        if partial is not None and current is not None and ContentHash.of(partial) != current.content_hash:
-            name = self.contents.add(partial)
-            entry = replace(current.entry, content=name)
-            current = self._write(change, replace(settled, entry=entry, new_content=None))
-        item = ReviewItem(
-            id=new_uuid(),
-            side=side,
-            author=self.submitted.caller,
-            reason=reason,
-            ours_number=ours_number,
-            conflicts=conflicts,
-        )
-        self.outcome.reviews.append(item)
-        answer = self._answer(change, settled, ChangeStatus.IN_REVIEW, current)
-        return replace(answer, side_version_id=side.id, review_id=item.id, conflicts=conflicts, reason=reason)
-
-    def _side(self, change: Change, settled: Settled, reason: str) -> SideVersion:
-        base = self.bases.get(change.path)
-        current = self.tree.at(settled.path)
-        node_id = current.node_id if current is not None else base.node_id if base is not None else None
-        if node_id is None:
-            node_id = NodeId(new_uuid())
-            self.outcome.bare_nodes.append((node_id, self.seq))
-        wanted = settled.change.entry
-        content = None if wanted is None else wanted.content
-        self._refer(content)
-        same_node = base is not None and base.node_id == node_id
-        side = SideVersion(
-            id=new_uuid(),
-            seq=self.seq,
-            node_id=node_id,
-            path=settled.change.path,
-            reason=reason,
-            kind=Kind.DELETED if wanted is None else Kind(wanted.kind),
-            content_hash=content,
-            size=0 if content is None else self.contents.sizes[content],
-            executable=wanted.executable if wanted is not None else False,
-            mime=_mime_of(change, current, settled.path) if content is not None else "",
-            base_number=base.number if same_node and base is not None else None,
-        )
-        self.outcome.sides.append(side)
-        return side
-
-    def _refer(self, content_hash: ContentHash | None) -> None:
-        if content_hash is not None and content_hash in self.contents.loaded:
-            self.outcome.stored.add(content_hash)
-
-    def _answer(self, change: Change, settled: Settled, status: ChangeStatus, live: Live | None) -> ChangeAnswer:
-        base = self.bases.get(change.path)
-        strategy = settled.merged.strategy if settled.merged is not None else None
-        self.outcome.traces.append(
-            {
-                "action": change.action,
-                "path": change.path,
-                "result_path": settled.path if settled.path != change.path else None,
-                "status": status,
-                "node_id": str(live.node_id) if live else None,
-                "base_seq": change.base,
-                "old_hash": str(base.content_hash) if base and base.content_hash else None,
-                "new_hash": str(live.content_hash) if live and live.content_hash else None,
-                "strategy": strategy,
-            }
-        )
-        return ChangeAnswer(
-            path=change.path,
-            status=status,
-            result_path=live.path if live is not None and live.kind is not Kind.DELETED else None,
-            node_id=live.node_id if live is not None else None,
-            number=live.number if live is not None else None,
-            strategy=strategy,
-            notes=settled.merged.notes if settled.merged is not None else (),
-        )
-
-
-def _refused(change: Change, refusal: Refusal) -> ChangeAnswer:
-    return ChangeAnswer(path=change.path, status=ChangeStatus.REFUSED, code=refusal.code, reason=refusal.reason)
-
-
-def _no_name_left(change: Change) -> Refusal:
-    reason = f"{change.path} was not added: the name is taken, and you may add no numbered one beside it."
-    return Refusal(code="forbidden", reason=reason)
-
-
-def _lost_in_part(change: Change, settled: Settled) -> bool:
-    """Whether the policy kept the head's text where both changed it: the writer's is to be kept aside."""
-    if settled.merged is None or settled.merged.other is None or change.content is None:
-        return False
-    return ContentHash.of(settled.merged.other) == change.content.hash
-
-
-def _turn(settled: Settled) -> bool:
-    """Deletions are recorded first: a new node may take the path."""
-    return settled.change.entry is not None
-
-
-def _mime_of(change: Change, current: Live | None, path: TreePath) -> str:
-    if change.mime:
-        return change.mime
-    if current is not None and current.mime and current.path == path:
-        return current.mime
-    return mimetypes.guess_type(path)[0] or ""
-
-
-def _audited(submitted: Submitted, answer: CommitAnswer, outcome: _Outcome, *, at: datetime) -> AuditEntry:
+def _audited(submitted: Submitted, answer: CommitAnswer, outcome: Outcome, *, at: datetime) -> AuditEntry:
     counts: dict[str, int] = {}
     for change in answer.changes:
         counts[change.status] = counts.get(change.status, 0) + 1

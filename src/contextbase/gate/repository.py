@@ -13,7 +13,7 @@ from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import NotFound
 from contextbase.gate.answers import conflict_to_dict
-from contextbase.gate.plan import BatchPlan, Submitted
+from contextbase.gate.batch import BatchPlan, Submitted
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath

@@ -10,9 +10,9 @@ from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import NotFound
+from contextbase.gate.batch import Submitted
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.model import Change, CommitAnswer, CommitRequest, Content
-from contextbase.gate.plan import Submitted
 from contextbase.gate.repository import GateRepository
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller

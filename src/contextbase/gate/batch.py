@@ -1,0 +1,96 @@
+"""What a batch is made of: requests with their contents on the way in, rows and answers on the way out."""
+
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.gate.model import CommitAnswer, CommitRequest
+from contextbase.identity.model import Caller
+from contextbase.ids import ContentHash, NodeId, Seq, TreePath
+from contextbase.merge import Conflict, TooLargeToMerge
+from contextbase.storage.model import Kind, NewCommit
+
+__all__ = ["BatchPlan", "ContentNeeded", "Contents", "ReviewItem", "SideVersion", "Submitted"]
+
+LARGEST_MERGED: Final = 32 * 1024 * 1024
+
+
+class ContentNeeded(Exception):
+    """A merge needs these bytes: load them and plan again."""
+
+    def __init__(self, content_hash: ContentHash) -> None:
+        super().__init__(str(content_hash))
+        self.content_hash = content_hash
+
+
+@dataclass(kw_only=True, slots=True)
+class Contents:
+    """The bytes that are at hand, and the sizes that are known."""
+
+    loaded: dict[ContentHash, bytes] = field(default_factory=dict)
+    sizes: dict[ContentHash, int] = field(default_factory=dict)
+    put: set[ContentHash] = field(default_factory=set)  # what was stored ahead of the commit's transaction
+
+    def read(self, content_hash: ContentHash) -> bytes:
+        if self.sizes.get(content_hash, 0) > LARGEST_MERGED:
+            raise TooLargeToMerge(f"It is over {LARGEST_MERGED >> 20} MiB: the last writer's.")
+        try:
+            return self.loaded[content_hash]
+        except KeyError:
+            raise ContentNeeded(content_hash) from None
+
+    def add(self, content: bytes) -> ContentHash:
+        content_hash = ContentHash.of(content)
+        self.loaded[content_hash] = content
+        self.sizes[content_hash] = len(content)
+        return content_hash
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Submitted:
+    """A request with all that is known of it before it is settled."""
+
+    request: CommitRequest
+    caller: Caller
+    operator_type: OperatorType
+    request_hash: bytes
+    commit_id: UUID
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SideVersion:
+    id: UUID
+    seq: Seq
+    node_id: NodeId
+    path: TreePath
+    reason: str
+    kind: Kind
+    content_hash: ContentHash | None
+    size: int
+    executable: bool
+    mime: str
+    base_number: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReviewItem:
+    id: UUID
+    side: SideVersion
+    author: Caller
+    reason: str
+    ours_number: int | None
+    conflicts: tuple[Conflict, ...]
+
+
+@dataclass(kw_only=True, slots=True)
+class BatchPlan:
+    """Everything a batch writes, in order, and the answers it gives once that is durable."""
+
+    commits: list[NewCommit] = field(default_factory=list)
+    bare_nodes: list[tuple[NodeId, Seq]] = field(default_factory=list)  # nodes with a side version only
+    sides: list[SideVersion] = field(default_factory=list)
+    reviews: list[ReviewItem] = field(default_factory=list)
+    audit: list[AuditEntry] = field(default_factory=list)
+    answers: list[CommitAnswer] = field(default_factory=list)
+    stored: set[ContentHash] = field(default_factory=set)  # contents at hand that the plan refers to
