@@ -1,6 +1,7 @@
 """The connection pool and `transaction()`: the only way SQL is run."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from asyncpg.pool import PoolConnectionProxy
 from contextbase.errors import Damaged, DatabaseUnavailable, MachineProblem, Misconfigured
 
 __all__ = ["Connection", "Database", "DatabaseAddress"]
+
+_log = logging.getLogger(__name__)
 
 Connection = PoolConnectionProxy
 
@@ -109,7 +112,7 @@ class Database:
             yield connection
         except _LOST as error:
             raise DatabaseUnavailable(f"The database does not answer ({type(error).__name__}).") from error
-        except asyncpg.InterfaceError as error:
+        except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
             # A connection or pool that was closed under us.
             raise DatabaseUnavailable("The connection to the database was lost.") from error
         except asyncpg.DiskFullError as error:
@@ -124,7 +127,14 @@ class Database:
                 "ALTER DATABASE … OWNER TO …"
             ) from error
         finally:
+            await self._release(connection)
+
+    async def _release(self, connection: Connection) -> None:
+        """Give it back. If it is lost only now, what was done with it is done all the same: the pool makes another."""
+        try:
             await self._pool.release(connection)
+        except (*_LOST, asyncpg.InterfaceError, asyncpg.InternalClientError):
+            _log.warning("a connection to the database was lost while it was given back", exc_info=True)
 
     async def _acquire(self) -> Connection:
         """The pool connects when somebody asks, so this is where a wrong address or password shows."""

@@ -55,6 +55,22 @@ async def test_a_cancelled_transaction_is_rolled_back_and_gives_its_connection_b
     await database.close()
 
 
+async def test_a_connection_lost_while_it_is_given_back_does_not_fail_what_was_done(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = asyncpg.Pool.release
+
+    async def release_and_lose(pool: asyncpg.Pool, connection: object) -> None:
+        await release(pool, connection)
+        raise asyncpg.InternalClientError("got result for unknown protocol state")
+
+    monkeypatch.setattr(asyncpg.Pool, "release", release_and_lose)
+    async with database.transaction() as connection:
+        await connection.execute("CREATE TABLE done AS SELECT 1 AS n")
+    async with database.connection() as connection:
+        assert await connection.fetchval("SELECT n FROM done") == 1
+
+
 async def test_a_read_only_transaction_cannot_write(database: Database) -> None:
     with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
         async with database.transaction(readonly=True) as connection:

@@ -69,9 +69,7 @@ class Load:
                     assert set(answer["statuses"]) <= {"written", "merged"}
                     self.answered[key] = answer["seq"]
                     return self.answered[key]
-                # A connection that breaks while it is given back to the pool shows as the driver's own error.
-                lost = answer["message"].startswith(("InternalClientError", "ConnectionDoesNotExistError"))
-                assert lost or answer["error"] == "database_unavailable", answer
+                assert answer["error"] == "database_unavailable", answer
             await asyncio.sleep(0.05)
         raise AssertionError(f"{key} was never answered")
 
