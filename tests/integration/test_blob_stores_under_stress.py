@@ -13,6 +13,7 @@ from random import Random
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.local import LocalBlobStore
 from contextbase.storage.blobs.s3_connection import S3Connection
+from contextbase.storage.blobs.spool import SpoolFolder
 
 REPOSITORY = Path(__file__).parents[2]
 WORKER = [sys.executable, "-m", "tests.support.store_worker"]
@@ -43,8 +44,9 @@ async def test_a_put_killed_in_the_middle_leaves_no_blob_and_no_harm(tmp_path: P
 
     assert [blob async for blob in store.list()] == []
     assert len(list((tmp_path / "tmp").iterdir())) == 1
-    assert await store.remove_stale_temporaries() == 0  # it might belong to a living process
-    assert await store.remove_stale_temporaries(older_than=timedelta(seconds=-1)) == 1
+    temporary = SpoolFolder(tmp_path / "tmp")
+    assert await temporary.remove_stale() == 0  # it might belong to a living process
+    assert await temporary.remove_stale(older_than=timedelta(seconds=-1)) == 1
     stored = await store.put(content())
     assert [blob async for blob in store.list()] == [stored]
 

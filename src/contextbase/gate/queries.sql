@@ -29,11 +29,6 @@ CROSS JOIN LATERAL (
     ORDER BY v.path LIMIT $3
 ) below
 
--- name: names_like
--- Which of these names are taken now, hidden ones included.
-SELECT path FROM versions
-WHERE project_id = $1 AND path = ANY ($2::text[]) AND replaced_seq IS NULL AND kind <> 'deleted'
-
 -- name: answered
 -- The answers of requests that were made before.
 SELECT asked.principal_id, asked.key, r.request_hash, r.answer

@@ -5,7 +5,7 @@ import os
 import re
 import stat
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -83,10 +83,6 @@ class LocalBlobStore:
 
     async def verify(self, content_hash: ContentHash) -> int:
         return await length_of(self.get(content_hash))
-
-    async def remove_stale_temporaries(self, *, older_than: timedelta = timedelta(days=1)) -> int:
-        """Remove what killed puts left behind; returns how many files."""
-        return await self._temporary.remove_stale(older_than=older_than)
 
     def _publish(self, spooled: Spooled) -> StoredBlob:
         """Give the finished file its name. The order is the guarantee: the data is on disk before the name is."""

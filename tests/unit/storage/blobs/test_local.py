@@ -15,6 +15,7 @@ from contextbase.ids import ContentHash
 from contextbase.storage.blobs import disk, local
 from contextbase.storage.blobs.integrity import PIECE_SIZE
 from contextbase.storage.blobs.local import LocalBlobStore
+from contextbase.storage.blobs.spool import SpoolFolder
 
 CONTENT = b"kept in a plain file"
 NOBODY = 65534
@@ -188,7 +189,7 @@ async def test_only_stale_temporaries_are_removed(store: LocalBlobStore, root: P
     os.utime(root / "tmp" / "of-another-kind", (two_days_ago, two_days_ago))
     os.utime(store.path(stored.hash), (two_days_ago, two_days_ago))
 
-    assert await store.remove_stale_temporaries() == 1
+    assert await SpoolFolder(root / "tmp").remove_stale() == 1
 
     assert sorted(path.name for path in (root / "tmp").iterdir()) == ["new.part", "of-another-kind"]
     assert await store.verify(stored.hash) == len(CONTENT)
