@@ -40,7 +40,8 @@ class Load:
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def keep_serving(self, place: int) -> None:
-        while not self.over.is_set():
+        """Until it is cancelled, which also kills the server that runs then."""
+        while True:
             async with AsyncExitStack() as stack:
                 try:
                     server = await stack.enter_async_context(gate_server(self.address, self.project, self.folder))
@@ -49,8 +50,8 @@ class Load:
                 self.servers[place] = server
                 await server.process.wait()
 
-    async def until_answered(self, count: int, agents: "list[asyncio.Task[None]]") -> None:
-        await until(lambda: len(self.answered) >= count, *agents)
+    async def until_answered(self, count: int, tasks: "list[asyncio.Task[None]]") -> None:
+        await until(lambda: len(self.answered) >= count, *tasks)
 
     async def agent(self, number: int) -> None:
         turn, base = 0, 1
@@ -98,7 +99,7 @@ async def kill_under(load: Load, postgres: EmbeddedPostgres, random: Random) -> 
     await until(lambda: len(load.servers) == SERVERS)
     agents = [asyncio.create_task(load.agent(number)) for number in range(AGENTS)]
     for _ in range(KILLS):
-        await load.until_answered(len(load.answered) + random.randint(1, 4 * AGENTS), agents)
+        await load.until_answered(len(load.answered) + random.randint(1, 4 * AGENTS), [*agents, *serving])
         await asyncio.sleep(random.uniform(0, 0.02))
         with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
             if random.random() < 0.3:
@@ -107,10 +108,9 @@ async def kill_under(load: Load, postgres: EmbeddedPostgres, random: Random) -> 
                 random.choice(list(load.servers.values())).process.kill()
     load.over.set()
     await asyncio.gather(*agents)
-    for server in load.servers.values():
-        with contextlib.suppress(ProcessLookupError):
-            server.process.kill()
-    await asyncio.gather(*serving)
+    for task in serving:
+        assert task.cancel(), "nobody served this place any more"
+    await asyncio.wait(serving)
 
 
 async def until(condition: Callable[[], bool], *tasks: "asyncio.Task[None]") -> None:
