@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import uvloop
 from tests.support.postgres import reachable_folder
 
 from bench.landing_git import measure_git
@@ -38,7 +39,8 @@ def main() -> None:
     if "process" in chosen:
         say("in process")
         with reachable_folder(in_memory=False) as folder:
-            figures |= asyncio.run(measure_in_process(folder, *load))
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as the server has it
+                figures |= runner.run(measure_in_process(folder, *load))
     if "git" in chosen:
         say("git")
         with tempfile.TemporaryDirectory() as name:

@@ -19,6 +19,7 @@ from contextbase.errors import Conflict, ContextbaseError, InvalidSettings, Misc
 from contextbase.feed.notifier import Notifier
 from contextbase.feed.repository import FeedRepository
 from contextbase.feed.service import FeedService
+from contextbase.gate.cache import ContentCache, PolicyBook
 from contextbase.gate.history import History
 from contextbase.gate.housekeeping import Housekeeping
 from contextbase.gate.leader import GroupCommit
@@ -134,20 +135,33 @@ async def open_services(
         head, gate_repository = HeadRepository(), GateRepository()
         notifier = Notifier(database)
         stack.push_async_callback(notifier.close)
+        policies, contents = PolicyBook(gate_repository), ContentCache()
         group_commit = GroupCommit(
             database=database,
             repository=gate_repository,
             head=head,
             audit=audit,
             catalog=catalog,
+            policies=policies,
+            contents=contents,
             clock=clock,
             hint=notifier.hint,
         )
         gate = Gate(
-            database=database, repository=gate_repository, head=head, catalog=catalog, group_commit=group_commit
+            database=database,
+            repository=gate_repository,
+            head=head,
+            catalog=catalog,
+            policies=policies,
+            group_commit=group_commit,
         )
         reads = Reads(
-            database=database, gate=gate, repository=gate_repository, head=head, tree=TreeRepository(), catalog=catalog
+            database=database,
+            gate=gate,
+            repository=gate_repository,
+            tree=TreeRepository(),
+            catalog=catalog,
+            contents=contents,
         )
         stack.push_async_callback(group_commit.close)
         yield Services(

@@ -10,6 +10,7 @@ from tests.support.tree_writer import TEST_AUDIT_KEY, owner_of
 from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
+from contextbase.gate.cache import ContentCache, PolicyBook
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content
 from contextbase.gate.repository import GateRepository
@@ -76,11 +77,14 @@ class GateWorld:
             limit=limit,
             spool=SpoolFolder(folder / "spool"),
         )
+        policies = PolicyBook(repository)
         group = GroupCommit(
-            database=database, repository=repository, head=head, audit=audit, catalog=catalog, clock=SystemClock(),
-            hint=hint,
+            database=database, repository=repository, head=head, audit=audit, catalog=catalog, policies=policies,
+            contents=ContentCache(), clock=SystemClock(), hint=hint,
         )  # fmt: skip
-        gate = Gate(database=database, repository=repository, head=head, catalog=catalog, group_commit=group)
+        gate = Gate(
+            database=database, repository=repository, head=head, catalog=catalog, policies=policies, group_commit=group
+        )
         owner = await owner_of(database)
         projects = ProjectService(database=database, audit=audit, clock=SystemClock())
         if project_name is None:

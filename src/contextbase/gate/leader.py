@@ -19,7 +19,7 @@ from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, ContextbaseError, DatabaseUnavailable, InvalidInput, TooBusy
 from contextbase.gate.answers import answer_from_json, answer_to_json
 from contextbase.gate.batch import BatchPlan, ContentNeeded, Contents, Submitted
-from contextbase.gate.cache import ContentCache, PolicyCache
+from contextbase.gate.cache import ContentCache, PolicyBook, PolicyPage
 from contextbase.gate.folders import expand_folders
 from contextbase.gate.line import Line, Waiting
 from contextbase.gate.model import ChangeAction, CommitAnswer
@@ -49,6 +49,8 @@ class GroupCommit:
         head: HeadRepository,
         audit: AuditRepository,
         catalog: BlobCatalog,
+        policies: PolicyBook,
+        contents: ContentCache,
         clock: Clock,
         hint: Callable[[ProjectId], None] = lambda _: None,  # told of each batch: readers may want to look
     ) -> None:
@@ -57,11 +59,12 @@ class GroupCommit:
         self._head = head
         self._audit = audit
         self._catalog = catalog
+        self._policies = policies
+        self._contents = contents
         self._clock = clock
         self._hint = hint
         self._tree = TreeRepository()
         self._lines: dict[ProjectId, Line] = {}
-        self._contents = ContentCache()
 
     async def commit(self, submitted: Submitted) -> CommitAnswer:
         """Wait in line and return the answer once it is durable. Cancelling the caller does not undo the request."""
@@ -167,7 +170,7 @@ class GroupCommit:
             if max(change.base for change in submitted.request.changes) > head.seq
         }
         fresh = [submitted for submitted in batch if submitted.commit_id not in answered]
-        rules = await self._rules(connection, project_id, head)
+        rules = await self._policies.page(connection, project_id, head.policy_version)
         authorities = await self._authorities(connection, rules, fresh)
         fresh = [
             await self._with_folders_spelt_out(connection, submitted, authorities[submitted.caller.token.id])
@@ -200,14 +203,8 @@ class GroupCommit:
         changes = await expand_folders(connection, self._tree, request.project_id, authority, request.changes)
         return replace(submitted, request=replace(request, changes=changes))
 
-    async def _rules(self, connection: Connection, project_id: ProjectId, head: LockedHead) -> PolicyCache:
-        line = self._lines[project_id]
-        if line.rules is None or line.rules.policy.version != head.policy_version:
-            line.rules = PolicyCache(await self._repository.policy(connection, project_id))
-        return line.rules
-
     async def _authorities(
-        self, connection: Connection, rules: PolicyCache, fresh: list[Submitted]
+        self, connection: Connection, rules: PolicyPage, fresh: list[Submitted]
     ) -> dict[TokenId, PathAuthority]:
         """By token id. Memberships are read anew: they are not part of the policy's version."""
         callers = {submitted.caller.token.id: submitted.caller for submitted in fresh}

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from contextbase.gate.batch import Submitted
-from contextbase.gate.cache import PolicyCache
 from contextbase.gate.model import CommitAnswer
 from contextbase.ids import PrincipalId, Seq
 
@@ -38,7 +37,6 @@ class Line:
     leader: asyncio.Task[None] | None = None
     left: Seq | None = None  # the head as this process left it
     contended: bool = False  # another process moved it since
-    rules: PolicyCache | None = None
 
     def take(self) -> list[Waiting]:
         """What one batch takes on: bounded in number and bytes, and no idempotency key twice."""

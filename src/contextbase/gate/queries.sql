@@ -90,6 +90,13 @@ INSERT INTO review_items (project_id, id, seq, node_id, path, author_id, reason,
 SELECT $1, * FROM unnest($15::uuid[], $16::bigint[], $17::uuid[], $18::text[], $19::uuid[], $20::text[],
                          $21::integer[], $22::integer[], $23::uuid[], $24::text[])
 
+-- name: opened_project
+-- A project's head, and the groups of the principal who looks at it.
+SELECT p.head, p.epoch, p.policy_version,
+       ARRAY(SELECT group_id FROM group_members WHERE principal_id = $2) AS groups
+FROM projects p
+WHERE p.id = $1 AND p.deleted_at IS NULL
+
 -- name: project_policy
 -- A project's rules, all in one reading.
 SELECT p.policy_version, p.default_level,

@@ -219,9 +219,6 @@ SELECT count(*) FROM blobs
 -- name: lock_blob
 SELECT pg_advisory_lock($1)
 
--- name: unlock_blob
-SELECT pg_advisory_unlock($1)
-
 -- name: garbage_page
 -- Blobs nothing refers to, put before $2; those an earlier GC did not finish, too.
 SELECT b.hash, b.size FROM blobs b

@@ -1,6 +1,6 @@
 """Puts routes, authentication, errors and middleware together."""
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import Depends, FastAPI
 
 from contextbase import __version__
 from contextbase.bootstrap import Services
@@ -42,13 +42,11 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.metrics = Metrics()
+    # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
+    for module in (commits, snapshots, feed, history, policies, projects, tokens, system, pages):
+        app.include_router(module.router, dependencies=[Depends(authenticate)])
     app.include_router(health.router)
     app.include_router(pages.open_router)
-    # Deny by default: what is not named above needs a caller.
-    guarded = APIRouter(dependencies=[Depends(authenticate)])
-    for module in (system, projects, tokens, commits, snapshots, history, policies, feed, pages):
-        guarded.include_router(module.router)
-    app.include_router(guarded)
     install_problem_handlers(app)
     app.add_middleware(
         RequestMiddleware,

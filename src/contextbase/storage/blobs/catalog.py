@@ -85,9 +85,6 @@ class BlobCatalog:
 async def blob_lock(database: Database, content_hash: ContentHash) -> AsyncIterator[Connection]:
     """One process at a time removes, or revives, a blob. The lock dies with its connection."""
     key = int.from_bytes(content_hash[:8], "big", signed=True)
-    async with database.connection() as connection:
+    async with database.session() as connection:
         await connection.execute(_SQL.lock_blob, key)
-        try:
-            yield connection
-        finally:
-            await connection.execute(_SQL.unlock_blob, key)
+        yield connection
