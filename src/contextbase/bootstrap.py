@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry
+
 from contextbase.audit.chain import AuditKey
 from contextbase.audit.repository import AuditRepository, has_begun
 from contextbase.config import Settings
@@ -20,9 +22,11 @@ from contextbase.feed.notifier import Notifier
 from contextbase.feed.repository import FeedRepository
 from contextbase.feed.service import FeedService
 from contextbase.gate.cache import ContentCache, PolicyBook
+from contextbase.gate.draft import Drafter
 from contextbase.gate.history import History
 from contextbase.gate.housekeeping import Housekeeping
 from contextbase.gate.leader import GroupCommit
+from contextbase.gate.metrics import GateMetrics
 from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
@@ -58,6 +62,7 @@ class Services:
     settings: Settings
     data: DataFolder
     database: Database
+    metrics: CollectorRegistry
     large_blobs: BlobStore
     catalog: BlobCatalog
     identity: IdentityService
@@ -136,15 +141,17 @@ async def open_services(
         notifier = Notifier(database)
         stack.push_async_callback(notifier.close)
         policies, contents = PolicyBook(gate_repository), ContentCache()
+        metrics = CollectorRegistry()
         group_commit = GroupCommit(
             database=database,
             repository=gate_repository,
             head=head,
             audit=audit,
             catalog=catalog,
-            policies=policies,
-            contents=contents,
-            clock=clock,
+            drafter=Drafter(
+                repository=gate_repository, policies=policies, catalog=catalog, contents=contents, clock=clock
+            ),
+            metrics=GateMetrics(metrics),
             hint=notifier.hint,
         )
         gate = Gate(
@@ -168,6 +175,7 @@ async def open_services(
             settings=settings,
             data=data,
             database=database,
+            metrics=metrics,
             large_blobs=large,
             catalog=catalog,
             identity=IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock),

@@ -51,6 +51,16 @@ async def test_a_commit_answers_for_every_change_in_order(project: Project) -> N
     assert entries["empty"]["kind"] == "directory"
 
 
+async def test_the_gate_counts_its_batches_waits_and_locks(project: Project, api: Api) -> None:
+    await project.write("a.txt", "1\n")
+    metrics = (await api.client.get("/metrics")).text
+    for name in ("batch_requests_count", "wait_seconds_count", "lock_seconds_count"):
+        [line] = [line for line in metrics.splitlines() if line.startswith(f"contextbase_gate_{name} ")]
+        assert float(line.split()[1]) >= 1
+    assert "contextbase_gate_lost_races_total" in metrics
+    assert "contextbase_gate_replays_total" in metrics
+
+
 async def test_a_contested_line_comes_back_as_a_conflict_object(project: Project) -> None:
     await project.write("a.txt", "1\n")
     await project.write("a.txt", "2\n", base=1)

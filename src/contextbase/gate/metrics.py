@@ -13,7 +13,10 @@ _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 class GateMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.batch_size = Histogram(
-            "contextbase_gate_batch_requests", "Requests folded into one transaction.", buckets=_SIZES, registry=registry
+            "contextbase_gate_batch_requests",
+            "Requests folded into one transaction.",
+            buckets=_SIZES,
+            registry=registry,
         )
         self.wait = Histogram(
             "contextbase_gate_wait_seconds", "From a request's arrival until its batch begins.", buckets=_SECONDS,

@@ -3,7 +3,7 @@
 Pure but for `Contents`, which raises `ContentNeeded` when a merge needs bytes that are not loaded yet.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -14,7 +14,7 @@ from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.settlement import Outcome, Settlement
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import PathAuthority
-from contextbase.ids import ContentHash, Seq, TokenId, TreePath
+from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.model import NewCommit
 
 __all__ = ["Planner"]
@@ -26,44 +26,41 @@ class Planner:
     def __init__(
         self,
         *,
+        head: Seq,
         tree: WorkingTree,
-        bases: Mapping[tuple[TreePath, Seq], Live],
         policy: ProjectPolicy,
-        authorities: Mapping[TokenId, PathAuthority],
         contents: Contents,
-        now: datetime,
     ) -> None:
+        self.plan = BatchPlan()
+        self._head = head
         self._tree = tree
-        self._bases = bases
         self._policy = policy
-        self._authorities = authorities
         self._contents = contents
-        self._now = now
-        self._plan = BatchPlan()
 
-    def plan(self, batch: Sequence[Submitted]) -> BatchPlan:
-        for submitted in batch:
-            self._settle(submitted)
-        return self._plan
-
-    def _settle(self, submitted: Submitted) -> None:
-        seq = Seq(self._tree.seq + len(self._plan.commits) + 1)
-        saved = self._tree.saved() if submitted.request.atomic else None
-        outcome = Settlement(
+    def add(
+        self, submitted: Submitted, bases: Mapping[TreePath, Live], authority: PathAuthority, at: datetime
+    ) -> set[ContentHash]:
+        """Settle one more request; returns the contents it brought. If it raises, the plan is as it was."""
+        settlement = Settlement(
             submitted=submitted,
-            seq=seq,
+            seq=Seq(self._head + len(self.plan.commits) + 1),
             tree=self._tree,
-            bases=self._bases,
+            bases=bases,
             policy=self._policy,
-            authority=self._authorities[submitted.caller.token.id],
+            authority=authority,
             contents=self._contents,
-        ).run()
-        if saved is not None and any(answer.status in _NOT_ALL for answer in outcome.answers):
-            self._tree = saved
+        )
+        atomic = submitted.request.atomic
+        if atomic:
+            self._tree.remember()
+        outcome = settlement.run()
+        if atomic and any(answer.status in _NOT_ALL for answer in outcome.answers):
+            self._tree.undo()
             outcome = Outcome(answers=[_undone(answer) for answer in outcome.answers])
+        self._tree.keep()
         committed = bool(outcome.versions or outcome.sides)
         if committed:
-            self._plan.commits.append(
+            self.plan.commits.append(
                 NewCommit(
                     id=submitted.commit_id,
                     principal_id=submitted.caller.principal.id,
@@ -72,14 +69,15 @@ class Planner:
                     versions=tuple(outcome.versions),
                 )
             )
-            self._plan.bare_nodes += outcome.bare_nodes
-            self._plan.sides += outcome.sides
-            self._plan.reviews += outcome.reviews
-            self._plan.stored |= outcome.stored
-        head = Seq(self._tree.seq + len(self._plan.commits))
+            self.plan.bare_nodes += outcome.bare_nodes
+            self.plan.sides += outcome.sides
+            self.plan.reviews += outcome.reviews
+            self.plan.stored |= outcome.stored
+        head = Seq(self._head + len(self.plan.commits))
         answer = CommitAnswer(seq=head, committed=committed, changes=tuple(outcome.answers))
-        self._plan.answers.append(answer)
-        self._plan.audit.append(_audited(submitted, answer, outcome, at=self._now))
+        self.plan.answers.append(answer)
+        self.plan.audit.append(_audited(submitted, answer, outcome, at=at))
+        return outcome.stored
 
 
 _NOT_ALL: Final = frozenset({ChangeStatus.REFUSED, ChangeStatus.IN_REVIEW, ChangeStatus.SUPERSEDED})

@@ -41,7 +41,7 @@ def create_app(services: Services) -> FastAPI:
         },
     )
     app.state.services = services
-    app.state.metrics = Metrics()
+    app.state.metrics = Metrics(services.metrics)
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
     for module in (commits, snapshots, feed, history, policies, projects, tokens, system, pages):
         app.include_router(module.router, dependencies=[Depends(authenticate)])
