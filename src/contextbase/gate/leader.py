@@ -204,6 +204,8 @@ class GroupCommit:
         if plan.commits:
             await self._head.append(connection, draft.project_id, draft.head, plan.commits)
             await self._repository.write_sides(connection, draft.project_id, plan)
+        if plan.closings:
+            await self._repository.close_reviews(connection, draft.project_id, plan.closings)
         if plan.audit:
             await self._audit.append(connection, draft.project_id, plan.audit)
         pairs = zip(draft.fresh, plan.answers, strict=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from contextbase.audit.model import AuditEntry
-from contextbase.gate.batch import BatchPlan, Contents, Submitted
+from contextbase.gate.batch import BatchPlan, ClosedReview, Contents, Submitted
 from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitAnswer
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.settlement import Outcome, Settlement
@@ -66,6 +66,7 @@ class Planner:
                     principal_id=submitted.caller.principal.id,
                     operator_type=submitted.operator_type,
                     message=submitted.request.message,
+                    run=submitted.request.run,
                     versions=tuple(outcome.versions),
                 )
             )
@@ -76,10 +77,21 @@ class Planner:
         head = Seq(self._head + len(self.plan.commits))
         answer = CommitAnswer(seq=head, committed=committed, changes=tuple(outcome.answers))
         self.plan.answers.append(answer)
+        if all(change.status in _IS_IN for change in answer.changes):
+            self.plan.closings += [
+                ClosedReview(
+                    id=closing.review_id,
+                    state=closing.state,
+                    closed_by=submitted.caller.principal.id,
+                    seq=head if committed else None,
+                )
+                for closing in submitted.request.closes
+            ]
         self.plan.audit.append(_audited(submitted, answer, outcome, at=at))
         return outcome.stored
 
 
+_IS_IN: Final = frozenset({ChangeStatus.WRITTEN, ChangeStatus.MERGED, ChangeStatus.UNCHANGED})
 _NOT_ALL: Final = frozenset({ChangeStatus.REFUSED, ChangeStatus.IN_REVIEW, ChangeStatus.SUPERSEDED})
 
 

@@ -90,6 +90,13 @@ INSERT INTO review_items (project_id, id, seq, node_id, path, author_id, reason,
 SELECT $1, * FROM unnest($15::uuid[], $16::bigint[], $17::uuid[], $18::text[], $19::uuid[], $20::text[],
                          $21::integer[], $22::integer[], $23::uuid[], $24::text[])
 
+-- name: close_reviews
+UPDATE review_items r
+SET state = c.state, closed_by = c.closed_by, closed_seq = c.seq, closed_at = clock_timestamp()
+FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::bigint[]) AS c (id, state, closed_by, seq)
+WHERE r.project_id = $1 AND r.id = c.id AND r.state = 'open'
+RETURNING r.id
+
 -- name: opened_project
 -- A project's head, and the groups of the principal who looks at it.
 SELECT p.head, p.epoch, p.policy_version,

@@ -10,9 +10,9 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
-from contextbase.errors import NotFound
+from contextbase.errors import Conflict, NotFound
 from contextbase.gate.answers import conflict_to_dict
-from contextbase.gate.batch import BatchPlan, Submitted
+from contextbase.gate.batch import BatchPlan, ClosedReview, Submitted
 from contextbase.gate.model import Change
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.working_tree import Live, WorkingTree
@@ -198,6 +198,21 @@ class GateRepository:
             [item.side.id for item in plan.reviews],
             [json.dumps(list(map(conflict_to_dict, item.conflicts))) for item in plan.reviews],
         )
+
+    async def close_reviews(
+        self, connection: Connection, project_id: ProjectId, closings: Sequence[ClosedReview]
+    ) -> None:
+        """Close open review items; raises `Conflict` if one of them is not open any more."""
+        closed = await connection.fetch(
+            _SQL.close_reviews,
+            project_id,
+            [closing.id for closing in closings],
+            [str(closing.state) for closing in closings],
+            [closing.closed_by for closing in closings],
+            [closing.seq for closing in closings],
+        )
+        if len(closed) != len(closings):
+            raise Conflict("The review item is not open any more; look at it again.")
 
 
 def _live(row: asyncpg.Record) -> Live:

@@ -142,6 +142,8 @@ def _hash_of(request: CommitRequest) -> bytes:
         str(request.project_id),
         request.message,
         request.atomic,
+        request.run,
+        [[str(closing.review_id), closing.state] for closing in request.closes],
         [
             [
                 change.action,

@@ -132,6 +132,8 @@ class Settlement:
         return replace(answer, side_version_id=lost[0])
 
     def _needs_person(self, change: Change, settled: Settled) -> bool:
+        if self.submitted.request.closes:
+            return False  # a person has decided
         places = (change.path, change.target or change.path, settled.path)
         return any(self.policy.is_critical(place) for place in places)
 

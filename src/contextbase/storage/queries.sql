@@ -147,13 +147,13 @@ SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS
 -- name: begin_commits
 -- Add commits and new nodes, and end the versions that are replaced: each must be its node's head. Says how many were.
 WITH added AS (
-    INSERT INTO commits (project_id, seq, id, principal_id, operator_type, message)
-    SELECT $1, * FROM unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[])
+    INSERT INTO commits (project_id, seq, id, principal_id, operator_type, message, run)
+    SELECT $1, * FROM unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[])
 ), made AS (
-    INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($7::uuid[], $8::bigint[])
+    INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($8::uuid[], $9::bigint[])
 ), ended AS (
     UPDATE versions v SET replaced_seq = r.seq
-    FROM unnest($9::uuid[], $10::integer[], $11::bigint[]) AS r (node_id, number, seq)
+    FROM unnest($10::uuid[], $11::integer[], $12::bigint[]) AS r (node_id, number, seq)
     WHERE v.project_id = $1 AND v.node_id = r.node_id AND v.number = r.number AND v.replaced_seq IS NULL
     RETURNING true
 )

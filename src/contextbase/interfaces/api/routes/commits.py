@@ -56,6 +56,7 @@ async def commit(
         message=body.message,
         key=body.key or idempotency_key,
         atomic=body.atomic,
+        run=body.run,
     )
     return _view(await services.gate.commit(caller, request, operator_type=way_in))
 
