@@ -275,6 +275,36 @@ async def test_a_deleted_file_keeps_its_history(project: Project) -> None:
     assert (await project.get("versions/content", path="a", seq=1)).text == "1"
 
 
+async def test_a_message_is_only_for_those_who_may_see_all_of_its_commit(project: Project) -> None:
+    bot = await project.token("half-blind")
+    await project.rule("agent:half-blind", "secret/**", "hidden")
+    await project.commit(write("a", "1\n"), write("secret/x", "1"), message="with secret/x")
+    await project.commit(write("a", "2\n"), base_seq=1, message="all to see")
+    await project.commit(write("a", "3\n"), write("secret/y", "1"), base_seq=1, message="with secret/y")
+    await project.commit({"action": "rename", "path": "secret/x", "target": "x"}, base_seq=3, message="from secret/x")
+
+    async def messages(route: str, key: str, who: str | None, **query: Any) -> list[str]:
+        found = (await project.get(route, who, **query)).json()[key]
+        return [entry["author"]["message"] for entry in found]
+
+    for route, key, query, told, told_all in (
+        (
+            "log",
+            "commits",
+            {},
+            ["", "", "all to see", ""],
+            ["from secret/x", "with secret/y", "all to see", "with secret/x"],
+        ),
+        ("log", "commits", {"path": "a"}, ["", "all to see", ""], ["with secret/y", "all to see", "with secret/x"]),
+        ("versions", "versions", {"path": "a"}, ["all to see", ""], ["all to see", "with secret/x"]),
+        ("versions/sides", "side_versions", {"path": "a"}, [""], ["with secret/y"]),
+    ):
+        assert await messages(route, key, bot, **query) == told, (route, query)
+        assert await messages(route, key, None, **query) == told_all, (route, query)
+    feed = (await project.get("feed", bot, after="start", path="a")).json()["items"]
+    assert {item["seq"]: item["message"] for item in feed} == {1: "", 2: "all to see"}
+
+
 async def test_the_log_of_a_principal_is_paged_by_seq(project: Project) -> None:
     bot = await project.token("log-bot")
     for number in range(4):

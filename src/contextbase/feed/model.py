@@ -94,6 +94,11 @@ class FeedChange:
     executable: bool = False
     path_now: TreePath  # where the node is at the head
 
+    @property
+    def places(self) -> tuple[TreePath, ...]:
+        before = () if self.previous_path is None else (self.previous_path,)
+        return self.path, *before, self.path_now
+
     def seen(self, scope: "Scope") -> "FeedChange | None":
         """The change as it looks from a scope: a rename across its border is a creation or a deletion."""
         before = self.previous_path is not None and scope.includes(self.previous_path)
@@ -122,7 +127,7 @@ class FeedCommit:
         return self.seq
 
     def seen(self, scope: "Scope") -> "FeedCommit | None":
-        """What a scope shows of it, or None. The message goes with the whole commit only: it speaks of all of it."""
+        """What a scope shows of it, or None."""
         visible = [change.seen(scope) for change in self.changes]
         kept = tuple(change for change in visible if change is not None)
         if not kept:
@@ -130,9 +135,10 @@ class FeedCommit:
         whole = all(after is before for after, before in zip(visible, self.changes, strict=True))
         if whole and len(kept) <= MOST_CHANGES_SHOWN:
             return self
+        told = whole or scope.authority.may_read_message(place for change in self.changes for place in change.places)
         return replace(
             self,
-            message=self.message if whole else "",
+            message=self.message if told else "",
             changes=kept[:MOST_CHANGES_SHOWN],
             left_off=max(0, len(kept) - MOST_CHANGES_SHOWN),
         )

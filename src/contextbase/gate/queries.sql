@@ -250,6 +250,21 @@ WHERE s.project_id = $1 AND s.seq = ANY ($2::bigint[]) AND ($3::uuid IS NULL OR 
 ORDER BY seq DESC, path
 LIMIT $4
 
+-- name: commit_places
+-- Every place that these commits are about, newest first: where a change stands, stood before, and its node is now.
+SELECT v.seq, v.path, CASE WHEN b.kind <> 'deleted' THEN b.path END AS path_before, h.path AS path_now
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+LEFT JOIN versions b ON b.project_id = v.project_id AND b.node_id = v.node_id AND b.number = v.number - 1
+WHERE v.project_id = $1 AND v.seq = ANY ($2::bigint[])
+UNION ALL
+SELECT s.seq, s.path, NULL, h.path
+FROM side_versions s
+LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+WHERE s.project_id = $1 AND s.seq = ANY ($2::bigint[])
+ORDER BY seq DESC
+LIMIT $3
+
 -- name: principals_named
 -- Principals of a name, of one kind or (NULL) of any.
 SELECT id FROM principals WHERE name = $1 AND ($2::text IS NULL OR kind = $2)

@@ -31,7 +31,7 @@ class CommitItem(BaseModel):
     at: datetime
     author: AuthorView
     operator_type: str
-    message: str = Field(description="Empty when the reader does not see the whole commit.")
+    message: str = Field(description="Empty when the reader may not see all of the commit.")
     changes: list[FeedChangeView] = Field(description="At most 1000.")
     left_off: int = Field(0, description="How many changes are not listed, because there are so many.")
 
