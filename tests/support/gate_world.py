@@ -19,6 +19,8 @@ from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAns
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token
+from contextbase.identity.policies import PolicyService
+from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import ContentHash, ProjectId, Seq, SystemClock, TokenId, TreePath, new_uuid
 from contextbase.storage.blobs.catalog import BlobCatalog
@@ -59,6 +61,7 @@ class GateWorld:
     catalog: BlobCatalog
     owner: Caller
     project: Project
+    policies: PolicyService
     tree: TreeRepository = field(default_factory=TreeRepository)
 
     @classmethod
@@ -97,7 +100,8 @@ class GateWorld:
             project = await projects.create(owner, f"p{new_uuid().hex}")
         else:
             project = await projects.find(owner, project_name)
-        return cls(database=database, gate=gate, catalog=catalog, owner=owner, project=project)
+        policies = PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=SystemClock())
+        return cls(database=database, gate=gate, catalog=catalog, owner=owner, project=project, policies=policies)
 
     async def agent(self, name: str) -> Caller:
         async with self.database.transaction() as connection:

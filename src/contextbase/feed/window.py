@@ -160,7 +160,7 @@ def _surplus(commits: Sequence[FeedCommit]) -> int:
     """How many of the oldest to let go; the newest always stays, for those who wait for it."""
     kept = changes = 0
     for commit in reversed(commits):
-        changes += len(commit.changes)
+        changes += len(commit.changes) + len(commit.set_aside)
         if kept and (kept == _MOST_KEPT or changes > _MOST_CHANGES_KEPT):
             break
         kept += 1

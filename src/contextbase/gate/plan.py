@@ -3,13 +3,13 @@
 Pure but for `Contents`, which raises `ContentNeeded` when a merge needs bytes that are not loaded yet.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from contextbase.audit.model import AuditEntry
 from contextbase.gate.batch import BatchPlan, ClosedReview, Contents, Submitted
-from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitAnswer
+from contextbase.gate.model import Change, ChangeAnswer, ChangeStatus, CommitAnswer
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.settlement import Outcome, Settlement
 from contextbase.gate.working_tree import Live, WorkingTree
@@ -131,5 +131,24 @@ def _audited(submitted: Submitted, answer: CommitAnswer, outcome: Outcome, *, at
         strategy=single.strategy if single else None,
         origin=submitted.caller.origin,
         trace_id=submitted.caller.trace_id,
-        details={"changes": outcome.traces} if len(answer.changes) != 1 else {},
+        details=_details(submitted.request.changes, answer.changes, outcome.traces),
     )
+
+
+def _details(
+    changes: Sequence[Change], answers: Sequence[ChangeAnswer], traces: Sequence[dict[str, object]]
+) -> dict[str, object]:
+    """What the row's own columns do not say: every change of several; of a single one, to where."""
+    pairs = list(zip(changes, answers, strict=True))
+    if len(pairs) > 1:
+        refused = [
+            {"action": change.action, "path": change.path, "target": change.target, "status": answer.status}
+            for change, answer in pairs
+            if answer.status is ChangeStatus.REFUSED
+        ]
+        return {"changes": [*traces, *refused]}
+    [(change, answer)] = pairs
+    details: dict[str, object] = {} if change.target is None else {"target": change.target}
+    if answer.result_path not in (None, change.path):
+        details["result_path"] = answer.result_path
+    return details

@@ -264,13 +264,28 @@ WHERE s.project_id = $1 AND s.seq = ANY ($2::bigint[]) AND ($3::uuid IS NULL OR 
 ORDER BY seq DESC, path
 LIMIT $4
 
+-- name: commit_places
+-- Every place that these commits are about, newest first: where a change stands, stood before, and its node is now.
+SELECT v.seq, v.path, CASE WHEN b.kind <> 'deleted' THEN b.path END AS path_before, h.path AS path_now
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+LEFT JOIN versions b ON b.project_id = v.project_id AND b.node_id = v.node_id AND b.number = v.number - 1
+WHERE v.project_id = $1 AND v.seq = ANY ($2::bigint[])
+UNION ALL
+SELECT s.seq, s.path, NULL, h.path
+FROM side_versions s
+LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+WHERE s.project_id = $1 AND s.seq = ANY ($2::bigint[])
+ORDER BY seq DESC
+LIMIT $3
+
 -- name: principals_named
 -- Principals of a name, of one kind or (NULL) of any.
 SELECT id FROM principals WHERE name = $1 AND ($2::text IS NULL OR kind = $2)
 
 -- name: audit_before
 -- A chain's rows below a number, newest first. $6 is a path, meaning what is below it too; $7 is how the details of a
--- commit of several changes spell it: a first sieve.
+-- rename, or of a commit of several changes, spell it: a first sieve.
 SELECT a.number, a.at, a.operator_type, a.token_id, a.action, a.path, a.node_id, a.base_seq, a.seq, a.old_hash,
        a.new_hash, a.strategy, a.summary, a.origin, a.trace_id, a.details, a.mac,
        p.kind AS principal_kind, p.name AS principal_name
@@ -279,7 +294,7 @@ WHERE a.chain = $1 AND a.number < $2
   AND ($4::uuid[] IS NULL OR a.principal_id = ANY ($4))
   AND ($5::text IS NULL OR a.action = $5)
   AND ($6::text IS NULL OR a.path = $6 OR (a.path >= $6 || '/' AND a.path < $6 || '0')
-       OR (a.path IS NULL AND strpos(a.details, $7) > 0))
+       OR strpos(a.details, $7) > 0)
   AND ($8::timestamptz IS NULL OR a.at >= $8) AND ($9::timestamptz IS NULL OR a.at < $9)
   AND ($10::bigint IS NULL OR a.seq >= $10) AND ($11::bigint IS NULL OR a.seq <= $11)
 ORDER BY a.number DESC
@@ -295,7 +310,7 @@ WHERE a.chain = $1 AND a.number > $2
   AND ($4::uuid[] IS NULL OR a.principal_id = ANY ($4))
   AND ($5::text IS NULL OR a.action = $5)
   AND ($6::text IS NULL OR a.path = $6 OR (a.path >= $6 || '/' AND a.path < $6 || '0')
-       OR (a.path IS NULL AND strpos(a.details, $7) > 0))
+       OR strpos(a.details, $7) > 0)
   AND ($8::timestamptz IS NULL OR a.at >= $8) AND ($9::timestamptz IS NULL OR a.at < $9)
   AND ($10::bigint IS NULL OR a.seq >= $10) AND ($11::bigint IS NULL OR a.seq <= $11)
 ORDER BY a.number

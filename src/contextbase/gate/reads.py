@@ -15,6 +15,7 @@ from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import InvalidInput, NotFound
 from contextbase.gate.cache import ContentCache
+from contextbase.gate.messages import readable_messages
 from contextbase.gate.read_model import (
     Author,
     Checkout,
@@ -137,9 +138,13 @@ class Reads:
                 if len(rows) < _PAGE:
                     break
                 number = rows[-1]["number"]
-        if not entries and before is None:
-            raise _nothing_at(path)
-        return entries[:limit], entries[limit - 1].version.number if len(entries) > limit else None
+            if not entries and before is None:
+                raise _nothing_at(path)
+            page = entries[:limit]
+            seqs = (entry.version.seq for entry in page)
+            readable = await readable_messages(connection, project_id, seqs, view.authority)
+        told = [replace(entry, author=entry.author.told(message=entry.version.seq in readable)) for entry in page]
+        return told, page[-1].version.number if len(entries) > limit else None
 
     async def side_versions(
         self, caller: Caller, project_id: ProjectId, path: TreePath, *, before: UUID | None = None, limit: int = 100
@@ -157,7 +162,10 @@ class Reads:
                 if len(rows) < _PAGE:
                     break
                 before = rows[-1]["id"]
-        return entries[:limit], entries[limit - 1].id if len(entries) > limit else None
+            page = entries[:limit]
+            readable = await readable_messages(connection, project_id, (entry.seq for entry in page), view.authority)
+        told = [replace(entry, author=entry.author.told(message=entry.seq in readable)) for entry in page]
+        return told, page[-1].id if len(entries) > limit else None
 
     async def content_at(
         self, caller: Caller, project_id: ProjectId, path: TreePath, *, seq: Seq | None

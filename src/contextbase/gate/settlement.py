@@ -249,6 +249,7 @@ class Settlement:
             {
                 "action": change.action,
                 "path": change.path,
+                "target": change.target,
                 "result_path": settled.path if settled.path != change.path else None,
                 "status": status,
                 "node_id": str(live.node_id) if live else None,

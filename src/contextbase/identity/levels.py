@@ -109,6 +109,8 @@ class PathAuthority:
         applying = (rule for rule in rules if _applies(rule, principal_id, groups))
         # Most specific first; between equals the lower level.
         self._rules = sorted(applying, key=lambda rule: (*(-part for part in rule.specificity), rule.level))
+        levels = [default, *(rule.level for rule in self._rules)]
+        self.sees_everything = below is None and (is_owner or min(levels) > Level.HIDDEN)
 
     def level(self, path: TreePath) -> Level:
         """As `decide`, without the words."""
@@ -123,6 +125,11 @@ class PathAuthority:
 
     def sees(self, path: TreePath) -> bool:
         return self.level(path) > Level.HIDDEN
+
+    def may_read_message(self, places: Iterable[TreePath]) -> bool:
+        """Whether a commit's message is for this caller: it speaks of all that the commit did, and so nothing of that
+        may be hidden. `places`: where each change stands, where it stood before, and where its node is now."""
+        return self.sees_everything or all(map(self.sees, places))
 
     def decide(self, path: TreePath) -> Decision:
         """The level on a path, and why."""

@@ -135,7 +135,9 @@ class ChangeView(BaseModel):
 class CommitView(BaseModel):
     seq: int = Field(description="Of this commit; when nothing was to be done, the head's.")
     committed: bool = Field(description="False: no change needed a commit.")
-    changes: list[ChangeView] = Field(description="One for each change, in order.")
+    changes: list[ChangeView] = Field(
+        description="One for each change, in order; for a change of a folder, one for each entry in it."
+    )
 
 
 class UploadView(BaseModel):

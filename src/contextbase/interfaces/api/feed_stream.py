@@ -10,10 +10,10 @@ from fastapi.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from contextbase.errors import ContextbaseError
-from contextbase.feed.model import Author, Cursor, FeedChange, FeedCommit, FeedEvent, FeedHeads, FeedItem
+from contextbase.feed.model import Author, Cursor, FeedChange, FeedCommit, FeedEvent, FeedHeads, FeedItem, SetAside
 from contextbase.interfaces.api.feed_reader import FeedReader
 from contextbase.interfaces.api.protocol import ABORT
-from contextbase.wire.feed import AuthorView, CommitItem, EventItem, FeedChangeView
+from contextbase.wire.feed import AuthorView, CommitItem, EventItem, FeedChangeView, SetAsideView
 
 __all__ = ["EVENT_STREAM", "FeedStream", "item_view"]
 
@@ -150,6 +150,7 @@ def item_view(body: FeedCommit | FeedEvent) -> CommitItem | EventItem:
             operator_type=body.operator_type,
             message=body.message,
             changes=[_change_view(change) for change in body.changes],
+            set_aside=[_set_aside_view(aside) for aside in body.set_aside],
             left_off=body.left_off,
         )
     return EventItem(
@@ -164,6 +165,17 @@ def item_view(body: FeedCommit | FeedEvent) -> CommitItem | EventItem:
 
 def _author_view(author: Author) -> AuthorView:
     return AuthorView(id=author.id, kind=author.kind, name=author.name)
+
+
+def _set_aside_view(aside: SetAside) -> SetAsideView:
+    return SetAsideView.model_validate(
+        {
+            "reason": aside.reason,
+            "path": aside.path,
+            "side_version_id": aside.side_version_id,
+            "review_id": aside.review_id,
+        }
+    )
 
 
 def _change_view(change: FeedChange) -> FeedChangeView:

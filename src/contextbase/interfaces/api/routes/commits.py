@@ -12,6 +12,7 @@ from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAns
 from contextbase.identity.model import Action
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.wire.commit import (
     CONTENT_HASH,
     ChangeBody,
@@ -33,7 +34,7 @@ _RAW_BODY: Final[dict[str, Any]] = {
     }
 }
 
-router = APIRouter(tags=["collab"])
+router = APIRouter(tags=["collab"], responses=problem_answers(404, 409, 429))
 
 
 @router.post("/api/v1/collab/commit")

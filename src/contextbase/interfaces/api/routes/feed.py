@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header, Query, Request
 from contextbase.feed.model import FeedPage
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.feed_reader import AUTHORISED_SECONDS, FeedReader
 from contextbase.interfaces.api.feed_stream import EVENT_STREAM, FeedStream, item_view
 from contextbase.wire.feed import FeedPageView
@@ -15,7 +16,7 @@ from contextbase.wire.project import NAME_OR_ID
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/collab", tags=["feed"])
+router = APIRouter(prefix="/api/v1/collab", tags=["feed"], responses=problem_answers(404, 409))
 
 LONGEST_WAIT_SECONDS: Final = 60
 _STREAMED: Final[dict[int | str, dict[str, Any]]] = {

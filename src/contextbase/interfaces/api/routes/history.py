@@ -13,6 +13,7 @@ from contextbase.gate.trail import AuditFilter, AuditRecord
 from contextbase.identity.model import Action, PrincipalName
 from contextbase.ids import Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.routes.snapshots import author_view
 from contextbase.wire.commit import MOST_SEQ, ProjectName
 from contextbase.wire.history import (
@@ -26,7 +27,7 @@ from contextbase.wire.history import (
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/collab", tags=["collab"])
+router = APIRouter(prefix="/api/v1/collab", tags=["collab"], responses=problem_answers(404))
 
 JSON_LINES: Final = "application/jsonl"
 _LINES: Final[dict[int | str, dict[str, Any]]] = {

@@ -9,6 +9,7 @@ from contextbase.identity.model import Action, PrincipalName
 from contextbase.identity.policies import EffectivePolicy, Subject
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.policy import (
     DefaultPut,
@@ -28,7 +29,7 @@ from contextbase.wire.policy import (
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/collab/policies", tags=["policies"])
+router = APIRouter(prefix="/api/v1/collab/policies", tags=["policies"], responses=problem_answers(404, 409))
 
 Project = Annotated[ProjectName, Query()]
 GroupName = Annotated[str, Path(max_length=100, pattern=r"^[^\x00]*$")]

@@ -15,6 +15,7 @@ from contextbase.gate.read_model import Author, SideVersionEntry, SnapshotEntry,
 from contextbase.gate.reads import Reads
 from contextbase.ids import NodeId, Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.problems import problem_response
 from contextbase.interfaces.api.ranges import Unsatisfiable, requested_range
 from contextbase.wire.commit import MOST_SEQ, ProjectName
@@ -31,18 +32,18 @@ from contextbase.wire.tree import (
 
 __all__ = ["author_view", "router"]
 
-router = APIRouter(prefix="/api/v1/collab", tags=["collab"])
+router = APIRouter(prefix="/api/v1/collab", tags=["collab"], responses=problem_answers(404))
 
 Project = Annotated[ProjectName, Query()]
 Path = Annotated[str, Query(max_length=2048)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Number = Annotated[int, Query(ge=1, le=2**31 - 1)]
-_BYTES: Final[dict[str, Any]] = {
-    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-}
+# Its type is the one that the version has; without one, application/octet-stream.
+_BYTES: Final[dict[str, Any]] = {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
 _CONTENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "The whole content; ETag is its sha256."} | _BYTES,
     206: {"description": "The range that was asked for."} | _BYTES,
+    **problem_answers(416),
 }
 
 
