@@ -1,6 +1,5 @@
 """Which values differ between two structured files, and the same as a patch."""
 
-import copy
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from contextbase.merge.alignment import align, hunks
 from contextbase.merge.budget import Budget
 from contextbase.merge.formats.json import identities_of
 
-__all__ = ["apply_changes", "changes_between", "data_of"]
+__all__ = ["apply_changes", "changes_between"]
 
 _Path = tuple[Step, ...]
 
@@ -23,50 +22,60 @@ def changes_between(old: Node, new: Node, budget: Budget) -> tuple[Change, ...]:
     return tuple(work.changes)
 
 
-def apply_changes(tree: Any, changes: Sequence[Change], fresh: Callable[[Value], Any]) -> Any:
-    """The new tree; the one given stays as it is. `fresh` says what stands in the tree for a value that is new.
+def apply_changes(
+    tree: Any, changes: Sequence[Change], fresh: Callable[[Value], Any] = lambda value: value.data
+) -> Any:
+    """The new tree; the one given stays as it is, and they share what did not change. `fresh` says what stands in the
+    tree for a value that is new: its data, unless it is a tree of something else.
 
     Raises `Conflict` if a place that changed is not there.
     """
-    root = [copy.deepcopy(tree)]
+    work = _Copy(tree)
     try:
         for change in changes:
             if change.kind is ChangeKind.CHANGED and change.old_path is not None and change.new is not None:
-                holder, step = _holder(root, change.old_path)
+                holder, step = work.holder(change.old_path)
                 holder[step] = fresh(change.new)
         leaving = [change for change in changes if change.kind in (ChangeKind.REMOVED, ChangeKind.MOVED)]
         carried: dict[_Path, Any] = {}
+        # From the last on, and from the inside out, no place is moved by what leaves before it.
         for change in sorted(leaving, key=lambda change: change.old_path or (), reverse=True):
-            holder, step = _holder(root, change.old_path or ())
+            holder, step = work.holder(change.old_path or ())
             gone = holder.pop(step)
             if change.new_path is not None:
                 carried[change.new_path] = gone
         coming = [change for change in changes if change.kind in (ChangeKind.ADDED, ChangeKind.MOVED)]
         for change in sorted(coming, key=lambda change: change.new_path or ()):
             path = change.new_path or ()
-            holder, step = _holder(root, path)
+            holder, step = work.holder(path)
             value = fresh(change.new) if change.new is not None else carried[path]
             if isinstance(holder, list):
                 holder.insert(step, value)
             else:
                 holder[step] = value
-    except (KeyError, IndexError, TypeError) as problem:
+    except (KeyError, IndexError, TypeError, AttributeError) as problem:
         raise Conflict("The values are not those the diff was made from. Compare anew.") from problem
-    return root[0]
+    return work.root[0]
 
 
-def data_of(value: Value) -> Data:
-    """A value as it stands in a tree of data."""
-    return copy.deepcopy(value.data)
+class _Copy:
+    """A tree that is copied no further than it is changed."""
 
+    def __init__(self, tree: Any) -> None:
+        self.root: list[Any] = [tree]  # so that the whole has a place too
+        self._own: dict[int, Any] = {}
 
-def _holder(root: list[Any], path: _Path) -> tuple[Any, Any]:
-    """The dict or list that has the last step of the path in it; the root has position 0 in a list of its own."""
-    holder: Any = root
-    step: Step = 0
-    for following in path:
-        holder, step = holder[step], following
-    return holder, step
+    def holder(self, path: _Path) -> tuple[Any, Any]:
+        """The dict or list with the last step of the path in it, to be changed at will."""
+        holder: Any = self.root
+        step: Step = 0
+        for following in path:
+            inner = holder[step]
+            if id(inner) not in self._own:
+                inner = holder[step] = inner.copy()
+                self._own[id(inner)] = inner
+            holder, step = inner, following
+        return holder, step
 
 
 class _Comparison:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from contextbase.compare import DiffKind, FileDiff, Side, apply, apply_cells, apply_changes, compare
 from contextbase.compare.readers import READERS
-from contextbase.compare.structure import data_of
 from contextbase.merge import EntryKind
 from contextbase.merge.budget import Budget
 from contextbase.merge.sniff import FileType
@@ -107,7 +106,7 @@ def check_structure(old: str, new: str, path: str, kind: FileType) -> None:
     diff = diff_of(old, new, path)
     if old != new:
         assert diff.kind is DiffKind.STRUCTURE, diff.notes
-    assert apply_changes(read(kind, old), diff.changes, data_of) == read(kind, new)
+    assert apply_changes(read(kind, old), diff.changes) == read(kind, new)
 
 
 @given(pairs(), st.sampled_from([None, 2]))
@@ -164,9 +163,7 @@ def test_cell_diffs_make_the_old_cells_the_new_ones(old: list[Any], new: list[An
     diff = diff_of(texts[0], texts[1], "a.ipynb")
     was, now = (["".join(cell["source"]) for cell in side] for side in (old, new))
     assert apply_cells(was, diff.cells) == now
-    assert apply_changes({"metadata": {}}, diff.changes, data_of) == read(
-        FileType.JSON, json.dumps({"metadata": metadata})
-    )
+    assert apply_changes({"metadata": {}}, diff.changes) == read(FileType.JSON, json.dumps({"metadata": metadata}))
 
 
 texts = st.text(alphabet=st.sampled_from("ab\n\r\0é🙂"), max_size=40)
