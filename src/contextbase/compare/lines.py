@@ -1,14 +1,12 @@
 """Which lines differ between two texts, by libgit2's diff, so that the answer is git's own."""
 
 import ctypes
-from functools import lru_cache
-from io import BytesIO
-from itertools import chain
 from typing import Final, NamedTuple
 
+from contextbase.compare.matching import alike
 from contextbase.merge.libgit2 import libgit2
 
-__all__ = ["Edit", "line_edits", "quick_edits"]
+__all__ = ["Edit", "diff", "line_edits"]
 
 _FORCE_TEXT: Final = 1 << 20
 _INDENT_HEURISTIC: Final = 1 << 18  # git's default: a change ends where a block does
@@ -23,6 +21,10 @@ class Edit(NamedTuple):
     end: int
     new_start: int
     new_end: int
+
+    def shifted(self, lines: int, new_lines: int) -> "Edit":
+        """The same edit in texts with that many lines more above."""
+        return Edit(self.start + lines, self.end + lines, self.new_start + new_lines, self.new_end + new_lines)
 
 
 class _Hunk(ctypes.Structure):
@@ -78,80 +80,10 @@ def line_edits(old: bytes, new: bytes) -> list[Edit]:
     if old == new:
         return []
     # A diff shifts its edits along equal lines around them, to where people expect them: hence the margin.
-    head, tail = _alike(old, new, margin=_MARGIN) if len(old) > _LARGE and len(new) > _LARGE else (0, 0)
-    found = _diff(old[head : len(old) - tail], new[head : len(new) - tail])
-    return _shifted(found, old.count(b"\n", 0, head))
-
-
-def quick_edits(old: bytes, new: bytes) -> list[Edit]:
-    """As `line_edits`, many times faster; of equal neighbours another one may count as new."""
-    if old == new:
-        return []
-    head, tail = _alike(old, new, margin=0)
+    head, tail = alike(old, new, margin=_MARGIN) if len(old) > _LARGE and len(new) > _LARGE else (0, 0)
     skipped = old.count(b"\n", 0, head)
-    old_lines = BytesIO(old[head : len(old) - tail]).readlines()
-    new_lines = BytesIO(new[head : len(new) - tail]).readlines()
-    if not old_lines or not new_lines or len(old_lines) == len(new_lines) == 1:
-        return [Edit(skipped, skipped + len(old_lines), skipped, skipped + len(new_lines))]
-    return _shifted(_diff(*_abridged(old_lines, new_lines)), skipped)
-
-
-def _abridged(*texts: list[bytes]) -> list[bytes]:
-    """The texts with a short name for each line: libgit2 hashes what it compares, which takes longer than comparing."""
-    lines = dict.fromkeys(chain.from_iterable(texts))
-    names = dict(zip(lines, _short_names(len(lines).bit_length()), strict=False))
-    return [b"".join(map(names.__getitem__, text)) for text in texts]
-
-
-@lru_cache
-def _short_names(bits: int) -> tuple[bytes, ...]:
-    """As many as can be counted in that many bits: made once, because making them takes longer than their use."""
-    return tuple(b"%x\n" % number for number in range(1 << bits))
-
-
-def _shifted(edits: list[Edit], skipped: int) -> list[Edit]:
-    if not skipped:
-        return edits
-    return [Edit(start + skipped, end + skipped, at + skipped, until + skipped) for start, end, at, until in edits]
-
-
-def _alike(old: bytes, new: bytes, margin: int) -> tuple[int, int]:
-    """How many bytes of whole lines both texts begin and end with, less a margin."""
-    head = old.rfind(b"\n", 0, max(0, _common_prefix(old, new) - margin)) + 1
-    longest = min(len(old), len(new)) - head
-    tail = max(0, _common_suffix(old, new, longest) - margin)
-    start = len(old) - tail
-    if tail and not (_starts_line(old, start) and _starts_line(new, len(new) - tail)):
-        after = old.find(b"\n", start) + 1
-        tail = len(old) - after if after else 0
-    return head, tail
-
-
-def _starts_line(text: bytes, at: int) -> bool:
-    return at == 0 or text[at - 1 : at] == b"\n"
-
-
-def _common_prefix(old: bytes, new: bytes) -> int:
-    low, high = 0, min(len(old), len(new))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if old[low:middle] == new[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _common_suffix(old: bytes, new: bytes, longest: int) -> int:
-    low, high = 0, longest
-    old_end, new_end = len(old), len(new)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if old[old_end - middle : old_end - low] == new[new_end - middle : new_end - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    edits = diff(old[head : len(old) - tail], new[head : len(new) - tail])
+    return [edit.shifted(skipped, skipped) for edit in edits] if skipped else edits
 
 
 def _add_hunk(_file: object, hunk: "ctypes._Pointer[_Hunk]", found: list[Edit]) -> int:
@@ -165,7 +97,8 @@ def _add_hunk(_file: object, hunk: "ctypes._Pointer[_Hunk]", found: list[Edit]) 
 _add_hunk_callback: Final = _HunkCallback(_add_hunk)
 
 
-def _diff(old: bytes, new: bytes) -> list[Edit]:
+def diff(old: bytes, new: bytes) -> list[Edit]:
+    """The edits between two texts, as they are."""
     found: list[Edit] = []
     texts = (old, len(old), None, new, len(new), None)
     code = libgit2.git_diff_buffers(*texts, _OPTIONS, None, None, _add_hunk_callback, None, found)
