@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from contextbase.compare.model import CellDiff, ChangeKind
 from contextbase.compare.text import hunks_between
-from contextbase.compare.values import Data, Node
+from contextbase.compare.values import Data, Node, mapping_node
 from contextbase.merge.alignment import align
 from contextbase.merge.budget import Budget
 from contextbase.merge.ports import Unstructured
@@ -48,7 +48,7 @@ def without_cells(notebook: Node) -> Node:
     """What else a notebook has: the metadata, the version of the format."""
     parts = notebook.unfold() if notebook.unfold is not None else {}
     members = {key: part for key, part in parts.items() if key != "cells"} if isinstance(parts, dict) else {}
-    return Node(notebook.text, {key: member.data for key, member in members.items()}, lambda: members)
+    return mapping_node(notebook.write, members)
 
 
 def cell_diffs(old: list[Cell], new: list[Cell], *, context: int, budget: Budget) -> Iterator[CellDiff]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Data", "Node", "Parts", "Step", "Value", "pointer"]
+__all__ = ["Data", "Node", "Parts", "Step", "Value", "list_node", "mapping_node", "pointer"]
 
 Data = Any
 """What a file says: dicts, lists and scalars. A string is a str; any other scalar is True, False, None or the bytes of
@@ -19,15 +19,24 @@ class Value(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A value that is taken apart only where the sides differ."""
+    """A value that is taken apart only where the sides differ. Its text is cut out of the file when it is shown: values
+    in values would hold the same text many times over."""
 
-    text: str
+    write: Callable[[], str]
     data: Data
     unfold: "Callable[[], Parts] | None" = None  # None: a scalar
 
     @property
     def value(self) -> Value:
-        return Value(self.text, self.data)
+        return Value(self.write(), self.data)
+
+
+def list_node(write: Callable[[], str], elements: list[Node]) -> Node:
+    return Node(write, [element.data for element in elements], lambda: elements)
+
+
+def mapping_node(write: Callable[[], str], members: dict[str, Node]) -> Node:
+    return Node(write, {key: member.data for key, member in members.items()}, lambda: members)
 
 
 Parts = dict[str, Node] | list[Node]

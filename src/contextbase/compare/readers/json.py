@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from contextbase.compare.values import Data, Node, Parts
+from contextbase.compare.values import Data, Node, Parts, list_node
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Folded, Group, items_of
 from contextbase.merge.formats.json import JsonFormat
@@ -29,7 +29,7 @@ def read_json(text: str, budget: Budget) -> Node:
 
 def read_json_lines(text: str, budget: Budget) -> Node:
     records = [_node(item.body) for item in items_of(_LINES.parse(text, budget))]
-    return _bounded(Node(text, [record.data for record in records], lambda: records))
+    return _bounded(list_node(lambda: text, records))
 
 
 def _bounded(node: Node) -> Node:
@@ -45,8 +45,8 @@ def _bounded(node: Node) -> Node:
 
 def _node(body: Body) -> Node:
     if isinstance(body, Folded):
-        return Node(body.text, body.value, partial(_parts, body))
-    return Node(body.text, body.value)
+        return Node(lambda: body.text, body.value, partial(_parts, body))
+    return Node(lambda: body.text, body.value)
 
 
 def _parts(body: Folded) -> Parts:

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any, Final
 
-from contextbase.compare.values import Data, Node, Parts
+from contextbase.compare.values import Data, Node, list_node, mapping_node
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Folded, Item, items_of
 from contextbase.merge.formats.toml import TomlFormat
@@ -16,6 +16,7 @@ __all__ = ["read_toml"]
 _FORMAT: Final = TomlFormat()
 _BARE_KEY: Final = re.compile(r"[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*")
 _TICKS_PER_ENTRY: Final = 16
+_MAX_DEPTH: Final = 64
 
 
 def read_toml(text: str, budget: Budget) -> Node:
@@ -27,7 +28,7 @@ def read_toml(text: str, budget: Budget) -> Node:
         table = root if not item.head else _headed(root, item.head)
         table.texts.append(item.head + item.body.text)
         _fill(table, item.body, budget)
-    return root.node()._replace(text=text)
+    return root.node()._replace(write=lambda: text)
 
 
 class _Table:
@@ -39,7 +40,7 @@ class _Table:
 
     def node(self) -> Node:
         members = {key: _finished(member) for key, member in self.members.items()}
-        return _mapping("".join(self.texts).strip(), members)
+        return mapping_node(lambda: "".join(self.texts).strip(), members)
 
     def below(self, key: str, text: str) -> "_Table":
         """The table of that name, made if it is not there; of an array of tables, the last."""
@@ -57,7 +58,7 @@ def _finished(member: "_Table | list[_Table] | Node") -> Node:
     if isinstance(member, _Table):
         return member.node()
     elements = [table.node() for table in member]
-    return _list("\n\n".join(element.text for element in elements), elements)
+    return list_node(lambda: "\n\n".join(element.write() for element in elements), elements)
 
 
 def _headed(root: _Table, head: str) -> _Table:
@@ -81,6 +82,8 @@ def _path(nested: Any) -> list[str]:
     while isinstance(nested, dict) and nested:
         ((key, nested),) = nested.items()
         path.append(key)
+    if len(path) > _MAX_DEPTH:
+        raise Unstructured(f"it is nested deeper than {_MAX_DEPTH}")
     return path
 
 
@@ -90,9 +93,10 @@ def _fill(table: _Table, body: Body, budget: Budget) -> None:
     for item in items_of(body.unfold()):
         budget.tick(_TICKS_PER_ENTRY)
         *above, last = _keys(item)
+        text = f"{item.head}{item.body.text}\n" if above else ""
         inner = table
         for key in above:
-            inner = inner.below(key, f"{item.head}{item.body.text}\n")
+            inner = inner.below(key, text)
         inner.members[last] = _value(item.body, budget)
 
 
@@ -104,13 +108,13 @@ def _keys(item: Item) -> Sequence[str]:
 def _value(body: Body, budget: Budget) -> Node:
     budget.tick(_TICKS_PER_ENTRY)
     if not isinstance(body, Folded):
-        return Node(body.text, _scalar(body.text))
+        return Node(lambda: body.text, _scalar(body.text))
     group = body.unfold()
     if not group.keyed:
-        return _list(body.text, [_value(item.body, budget) for item in items_of(group)])
+        return list_node(lambda: body.text, [_value(item.body, budget) for item in items_of(group)])
     table = _Table()
     _fill(table, body, budget)
-    return table.node()._replace(text=body.text)
+    return table.node()._replace(write=lambda: body.text)
 
 
 def _scalar(text: str) -> Data:
@@ -119,17 +123,3 @@ def _scalar(text: str) -> Data:
     if "\\" not in text and not text.startswith(('"""', "'''")):
         return text[1:-1]
     return tomllib.loads(f"value = {text}\n")["value"]
-
-
-def _mapping(text: str, members: dict[str, Node]) -> Node:
-    def unfold() -> Parts:
-        return members
-
-    return Node(text, {key: member.data for key, member in members.items()}, unfold)
-
-
-def _list(text: str, elements: list[Node]) -> Node:
-    def unfold() -> Parts:
-        return elements
-
-    return Node(text, [element.data for element in elements], unfold)

@@ -1,10 +1,12 @@
 """YAML by libyaml's events, which say where in the text each value stands."""
 
-from typing import Final
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeGuard
 
 import yaml
 
-from contextbase.compare.values import Node, Parts
+from contextbase.compare.values import Node, list_node, mapping_node
 from contextbase.merge.budget import Budget
 from contextbase.merge.ports import Unstructured
 
@@ -30,7 +32,7 @@ def read_yaml(text: str, budget: Budget) -> Node:
         loader.dispose()
     if not documents:
         raise Unstructured("it is empty")
-    return documents[0] if len(documents) == 1 else _list(text, documents)
+    return documents[0] if len(documents) == 1 else list_node(lambda: text, documents)
 
 
 class _Reader:
@@ -38,6 +40,7 @@ class _Reader:
         self.text = text
         self.loader = loader
         self.budget = budget
+        self.end = 0  # of the last value read
 
     def documents(self) -> list[Node]:
         found: list[Node] = []
@@ -57,22 +60,19 @@ class _Reader:
         if depth > _MAX_DEPTH:
             raise Unstructured(f"it is nested deeper than {_MAX_DEPTH}")
         start, end = _span(event)
-        if isinstance(event, yaml.ScalarEvent):
-            text = self.text[start:end]
-            is_string = event.tag in (None, _STRING) and (not event.implicit[0] or _is_string(event.value))
-            return Node(text, event.value if is_string else text.encode())
-        if isinstance(event, yaml.AliasEvent):
-            text = self.text[start:end]
-            return Node(text, text.encode())
         if isinstance(event, yaml.SequenceStartEvent):
             return self._sequence(start, depth)
-        return self._mapping(start, depth)
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(start, depth)
+        self.end = end
+        text = self.text[start:end]
+        return Node(lambda: text, event.value if _is_string(event) else text.encode())
 
     def _sequence(self, start: int, depth: int) -> Node:
         elements: list[Node] = []
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
             elements.append(self._node(event, depth + 1))
-        return _list(self._source(start, event), elements)
+        return list_node(self._writer(start, event), elements)
 
     def _mapping(self, start: int, depth: int) -> Node:
         members: dict[str, Node] = {}
@@ -82,12 +82,14 @@ class _Reader:
             if event.value in members:
                 raise Unstructured(f"the key {event.value[:40]!r} stands twice")
             members[event.value] = self._node(self._next(), depth + 1)
-        data = {key: member.data for key, member in members.items()}
-        return Node(self._source(start, event), data, lambda: members)
+        return mapping_node(self._writer(start, event), members)
 
-    def _source(self, start: int, end: yaml.Event) -> str:
-        """The text of a collection; that of a block goes on to whatever comes next."""
-        return self.text[start : _span(end)[1]].rstrip()
+    def _writer(self, start: int, last: yaml.Event) -> Callable[[], str]:
+        """The text of a collection: to its bracket, or, of a block, to the end of its last value."""
+        closed, end = _span(last)
+        if end > closed:
+            self.end = end
+        return partial(self.text.__getitem__, slice(start, self.end))
 
 
 def _span(event: yaml.Event) -> tuple[int, int]:
@@ -96,12 +98,8 @@ def _span(event: yaml.Event) -> tuple[int, int]:
     return event.start_mark.index, event.end_mark.index
 
 
-def _is_string(value: str) -> bool:
-    return not any(looks.match(value) for _, looks in _IMPLICIT.get(value[:1], ()))
-
-
-def _list(text: str, elements: list[Node]) -> Node:
-    def unfold() -> Parts:
-        return elements
-
-    return Node(text, [element.data for element in elements], unfold)
+def _is_string(event: yaml.Event) -> TypeGuard[yaml.ScalarEvent]:
+    if not isinstance(event, yaml.ScalarEvent) or event.tag not in (None, _STRING):
+        return False
+    is_plain = event.implicit[0]
+    return not is_plain or not any(looks.match(event.value) for _, looks in _IMPLICIT.get(event.value[:1], ()))
