@@ -31,6 +31,11 @@ from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.gate.trail import Trail
+from contextbase.history.archives import Archives
+from contextbase.history.blame import Blames
+from contextbase.history.contents import Contents
+from contextbase.history.diffs import Diffs
+from contextbase.history.snapshots import Snapshots
 from contextbase.identity.policies import PolicyService
 from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
@@ -72,6 +77,10 @@ class Services:
     reads: Reads
     history: History
     trail: Trail
+    snapshots: Snapshots
+    diffs: Diffs
+    blames: Blames
+    archives: Archives
     feed: FeedService
     housekeeping: Housekeeping
     collector: GarbageCollector
@@ -170,6 +179,8 @@ async def open_services(
             catalog=catalog,
             contents=contents,
         )
+        snapshots = Snapshots(database=database, gate=gate, audit=audit, clock=clock)
+        past = Contents(catalog=catalog, cache=contents)
         stack.push_async_callback(group_commit.close)
         yield Services(
             settings=settings,
@@ -185,6 +196,10 @@ async def open_services(
             reads=reads,
             history=History(database=database, gate=gate, reads=reads),
             trail=Trail(database=database, gate=gate),
+            snapshots=snapshots,
+            diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=past),
+            blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=past),
+            archives=Archives(database=database, gate=gate, snapshots=snapshots, catalog=catalog),
             feed=FeedService(
                 database=database,
                 repository=FeedRepository(),

@@ -25,6 +25,7 @@ READ_LEVELS = ("R", "RA", "RW-", "RW")
 LEVELS = ("hidden", *READ_LEVELS)
 NO_PROJECT = "no-such-project"
 COLLAB = "/api/v1/collab"
+HISTORY = "/api/v1/history"
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,10 @@ def rule(world: World, project: str) -> dict[str, Any]:
     return {"json": {"project": project, "subject": "everyone", "pattern": f"{world.unique}/**", "level": "R"}}
 
 
+def tag(world: World, project: str) -> dict[str, Any]:
+    return {"json": {"project": project, "name": f"t-{world.unique}"}}
+
+
 def member(world: World, _: str) -> dict[str, str]:
     return {"{group}": world.group, "{principal}": "user:owner"}
 
@@ -96,6 +101,16 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{COLLAB}/versions/sides"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{COLLAB}/versions/content"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{COLLAB}/log"): route("read", "project", query()),
+    ("GET", f"{HISTORY}/resolve"): route("read", "project", query()),
+    ("GET", f"{HISTORY}/tags"): route("read", "project", query()),
+    ("POST", f"{HISTORY}/tags"): route("read write", "project", tag, ok=201),
+    ("DELETE", f"{HISTORY}/tags/{{name}}"): route(
+        "write", "project", query(), ok=204, fill=lambda *_: {"{name}": "spare"}
+    ),
+    ("GET", f"{HISTORY}/diff"): route("read", "project", query(old="0")),
+    ("GET", f"{HISTORY}/diff/versions"): route("read", "project", query(path="area/a.txt", old=1)),
+    ("GET", f"{HISTORY}/blame"): route("read", "project", query(path="area/a.txt")),
+    ("GET", f"{HISTORY}/archive"): route("read", "project", query()),
     ("GET", f"{COLLAB}/feed"): route("read", "project", query()),
     ("GET", f"{COLLAB}/audit"): route("admin", "project", query()),
     ("GET", f"{COLLAB}/audit/export"): route("admin", "project", query()),
@@ -129,6 +144,8 @@ async def a_world(api: Api) -> World:
     await project.write("area/a.txt", "2\n", base=1)
     await project.write("area/a.txt", "3\n", base=1)
     await project.rule("everyone", "spare/**", "R")
+    named = {"project": project.name, "name": "spare"}
+    assert (await api.client.post(f"{HISTORY}/tags", json=named)).status_code == 201
     group = f"g-{uuid4().hex[:12]}"
     assert (await project.call("POST", "policies/groups", json={"name": group})).status_code == 201
     return World(

@@ -33,7 +33,7 @@ from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.model import Kind, Version
 from contextbase.storage.tree import TreeRepository, path_range, version_of_row
 
-__all__ = ["Reads"]
+__all__ = ["Reads", "nothing_at"]
 
 MOST_INLINE_BYTES: Final = 8 * 1024 * 1024
 _SQL: Final = load_queries("contextbase.gate")
@@ -139,7 +139,7 @@ class Reads:
                     break
                 number = rows[-1]["number"]
             if not entries and before is None:
-                raise _nothing_at(path)
+                raise nothing_at(path)
             page = entries[:limit]
             seqs = (entry.version.seq for entry in page)
             readable = await readable_messages(connection, project_id, seqs, view.authority)
@@ -153,7 +153,7 @@ class Reads:
         async with self._database.connection() as connection:
             view = await self._opened(connection, caller, project_id, None)
             if not view.authority.sees(path):
-                raise _nothing_at(path)
+                raise nothing_at(path)
             node_id = await connection.fetchval(_SQL.node_of_path, project_id, path)
             entries: list[SideVersionEntry] = []
             while len(entries) <= limit:
@@ -173,7 +173,7 @@ class Reads:
         """The content at a path in a snapshot (None: the head)."""
         found = await self.at_paths(caller, project_id, [path], seq=seq, contents=False)
         if not found.entries or found.entries[0].version is None:
-            raise _nothing_at(path)
+            raise nothing_at(path)
         return _stored(found.entries[0].version)
 
     async def content_of_version(
@@ -208,7 +208,7 @@ class Reads:
         """The node at a path, or that was there last; raises `NotFound` when the caller may not know of it."""
         node_id = await connection.fetchval(_SQL.node_of_path, project_id, path) if authority.sees(path) else None
         if node_id is None:
-            raise _nothing_at(path)
+            raise nothing_at(path)
         return NodeId(node_id)
 
     async def _opened(self, connection: Connection, caller: Caller, project_id: ProjectId, seq: Seq | None) -> "_View":
@@ -343,5 +343,6 @@ def _bound(cursor: str) -> str:
     return f"{cursor[:-1]}0" if cursor.endswith("/") else f"{cursor}\x01"
 
 
-def _nothing_at(path: TreePath) -> NotFound:
+def nothing_at(path: TreePath) -> NotFound:
+    """What is said of a path where there is nothing, or nothing for the caller."""
     return NotFound(f"There is nothing at {path} that you may read.")

@@ -93,3 +93,50 @@ LEFT JOIN LATERAL (
 WHERE ((a.state).seq, (a.state).node_id) < ($3::bigint, $4::uuid)
 ORDER BY (a.state).seq DESC, (a.state).node_id DESC
 LIMIT $5
+
+-- name: stored_contents
+-- These contents as far as they are in the database, and which of all of them were purged.
+SELECT b.hash, b.purged_at IS NOT NULL AS purged, c.content
+FROM blobs b LEFT JOIN blob_contents c ON c.hash = b.hash
+WHERE b.hash = ANY ($1::bytea[])
+
+-- name: numbered_versions
+-- A node's versions with these numbers (NULL: the last one), with where it is now.
+SELECT v AS state, h.path AS path_now
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+WHERE v.project_id = $1 AND v.node_id = $2 AND (v.number = ANY ($3::integer[]) OR ($4 AND v.replaced_seq IS NULL))
+
+-- name: node_at_path
+-- The node at a path in a snapshot.
+SELECT node_id, number FROM versions
+WHERE project_id = $1 AND path = $2 AND seq <= $3 AND (replaced_seq IS NULL OR replaced_seq > $3) AND kind <> 'deleted'
+
+-- name: lineage
+-- A node's versions up to a number, oldest first, with where it is now.
+SELECT v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.base_number, h.path AS path_now,
+       b.purged_at IS NOT NULL AS purged
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+LEFT JOIN blobs b ON b.hash = v.content_hash
+WHERE v.project_id = $1 AND v.node_id = $2 AND v.number <= $3
+ORDER BY v.number
+
+-- name: authors
+-- Who made these commits.
+SELECT c.seq, c.operator_type, c.message, c.committed_at, p.kind AS principal_kind, p.name AS principal_name
+FROM commits c JOIN principals p ON p.id = c.principal_id
+WHERE c.project_id = $1 AND c.seq = ANY ($2::bigint[])
+
+-- name: archived_page
+-- Snapshot $5's entries at $2 or in the range ($3, $4), after $6, with when each was written and where its node is now.
+-- What was purged has nothing to take out.
+SELECT v.path, v.kind, v.content_hash, v.size, v.executable, c.committed_at, h.path AS path_now
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+JOIN commits c ON c.project_id = v.project_id AND c.seq = v.seq
+LEFT JOIN blobs b ON b.hash = v.content_hash
+WHERE v.project_id = $1 AND (v.path = $2 OR (v.path >= $3 AND v.path < $4)) AND v.path > $6
+  AND v.seq <= $5 AND (v.replaced_seq IS NULL OR v.replaced_seq > $5) AND v.kind <> 'deleted' AND b.purged_at IS NULL
+ORDER BY v.path
+LIMIT $7
