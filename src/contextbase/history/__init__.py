@@ -1,1 +1,1 @@
-"""What people do with history: compare, name, go back, take back, remove for good. Above the gate, through the gate."""
+"""What people do with a project's past: name snapshots, compare, blame, take out; through the gate's own rules."""

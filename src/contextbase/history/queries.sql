@@ -1,0 +1,82 @@
+-- name: seq_at_time
+-- The last commit at or before a time.
+SELECT seq FROM commits WHERE project_id = $1 AND committed_at <= $2 ORDER BY committed_at DESC, seq DESC LIMIT 1
+
+-- name: seq_of_tag
+SELECT seq FROM tags WHERE project_id = $1 AND name = $2
+
+-- name: insert_tag
+-- Nothing comes back if the name is taken.
+INSERT INTO tags (project_id, name, seq, message, created_by) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT DO NOTHING
+RETURNING name, seq, message, created_at
+
+-- name: delete_tag
+DELETE FROM tags WHERE project_id = $1 AND name = $2 RETURNING seq
+
+-- name: tag_page
+-- Tags by name, after a name.
+SELECT t.name, t.seq, t.message, t.created_at, p.kind AS principal_kind, p.name AS principal_name
+FROM tags t JOIN principals p ON p.id = t.created_by
+WHERE t.project_id = $1 AND t.name COLLATE "C" > $2
+ORDER BY t.name COLLATE "C"
+LIMIT $3
+
+-- name: differing_nodes
+-- The nodes that differ between snapshots $2 < $3, each with both states and where it is now. Costs what changed
+-- between them, whatever the tree's size. A node is listed at each place that it has in either, so that whoever may
+-- see one of them only finds it there: in path order, after $4, at $5 or in the range ($6, $7).
+WITH touched AS (
+    SELECT node_id, min(number) - 1 AS before, max(number) AS after
+    FROM versions
+    WHERE project_id = $1 AND seq > $2 AND seq <= $3
+    GROUP BY node_id
+), pairs AS (
+    SELECT t.node_id, b AS older, a AS newer, h.path AS path_now,
+           CASE WHEN b.kind <> 'deleted' THEN b.path END AS older_path,
+           CASE WHEN a.kind <> 'deleted' THEN a.path END AS newer_path
+    FROM touched t
+    JOIN versions a ON a.project_id = $1 AND a.node_id = t.node_id AND a.number = t.after
+    JOIN versions h ON h.project_id = $1 AND h.node_id = t.node_id AND h.replaced_seq IS NULL
+    LEFT JOIN versions b ON b.project_id = $1 AND b.node_id = t.node_id AND b.number = t.before
+    WHERE CASE WHEN b.kind <> 'deleted' AND a.kind <> 'deleted'
+               THEN (a.path, a.kind, a.content_hash, a.executable, a.mime)
+                    IS DISTINCT FROM (b.path, b.kind, b.content_hash, b.executable, b.mime)
+               ELSE b.kind <> 'deleted' OR a.kind <> 'deleted' END
+), places AS (
+    SELECT older_path AS path, pairs.* FROM pairs WHERE older_path IS NOT NULL
+    UNION ALL
+    SELECT newer_path, pairs.* FROM pairs WHERE newer_path IS NOT NULL AND newer_path IS DISTINCT FROM older_path
+)
+SELECT path, node_id, older, newer, path_now
+FROM places
+WHERE path > $4 AND (path = $5 OR (path >= $6 AND path < $7))
+ORDER BY path, node_id
+LIMIT $8
+
+-- name: commits_of_principals
+-- The commits that these principals made in ($3, $4], of one run or (NULL) of any.
+SELECT seq FROM commits
+WHERE project_id = $1 AND principal_id = ANY ($2::uuid[]) AND seq > $3 AND seq <= $4 AND ($5::text IS NULL OR run = $5)
+
+-- name: commits_of_run
+SELECT seq FROM commits WHERE project_id = $1 AND run = $2 AND seq > $3 AND seq <= $4
+
+-- name: stretches
+-- What these commits made of each node: every stretch of versions that follow each other, with the state before it and
+-- the one it left; the newest first, before ($3, $4).
+WITH made AS (
+    SELECT v.node_id, v.number, v.number - row_number() OVER (PARTITION BY v.node_id ORDER BY v.number) AS stretch
+    FROM unnest($2::bigint[]) AS c (seq)
+    JOIN versions v ON v.project_id = $1 AND v.seq = c.seq
+), stretches AS (
+    SELECT node_id, min(number) AS first, max(number) AS last FROM made GROUP BY node_id, stretch
+)
+SELECT s.node_id, b AS older, a AS newer, h.path AS path_now
+FROM stretches s
+JOIN versions a ON a.project_id = $1 AND a.node_id = s.node_id AND a.number = s.last
+JOIN versions h ON h.project_id = $1 AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+LEFT JOIN versions b ON b.project_id = $1 AND b.node_id = s.node_id AND b.number = s.first - 1
+WHERE (a.seq, a.node_id) < ($3::bigint, $4::uuid)
+ORDER BY a.seq DESC, a.node_id DESC
+LIMIT $5
