@@ -32,13 +32,16 @@ class State:
             executable=version.executable,
         )
 
+    def at(self, path: TreePath) -> "State":
+        return replace(self, path=path)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stretch:
     """Consecutive versions of a node that are to be taken back: how it was before them, and the last of them."""
 
-    before: Version | None  # None: they made the node
-    after: Version
+    before: Version | None  # None: it was not there
+    after: Version | None  # None: they deleted it
 
 
 @dataclass(kw_only=True, slots=True)

@@ -80,3 +80,9 @@ LEFT JOIN versions b ON b.project_id = $1 AND b.node_id = s.node_id AND b.number
 WHERE (a.seq, a.node_id) < ($3::bigint, $4::uuid)
 ORDER BY a.seq DESC, a.node_id DESC
 LIMIT $5
+
+-- name: node_heads
+-- These nodes as they are now, deleted ones too.
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime, base_number, merged_number, sent_hash
+FROM versions
+WHERE project_id = $1 AND node_id = ANY ($2::uuid[]) AND replaced_seq IS NULL
