@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from contextbase.compare.quick import quick_edits
+from contextbase.compare.edits import quick_edits
 from contextbase.compare.text import lines_of
 from contextbase.errors import InvalidInput
 
