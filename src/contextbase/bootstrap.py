@@ -140,7 +140,8 @@ async def open_services(
         head, gate_repository = HeadRepository(), GateRepository()
         notifier = Notifier(database)
         stack.push_async_callback(notifier.close)
-        policies, contents = PolicyBook(gate_repository), ContentCache()
+        contents = ContentCache()
+        policies = PolicyBook(gate_repository, contents)
         metrics = CollectorRegistry()
         group_commit = GroupCommit(
             database=database,
