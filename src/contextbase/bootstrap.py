@@ -33,7 +33,7 @@ from contextbase.gate.service import Gate
 from contextbase.gate.trail import Trail
 from contextbase.history.archives import Archives
 from contextbase.history.blame import Blames
-from contextbase.history.contents import Contents
+from contextbase.history.contents import ContentLoader
 from contextbase.history.diffs import Diffs
 from contextbase.history.snapshots import Snapshots
 from contextbase.identity.policies import PolicyService
@@ -149,7 +149,8 @@ async def open_services(
         head, gate_repository = HeadRepository(), GateRepository()
         notifier = Notifier(database)
         stack.push_async_callback(notifier.close)
-        policies, contents = PolicyBook(gate_repository), ContentCache()
+        contents = ContentCache()
+        policies = PolicyBook(gate_repository, contents)
         metrics = CollectorRegistry()
         group_commit = GroupCommit(
             database=database,
@@ -180,7 +181,7 @@ async def open_services(
             contents=contents,
         )
         snapshots = Snapshots(database=database, gate=gate, audit=audit, clock=clock)
-        past = Contents(catalog=catalog, cache=contents)
+        loader = ContentLoader(repository=gate_repository, catalog=catalog, cache=contents)
         stack.push_async_callback(group_commit.close)
         yield Services(
             settings=settings,
@@ -197,8 +198,8 @@ async def open_services(
             history=History(database=database, gate=gate, reads=reads),
             trail=Trail(database=database, gate=gate),
             snapshots=snapshots,
-            diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=past),
-            blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=past),
+            diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=loader),
+            blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=loader),
             archives=Archives(database=database, gate=gate, snapshots=snapshots, catalog=catalog),
             feed=FeedService(
                 database=database,

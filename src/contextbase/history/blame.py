@@ -10,12 +10,12 @@ from contextbase.compare import LineBlame, PartBlame
 from contextbase.compare.text import lines_of
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.errors import InvalidInput, NotFound, TooLarge
+from contextbase.errors import ContentPurged, InvalidInput, TooLarge
 from contextbase.gate.messages import readable_messages
 from contextbase.gate.read_model import Author
 from contextbase.gate.reads import nothing_at
 from contextbase.gate.service import Gate
-from contextbase.history.contents import Contents
+from contextbase.history.contents import ContentLoader
 from contextbase.history.lineage import LARGEST, B, BlamedLines, BlamedPart, FileBlame, Lineage, Origin, Walk
 from contextbase.history.snapshots import Snapshots
 from contextbase.identity.model import Action, Caller
@@ -35,7 +35,7 @@ _SQL: Final = load_queries("contextbase.history")
 class Blames:
     """Goes through a file's versions once, and keeps what it found to go on from there."""
 
-    def __init__(self, *, database: Database, gate: Gate, snapshots: Snapshots, contents: Contents) -> None:
+    def __init__(self, *, database: Database, gate: Gate, snapshots: Snapshots, contents: ContentLoader) -> None:
         self._database = database
         self._gate = gate
         self._snapshots = snapshots
@@ -97,7 +97,7 @@ class Blames:
         if last["size"] > LARGEST:
             raise TooLarge(f"{path} has {last['size']} bytes; {LARGEST} is the most that can be blamed.")
         if last["purged"]:
-            raise NotFound(f"The content of {path} was purged.")
+            raise ContentPurged(f"What stands at {path} was purged from all history.")
         return Lineage(
             project_id=project_id, node_id=NodeId(node["node_id"]), path=path, rows=tuple(rows), authority=authority
         )
@@ -105,7 +105,7 @@ class Blames:
     async def _walked(self, connection: Connection, walk: Walk[B]) -> B:
         for rows in walk.batches():
             names = [ContentHash(row["content_hash"]) for row in rows if row["kind"] == Kind.FILE]
-            await asyncio.to_thread(walk.take, rows, await self._contents.load(connection, names))
+            await asyncio.to_thread(walk.take, rows, await self._contents.load_kept(connection, names))
         return walk.result()
 
     async def _origins(self, connection: Connection, lineage: Lineage, numbers: set[int]) -> tuple[Origin, ...]:

@@ -13,7 +13,7 @@ from contextbase.errors import InvalidInput, NotFound
 from contextbase.gate.reads import Reads
 from contextbase.gate.service import Gate
 from contextbase.history.changes import NodePair, Selection, differing, selected_commits, state_pair, stretches
-from contextbase.history.contents import Contents
+from contextbase.history.contents import ContentLoader
 from contextbase.history.snapshots import Snapshots
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller, PrincipalName
@@ -25,6 +25,7 @@ __all__ = ["ComparedFile", "DiffPage", "Diffs"]
 
 MOST_PAGE_BYTES: Final = 16 << 20  # of contents compared for one page; one file may be more
 _SQL: Final = load_queries("contextbase.history")
+_LIMITS: Final = Limits()
 _PURGED: Final = "Its content was purged."
 
 
@@ -44,7 +45,7 @@ class DiffPage:
 
 class Diffs:
     def __init__(
-        self, *, database: Database, gate: Gate, reads: Reads, snapshots: Snapshots, contents: Contents
+        self, *, database: Database, gate: Gate, reads: Reads, snapshots: Snapshots, contents: ContentLoader
     ) -> None:
         self._database = database
         self._gate = gate
@@ -145,9 +146,13 @@ class Diffs:
 
     async def _compared(self, connection: Connection, pairs: Sequence[NodePair], context: int) -> list[ComparedFile]:
         limits = Limits(context=context)
-        wanted = [version for pair in pairs for version in (pair.old, pair.new) if _is_loaded(version, limits)]
-        names = {version.content_hash for version in wanted if version and version.content_hash}
-        loaded = await self._contents.load(connection, names)
+        names = {
+            version.content_hash
+            for pair in pairs
+            for version in _read_of(pair, limits)
+            if version.content_hash is not None
+        }
+        loaded = await self._contents.load_kept(connection, names)
         return await asyncio.to_thread(lambda: [_compare(pair, loaded, names, limits) for pair in pairs])
 
 
@@ -160,8 +165,6 @@ def _compare(
     hashes = [side.hash for side in sides if side is not None and side.hash is not None]
     if any(name in wanted and name not in loaded for name in hashes):
         diff = replace(diff, notes=(_PURGED,))
-    elif len(hashes) == 2 and hashes[0] == hashes[1]:
-        diff = replace(diff, notes=())  # whatever could not be compared, it is the same
     return ComparedFile(pair=pair, diff=diff)
 
 
@@ -180,16 +183,23 @@ def _side(version: Version | None, loaded: dict[ContentHash, bytes]) -> Side | N
     )
 
 
-def _is_loaded(version: Version | None, limits: Limits) -> bool:
-    return version is not None and version.content_hash is not None and version.size <= limits.text_bytes
+def _read_of(pair: NodePair, limits: Limits) -> list[Version]:
+    """The states whose contents must be read to compare them."""
+    old, new = pair.old, pair.new
+    if old is not None and new is not None and (old.content_hash, old.kind) == (new.content_hash, new.kind):
+        return []
+    return [
+        version
+        for version in (old, new)
+        if version is not None and version.content_hash is not None and version.size <= limits.text_bytes
+    ]
 
 
 def _fitting(pairs: Sequence[NodePair]) -> Sequence[NodePair]:
     """As many as one page may compare, at least one."""
     room = MOST_PAGE_BYTES
     for position, pair in enumerate(pairs):
-        limits = Limits()
-        room -= sum(version.size for version in (pair.old, pair.new) if version and _is_loaded(version, limits))
+        room -= sum(version.size for version in _read_of(pair, _LIMITS))
         if room < 0 and position > 0:
             return pairs[:position]
     return pairs

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 import asyncpg
 
-from contextbase.errors import NotFound
+from contextbase.errors import ContentPurged
 from contextbase.gate.read_model import Author
 from contextbase.identity.levels import PathAuthority
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
@@ -156,5 +156,5 @@ class Walk(Generic[B]):
 
     def result(self) -> B:
         if self._blame is None:
-            raise NotFound(f"The content of {self._lineage.path} was purged.")
+            raise ContentPurged(f"What stands at {self._lineage.path} was purged from all history.")
         return self._blame

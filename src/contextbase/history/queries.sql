@@ -94,12 +94,6 @@ WHERE ((a.state).seq, (a.state).node_id) < ($3::bigint, $4::uuid)
 ORDER BY (a.state).seq DESC, (a.state).node_id DESC
 LIMIT $5
 
--- name: stored_contents
--- These contents as far as they are in the database, and which of all of them were purged.
-SELECT b.hash, b.purged_at IS NOT NULL AS purged, c.content
-FROM blobs b LEFT JOIN blob_contents c ON c.hash = b.hash
-WHERE b.hash = ANY ($1::bytea[])
-
 -- name: numbered_versions
 -- A node's versions with these numbers (NULL: the last one), with where it is now.
 SELECT v AS state, h.path AS path_now
@@ -140,3 +134,59 @@ WHERE v.project_id = $1 AND (v.path = $2 OR (v.path >= $3 AND v.path < $4)) AND 
   AND v.seq <= $5 AND (v.replaced_seq IS NULL OR v.replaced_seq > $5) AND v.kind <> 'deleted' AND b.purged_at IS NULL
 ORDER BY v.path
 LIMIT $7
+
+-- name: node_heads
+-- These nodes as they are now, deleted ones too.
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime, base_number, merged_number, sent_hash
+FROM versions
+WHERE project_id = $1 AND node_id = ANY ($2::uuid[]) AND replaced_seq IS NULL
+
+-- name: contents_of_path
+-- Everything that ever stood at a path, was sent for it, or was set aside there; of a folder, everything below it.
+SELECT DISTINCT content_hash FROM (
+    SELECT v.content_hash FROM versions v
+    WHERE v.project_id = $1 AND (v.path = $2 OR (v.path > $2 || '/' AND v.path < $2 || '0'))
+    UNION ALL
+    SELECT v.sent_hash FROM versions v
+    WHERE v.project_id = $1 AND (v.path = $2 OR (v.path > $2 || '/' AND v.path < $2 || '0'))
+    UNION ALL
+    SELECT s.content_hash FROM side_versions s
+    WHERE s.project_id = $1 AND (s.path = $2 OR (s.path > $2 || '/' AND s.path < $2 || '0'))
+) contents
+WHERE content_hash IS NOT NULL
+
+-- name: heads_with
+-- Where these contents stand now, in whatever project.
+SELECT v.project_id, p.head, v.path
+FROM versions v JOIN projects p ON p.id = v.project_id
+WHERE v.content_hash = ANY ($1::bytea[]) AND v.replaced_seq IS NULL
+ORDER BY v.project_id, v.path
+
+-- name: projects_with
+-- The projects in whose history these contents are.
+SELECT project_id FROM versions WHERE content_hash = ANY ($1::bytea[]) OR sent_hash = ANY ($1::bytea[])
+UNION
+SELECT project_id FROM side_versions WHERE content_hash = ANY ($1::bytea[])
+UNION
+SELECT project_id FROM uploads WHERE content_hash = ANY ($1::bytea[])
+
+-- name: lock_projects
+SELECT id FROM projects WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
+
+-- name: forget_copies
+-- What was copied out of contents: conflicts in review items and in stored answers, and who uploaded them. The new
+-- policy version makes every server forget what it has in memory.
+WITH uploaded AS (
+    DELETE FROM uploads WHERE content_hash = ANY ($2::bytea[])
+), reviewed AS (
+    UPDATE review_items SET conflicts = '[]', suggestion = NULL WHERE project_id = ANY ($1::uuid[])
+        AND side_version_id IN (
+            SELECT s.id FROM side_versions s WHERE s.project_id = ANY ($1::uuid[])
+              AND (s.content_hash = ANY ($2::bytea[]) OR EXISTS (
+                  SELECT FROM versions v WHERE v.project_id = s.project_id AND v.node_id = s.node_id
+                    AND v.content_hash = ANY ($2::bytea[])))
+        )
+), answered AS (
+    DELETE FROM answered_requests WHERE project_id = ANY ($1::uuid[]) AND answer LIKE '%"conflicts": [{%'
+)
+UPDATE projects SET policy_version = policy_version + 1 WHERE id = ANY ($1::uuid[])

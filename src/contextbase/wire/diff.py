@@ -59,7 +59,7 @@ class FileDiffView(BaseModel):
     new_path: str | None
     node_id: UUID
     status: Literal["added", "removed", "changed", "renamed", "unchanged"]
-    kind: Literal["text", "structure", "notebook", "binary", "link", "folder"] = Field(
+    kind: Literal["text", "structure", "notebook", "binary", "link", "folder", "same"] = Field(
         description="How the contents could be compared."
     )
     old: SideView | None

@@ -19,7 +19,7 @@ __all__ = ["router"]
 router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem_answers(404))
 
 
-@router.get("/blame", responses=problem_answers(413))
+@router.get("/blame", responses=problem_answers(410, 413))
 async def blame(
     *,
     project: Annotated[ProjectName, Query()],
