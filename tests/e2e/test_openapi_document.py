@@ -21,6 +21,7 @@ from contextbase.config import Settings
 from contextbase.interfaces.api.app import create_app
 
 COLLAB = "/api/v1/collab"
+HISTORY = "/api/v1/history"
 AGENT, GROUP = "agent:reader", "readers"
 # The document cannot say which paths, names and pairs of fields are valid: what it allows may still be refused.
 LEFT_OUT = [positive_data_acceptance]
@@ -89,6 +90,10 @@ AIMS: dict[str, Callable[[World], object]] = {
     "pattern": lambda _: "docs/**",
     "node_id": lambda world: world.node_id,
     "after": lambda _: "start",
+    "ref": lambda _: "head",
+    "at": lambda _: "head",
+    "old": lambda _: "0",
+    "new": lambda _: "head",
 }
 # Requests that need something of their own, to take away or to fit together.
 WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
@@ -99,6 +104,13 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
         "path_parameters": {"token_id": world.made("/api/v1/tokens", principal="spare")["id"]}
     },
     f"DELETE {COLLAB}/policies/rules": lambda world: {"query": a_rule(world)},
+    f"POST {HISTORY}/tags": lambda world: {"body": {"project": world.project, "name": f"t-{uuid4().hex}"}},
+    f"DELETE {HISTORY}/tags/{{name}}": lambda world: {
+        "path_parameters": {
+            "name": world.made(f"{HISTORY}/tags", project=world.project, name=f"t-{uuid4().hex}")["name"]
+        },
+        "query": {"project": world.project},
+    },
 }
 
 

@@ -40,6 +40,8 @@ class LogChange:
     content_hash: ContentHash | None
     size: int
     side_id: UUID | None
+    made_from: Seq | None = None  # the commit of the version before it
+    forked_from: Seq | None = None  # that of the version its writer saw, if that was overtaken and both were joined
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +49,9 @@ class LogEntry:
     seq: Seq
     commit_id: UUID
     author: Author
+    run: str | None
+    parents: tuple[Seq, ...]  # the commits that its changes were made upon, newest first
+    forks: tuple[Seq, ...]  # of these, those from which it forked: what its writer saw was overtaken, and joined here
     changes: tuple[LogChange, ...]  # the first of them
     change_count: int  # of those the caller may see
 
@@ -70,6 +75,7 @@ class History:
         *,
         path: TreePath | None = None,
         principal: PrincipalName | None = None,
+        run: str | None = None,
         before: Seq | None = None,
         limit: int = 50,
     ) -> LogPage:
@@ -84,7 +90,9 @@ class History:
             by = None if principal is None else await principals_named(connection, principal)
             entries: list[LogEntry] = []
             last, scanned = before or Seq(_ABOVE_EVERY_SEQ), 0
-            async for commit, changes in _commits(connection, project_id, last, node_id, by):
+            async for commit, changes in _commits(
+                connection, project_id, last, _Wanted(node_id=node_id, by=by, run=run)
+            ):
                 last, scanned = Seq(commit["seq"]), scanned + 1
                 visible = [_change(row, authority) for row in changes if _sees(authority, row)]
                 if visible:
@@ -108,19 +116,33 @@ async def principals_named(connection: Connection, name: PrincipalName) -> list[
     return [row["id"] for row in rows]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Wanted:
+    """Which commits; None: any."""
+
+    node_id: NodeId | None
+    by: list[UUID] | None
+    run: str | None
+
+    async def page(self, connection: Connection, project_id: ProjectId, before: Seq) -> list[asyncpg.Record]:
+        if self.node_id is not None:
+            wanted = (self.node_id, self.by, self.run)
+            return await connection.fetch(_SQL.log_page_of_node, project_id, before, _PAGE, *wanted)
+        if self.run is not None:
+            return await connection.fetch(_SQL.log_page_of_run, project_id, before, _PAGE, self.run, self.by)
+        if self.by is not None:
+            return await connection.fetch(_SQL.log_page_of_principals, project_id, before, _PAGE, self.by)
+        return await connection.fetch(_SQL.log_page, project_id, before, _PAGE)
+
+
 async def _commits(
-    connection: Connection, project_id: ProjectId, before: Seq, node_id: NodeId | None, by: list[UUID] | None
+    connection: Connection, project_id: ProjectId, before: Seq, wanted: _Wanted
 ) -> AsyncIterator[tuple[asyncpg.Record, Sequence[asyncpg.Record]]]:
     """Commits, newest first, each with all it changed."""
     while True:
-        if node_id is not None:
-            commits = await connection.fetch(_SQL.log_page_of_node, project_id, before, _PAGE, node_id, by)
-        elif by is not None:
-            commits = await connection.fetch(_SQL.log_page_of_principals, project_id, before, _PAGE, by)
-        else:
-            commits = await connection.fetch(_SQL.log_page, project_id, before, _PAGE)
+        commits = await wanted.page(connection, project_id, before)
         seqs = [commit["seq"] for commit in commits]
-        rows = await connection.fetch(_SQL.log_changes, project_id, seqs, node_id, _MOST_ROWS) if commits else []
+        rows = await connection.fetch(_SQL.log_changes, project_id, seqs, wanted.node_id, _MOST_ROWS) if commits else []
         # When the rows were too many for one reading, the last commit's may not all be here.
         incomplete = rows[-1]["seq"] if len(rows) == _MOST_ROWS else None
         changes = {seq: list(group) for seq, group in groupby(rows, key=lambda row: row["seq"])}
@@ -138,10 +160,15 @@ def _sees(authority: PathAuthority, row: asyncpg.Record) -> bool:
 
 
 def _entry(commit: asyncpg.Record, changes: list[LogChange]) -> LogEntry:
+    forks = {change.forked_from for change in changes if change.forked_from is not None}
+    parents = forks | {change.made_from for change in changes if change.made_from is not None}
     return LogEntry(
         seq=Seq(commit["seq"]),
         commit_id=commit["id"],
         author=Author.of_row(commit),
+        run=commit["run"],
+        parents=tuple(sorted(parents, reverse=True)),
+        forks=tuple(sorted(forks, reverse=True)),
         changes=tuple(changes[:MOST_CHANGES_SHOWN]),
         change_count=len(changes),
     )
@@ -170,4 +197,6 @@ def _change(row: asyncpg.Record, authority: PathAuthority) -> LogChange:
         content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
         size=row["size"],
         side_id=row["side_id"],
+        made_from=None if before is None else Seq(row["seq_before"]),
+        forked_from=Seq(row["fork_seq"]) if row["fork_seq"] and authority.sees(TreePath(row["fork_path"])) else None,
     )

@@ -239,25 +239,34 @@ WHERE s.project_id = $1 AND s.id = $2
 
 -- name: log_page
 -- A project's commits, newest first, before a seq.
-SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, p.kind AS principal_kind, p.name AS principal_name
+SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, c.run, p.kind AS principal_kind, p.name AS principal_name
 FROM commits c JOIN principals p ON p.id = c.principal_id
 WHERE c.project_id = $1 AND c.seq < $2
 ORDER BY c.seq DESC
 LIMIT $3
 
+-- name: log_page_of_run
+-- Likewise, those of a run; $5: made by these principals, or (NULL) by anybody.
+SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, c.run, p.kind AS principal_kind, p.name AS principal_name
+FROM commits c JOIN principals p ON p.id = c.principal_id
+WHERE c.project_id = $1 AND c.seq < $2 AND c.run = $4 AND ($5::uuid[] IS NULL OR c.principal_id = ANY ($5))
+ORDER BY c.seq DESC
+LIMIT $3
+
 -- name: log_page_of_principals
 -- Likewise, those these principals made.
-SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, p.kind AS principal_kind, p.name AS principal_name
+SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, c.run, p.kind AS principal_kind, p.name AS principal_name
 FROM commits c JOIN principals p ON p.id = c.principal_id
 WHERE c.project_id = $1 AND c.seq < $2 AND c.principal_id = ANY ($4::uuid[])
 ORDER BY c.seq DESC
 LIMIT $3
 
 -- name: log_page_of_node
--- Likewise, those that touched a node; $5: made by these principals, or (NULL) by anybody.
-SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, p.kind AS principal_kind, p.name AS principal_name
+-- Likewise, those that touched a node; $5: made by these principals, or (NULL) by anybody; $6: of a run, or (NULL) any.
+SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, c.run, p.kind AS principal_kind, p.name AS principal_name
 FROM commits c JOIN principals p ON p.id = c.principal_id
 WHERE c.project_id = $1 AND c.seq < $2 AND ($5::uuid[] IS NULL OR c.principal_id = ANY ($5))
+  AND ($6::text IS NULL OR c.run = $6)
   AND c.seq IN (SELECT v.seq FROM versions v WHERE v.project_id = $1 AND v.node_id = $4
                 UNION SELECT s.seq FROM side_versions s WHERE s.project_id = $1 AND s.node_id = $4)
 ORDER BY c.seq DESC
@@ -266,14 +275,18 @@ LIMIT $3
 -- name: log_changes
 -- What these commits did, whole or ($3) to one node: new versions, and what was set aside.
 SELECT v.seq, v.node_id, v.number, v.path, v.kind, v.content_hash, v.size,
-       b.path AS path_before, b.kind AS kind_before, h.path AS path_now, NULL AS set_aside, NULL::uuid AS side_id
+       b.path AS path_before, b.kind AS kind_before, b.seq AS seq_before, f.seq AS fork_seq, f.path AS fork_path,
+       h.path AS path_now, NULL AS set_aside, NULL::uuid AS side_id
 FROM versions v
 JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
 LEFT JOIN versions b ON b.project_id = v.project_id AND b.node_id = v.node_id AND b.number = v.number - 1
+-- what it was made from, if that was overtaken
+LEFT JOIN versions f ON f.project_id = v.project_id AND f.node_id = v.node_id AND f.number = v.base_number
+    AND f.number < v.number - 1
 WHERE v.project_id = $1 AND v.seq = ANY ($2::bigint[]) AND ($3::uuid IS NULL OR v.node_id = $3)
 UNION ALL
 SELECT s.seq, s.node_id, s.base_number, s.path, s.kind, s.content_hash, s.size,
-       NULL, NULL, coalesce(h.path, s.path), s.reason, s.id
+       NULL, NULL, NULL, NULL, NULL, coalesce(h.path, s.path), s.reason, s.id
 FROM side_versions s
 LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
 WHERE s.project_id = $1 AND s.seq = ANY ($2::bigint[]) AND ($3::uuid IS NULL OR s.node_id = $3)
