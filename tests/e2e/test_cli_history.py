@@ -169,7 +169,7 @@ def test_the_graph_shows_where_a_writer_was_overtaken_and_joined(cb: Cli, folder
         extra = () if base is None else ("--base", base)
         assert cb("put", str(note), "note.md", "-m", f"{first} {last}", *extra).code == 0
     shown = [line[:4].rstrip() for line in cb("log", "--graph").stdout.splitlines()]
-    assert shown == ["* 3", "|\\", "* |", "| |", "|/", "* 1", ""]
+    assert shown == ["*  3", "|\\", "* |", "| |", "|/", "* 1", ""]
     commits = cb("log", "--json").json
     assert [(commit["seq"], commit["parents"], commit["forks"]) for commit in commits] == [
         (3, [2, 1], [1]),

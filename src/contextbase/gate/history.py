@@ -156,7 +156,9 @@ async def _commits(
 
 
 def _sees(authority: PathAuthority, row: asyncpg.Record) -> bool:
-    return authority.sees(TreePath(row["path"])) and authority.sees(TreePath(row["path_now"]))
+    return authority.sees_everything or (
+        authority.sees(TreePath.stored(row["path"])) and authority.sees(TreePath.stored(row["path_now"]))
+    )
 
 
 def _entry(commit: asyncpg.Record, changes: list[LogChange]) -> LogEntry:
@@ -175,8 +177,8 @@ def _entry(commit: asyncpg.Record, changes: list[LogChange]) -> LogEntry:
 
 
 def _change(row: asyncpg.Record, authority: PathAuthority) -> LogChange:
-    path, kind = TreePath(row["path"]), Kind(row["kind"])
-    before = None if row["path_before"] is None else TreePath(row["path_before"])
+    path, kind = TreePath.stored(row["path"]), Kind(row["kind"])
+    before = None if row["path_before"] is None else TreePath.stored(row["path_before"])
     if before is not None and (row["kind_before"] == Kind.DELETED or not authority.sees(before)):
         before = None
     if row["set_aside"] is not None:
@@ -198,5 +200,7 @@ def _change(row: asyncpg.Record, authority: PathAuthority) -> LogChange:
         size=row["size"],
         side_id=row["side_id"],
         made_from=None if before is None else Seq(row["seq_before"]),
-        forked_from=Seq(row["fork_seq"]) if row["fork_seq"] and authority.sees(TreePath(row["fork_path"])) else None,
+        forked_from=Seq(row["fork_seq"])
+        if row["fork_seq"] and authority.sees(TreePath.stored(row["fork_path"]))
+        else None,
     )

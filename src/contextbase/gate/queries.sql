@@ -176,19 +176,19 @@ DELETE FROM answered_requests WHERE answered_at < $1
 DELETE FROM uploads WHERE uploaded_at < $1
 
 -- name: snapshot_page
--- Snapshot $5's entries in the path range ($2, $3), after $4, each with where its node is now: who reads an old
--- snapshot must be allowed to see both places.
+-- Snapshot $5's entries in the path range ($2, $3), after $4. Who may not see everything must also be allowed to see
+-- where their nodes are now: node_heads.
 SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime, v.base_number,
-       v.merged_number, v.sent_hash, h.path AS path_now
+       v.merged_number, v.sent_hash
 FROM versions v
-JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
 WHERE v.project_id = $1 AND v.path >= $2 AND v.path < $3 AND v.path > $4
   AND v.seq <= $5 AND (v.replaced_seq IS NULL OR v.replaced_seq > $5) AND v.kind <> 'deleted'
 ORDER BY v.path
 LIMIT $6
 
 -- name: snapshot_paths
--- Snapshot $3's entries at these paths, likewise.
+-- Snapshot $3's entries at these paths, each with where its node is now: who reads an old snapshot must be allowed to
+-- see both places.
 SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime, v.base_number,
        v.merged_number, v.sent_hash, h.path AS path_now
 FROM versions v

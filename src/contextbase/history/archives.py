@@ -49,9 +49,9 @@ class Archives:
         nothing at the path; what was purged is left out."""
         caller.require(Action.READ, project_id)
         async with self._database.connection() as connection:
-            authority = await self._gate.authority(connection, caller, project_id)
-            seq = await self._snapshots.resolve(connection, caller, project_id, ref)
-        entries = self._entries(authority, project_id, seq, path)
+            opened = await self._gate.opened(connection, caller, project_id)
+            seq = await self._snapshots.within(connection, project_id, opened.seq, ref)
+        entries = self._entries(opened.authority, project_id, seq, path)
         first = await anext(entries, None)
         if first is None and path is not None:
             await entries.aclose()

@@ -83,8 +83,9 @@ class Blames:
         self, connection: Connection, caller: Caller, project_id: ProjectId, path: TreePath, ref: str
     ) -> Lineage:
         caller.require(Action.READ, project_id)
-        authority = await self._gate.authority(connection, caller, project_id)
-        seq = await self._snapshots.resolve(connection, caller, project_id, ref)
+        opened = await self._gate.opened(connection, caller, project_id)
+        authority = opened.authority
+        seq = await self._snapshots.within(connection, project_id, opened.seq, ref)
         node = await connection.fetchrow(_SQL.node_at_path, project_id, path, seq)
         if node is None or not authority.sees(path):
             raise nothing_at(path)

@@ -140,9 +140,10 @@ class Diffs:
     async def _opened(
         self, connection: Connection, caller: Caller, project_id: ProjectId, old: str, new: str
     ) -> tuple[PathAuthority, Seq, Seq]:
-        authority = await self._gate.authority(connection, caller, project_id)
-        first = await self._snapshots.resolve(connection, caller, project_id, old)
-        return authority, first, await self._snapshots.resolve(connection, caller, project_id, new)
+        caller.require(Action.READ, project_id)
+        opened = await self._gate.opened(connection, caller, project_id)
+        first = await self._snapshots.within(connection, project_id, opened.seq, old)
+        return opened.authority, first, await self._snapshots.within(connection, project_id, opened.seq, new)
 
     async def _compared(self, connection: Connection, pairs: Sequence[NodePair], context: int) -> list[ComparedFile]:
         limits = Limits(context=context)
