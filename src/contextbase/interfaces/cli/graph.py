@@ -39,7 +39,7 @@ def draw(commits: Sequence[Forked]) -> list[Drawn]:
         star = " ".join("*" if at == lane else "|" for at in range(len(lanes)))
         lanes[lane] = listed[position + 1] if position + 1 < len(listed) else None
         below = []
-        for fork in commit.forks:
+        for fork in sorted(commit.forks):  # the newest next to its commit: it ends first
             below.append(_forking(lanes, lane))
             lanes.insert(lane + 1, _nearest(listed[position + 1 :], fork))
         margin = " ".join("|" for _ in lanes) if position + 1 < len(listed) else ""
