@@ -24,7 +24,7 @@ from contextbase.wire.commit import (
     UploadView,
 )
 
-__all__ = ["UPLOADS", "router"]
+__all__ = ["UPLOADS", "change_view", "router"]
 
 UPLOADS: Final = "/api/v1/collab/uploads"
 _RAW_BODY: Final[dict[str, Any]] = {
@@ -115,11 +115,11 @@ def _content(body: ChangeBody) -> Content | None:
 
 def _view(answer: CommitAnswer) -> CommitView:
     return CommitView(
-        seq=answer.seq, committed=answer.committed, changes=[_change_view(change) for change in answer.changes]
+        seq=answer.seq, committed=answer.committed, changes=[change_view(change) for change in answer.changes]
     )
 
 
-def _change_view(change: ChangeAnswer) -> ChangeView:
+def change_view(change: ChangeAnswer) -> ChangeView:
     return ChangeView(
         path=change.path,
         status=change.status.value,
