@@ -80,6 +80,7 @@ class Rollback:
     ) -> RollbackAnswer:
         """All of it, or nothing: raises `Conflict` if something of it may not be changed by the caller, or if others
         change it faster than it can be compared. Over 10,000 changes are made in several commits."""
+        caller.require(Action.READ, project_id)  # what it answers tells of the past
         caller.require(Action.WRITE, project_id)
         for _ in range(_MOST_TRIES):
             head, steps, named = await self._steps(caller, project_id, wanted)
@@ -101,6 +102,7 @@ class Rollback:
         operator_type: OperatorType,
     ) -> RollbackAnswer:
         """Put what was set aside where it was meant to be, in the place of what is there now."""
+        caller.require(Action.READ, project_id)  # what it answers tells of the past
         caller.require(Action.WRITE, project_id)
         for _ in range(_MOST_TRIES):
             async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:

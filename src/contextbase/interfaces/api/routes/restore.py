@@ -34,7 +34,7 @@ router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem
 async def rollback(
     body: RollbackCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
 ) -> RestoreView:
-    """Make a file, a folder or everything as it was, as new commits: all of it, or nothing. Needs 'write'."""
+    """Make a file, a folder or everything as it was, as new commits: all of it, or nothing. Needs 'read' and 'write'."""
     project_id = await services.projects.id_of(caller, body.project, action=_action(body.dry_run))
     wanted = RollbackWanted(to=body.to or "", path=_path(body.path), number=body.number)
     if body.dry_run:
@@ -49,7 +49,7 @@ async def undo(
     body: UndoCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
 ) -> RestoreView:
     """Take back what a principal, a run or commits did, and keep what others did since. What they built upon it becomes
-    a review item. Needs 'write'."""
+    a review item. Needs 'read' and 'write'."""
     project_id = await services.projects.id_of(caller, body.project, action=_action(body.dry_run))
     wanted = _undo_wanted(body)
     if body.dry_run:
@@ -63,7 +63,7 @@ async def undo(
 async def bring_back(
     body: BringBackCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
 ) -> RestoreView:
-    """Put what was set aside where it was meant to be, in the place of what is there now. Needs 'write'."""
+    """Put what was set aside where it was meant to be, in the place of what is there now. Needs 'read' and 'write'."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
     made = await services.rollback.bring_back(
         caller, project_id, body.side_version_id, message=body.message, operator_type=way_in
