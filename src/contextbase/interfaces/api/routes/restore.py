@@ -34,7 +34,7 @@ router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem
 async def rollback(
     body: RollbackCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
 ) -> RestoreView:
-    """Make a file, a folder or everything as it was, as new commits: all of it, or nothing. Needs 'read' and 'write'."""
+    """Make a file, a folder or everything as it was, as new commits: all or nothing. Needs 'read' and 'write'."""
     project_id = await services.projects.id_of(caller, body.project, action=_action(body.dry_run))
     wanted = RollbackWanted(to=body.to or "", path=_path(body.path), number=body.number)
     if body.dry_run:
