@@ -37,7 +37,7 @@ async def measure_undo(database: Database, folder: Path) -> float:
     for first in range(0, len(turns), _AT_ONCE):
         await asyncio.gather(
             *(
-                _edit(world, agents[name], name, random.randrange(_FILES), first + offset, left)
+                _edit(world, agents[name], f"files/{random.randrange(_FILES)}.json", first + offset, left)
                 for offset, name in enumerate(turns[first : first + _AT_ONCE])
             )
         )
@@ -51,11 +51,10 @@ async def measure_undo(database: Database, folder: Path) -> float:
     return took
 
 
-async def _edit(
-    world: GateWorld, who: Caller, name: str, file: int, turn: int, left: dict[tuple[str, str], str]
-) -> None:
+async def _edit(world: GateWorld, who: Caller, path: str, turn: int, left: dict[tuple[str, str], str]) -> None:
     """An agent sets its key to a new value, made from the head."""
-    path, value = f"files/{file}.json", f"{name}-{turn}"
+    name = who.principal.name
+    value = f"{name}-{turn}"
     for _ in range(20):
         async with world.database.connection() as connection:
             row = await connection.fetchrow(_LOOK, world.project.id, path)
