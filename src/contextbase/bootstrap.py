@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry
+
 from contextbase.audit.chain import AuditKey
 from contextbase.audit.repository import AuditRepository, has_begun
 from contextbase.config import Settings
@@ -19,9 +21,12 @@ from contextbase.errors import Conflict, ContextbaseError, InvalidSettings, Misc
 from contextbase.feed.notifier import Notifier
 from contextbase.feed.repository import FeedRepository
 from contextbase.feed.service import FeedService
+from contextbase.gate.cache import ContentCache, PolicyBook
+from contextbase.gate.draft import Drafter
 from contextbase.gate.history import History
 from contextbase.gate.housekeeping import Housekeeping
 from contextbase.gate.leader import GroupCommit
+from contextbase.gate.metrics import GateMetrics
 from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
@@ -57,6 +62,7 @@ class Services:
     settings: Settings
     data: DataFolder
     database: Database
+    metrics: CollectorRegistry
     large_blobs: BlobStore
     catalog: BlobCatalog
     identity: IdentityService
@@ -134,26 +140,43 @@ async def open_services(
         head, gate_repository = HeadRepository(), GateRepository()
         notifier = Notifier(database)
         stack.push_async_callback(notifier.close)
+        contents = ContentCache()
+        policies = PolicyBook(gate_repository, contents)
+        metrics = CollectorRegistry()
         group_commit = GroupCommit(
             database=database,
             repository=gate_repository,
             head=head,
             audit=audit,
             catalog=catalog,
-            clock=clock,
+            drafter=Drafter(
+                repository=gate_repository, policies=policies, catalog=catalog, contents=contents, clock=clock
+            ),
+            metrics=GateMetrics(metrics),
             hint=notifier.hint,
         )
         gate = Gate(
-            database=database, repository=gate_repository, head=head, catalog=catalog, group_commit=group_commit
+            database=database,
+            repository=gate_repository,
+            head=head,
+            catalog=catalog,
+            policies=policies,
+            group_commit=group_commit,
         )
         reads = Reads(
-            database=database, gate=gate, repository=gate_repository, head=head, tree=TreeRepository(), catalog=catalog
+            database=database,
+            gate=gate,
+            repository=gate_repository,
+            tree=TreeRepository(),
+            catalog=catalog,
+            contents=contents,
         )
         stack.push_async_callback(group_commit.close)
         yield Services(
             settings=settings,
             data=data,
             database=database,
+            metrics=metrics,
             large_blobs=large,
             catalog=catalog,
             identity=IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock),

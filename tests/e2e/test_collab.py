@@ -51,6 +51,16 @@ async def test_a_commit_answers_for_every_change_in_order(project: Project) -> N
     assert entries["empty"]["kind"] == "directory"
 
 
+async def test_the_gate_counts_its_batches_waits_and_locks(project: Project, api: Api) -> None:
+    await project.write("a.txt", "1\n")
+    metrics = (await api.client.get("/metrics")).text
+    for name in ("batch_requests_count", "wait_seconds_count", "lock_seconds_count"):
+        [line] = [line for line in metrics.splitlines() if line.startswith(f"contextbase_gate_{name} ")]
+        assert float(line.split()[1]) >= 1
+    assert "contextbase_gate_lost_races_total" in metrics
+    assert "contextbase_gate_replays_total" in metrics
+
+
 async def test_a_contested_line_comes_back_as_a_conflict_object(project: Project) -> None:
     await project.write("a.txt", "1\n")
     await project.write("a.txt", "2\n", base=1)
@@ -302,7 +312,7 @@ async def test_a_message_is_only_for_those_who_may_see_all_of_its_commit(project
         assert await messages(route, key, bot, **query) == told, (route, query)
         assert await messages(route, key, None, **query) == told_all, (route, query)
     feed = (await project.get("feed", bot, after="start", path="a")).json()["items"]
-    assert {item["seq"]: item["message"] for item in feed} == {1: "", 2: "all to see"}
+    assert {item["seq"]: item["message"] for item in feed} == {1: "", 2: "all to see", 3: ""}
 
 
 async def test_the_log_of_a_principal_is_paged_by_seq(project: Project) -> None:

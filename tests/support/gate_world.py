@@ -5,12 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from prometheus_client import CollectorRegistry
 from tests.support.tree_writer import TEST_AUDIT_KEY, owner_of
 
 from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
+from contextbase.gate.cache import ContentCache, PolicyBook
+from contextbase.gate.draft import Drafter
 from contextbase.gate.leader import GroupCommit
+from contextbase.gate.metrics import GateMetrics
 from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
@@ -79,11 +83,18 @@ class GateWorld:
             limit=limit,
             spool=SpoolFolder(folder / "spool"),
         )
+        contents = ContentCache()
+        policies = PolicyBook(repository, contents)
+        drafter = Drafter(
+            repository=repository, policies=policies, catalog=catalog, contents=contents, clock=SystemClock()
+        )
         group = GroupCommit(
-            database=database, repository=repository, head=head, audit=audit, catalog=catalog, clock=SystemClock(),
-            hint=hint,
+            database=database, repository=repository, head=head, audit=audit, catalog=catalog,
+            drafter=drafter, metrics=GateMetrics(CollectorRegistry()), hint=hint,
         )  # fmt: skip
-        gate = Gate(database=database, repository=repository, head=head, catalog=catalog, group_commit=group)
+        gate = Gate(
+            database=database, repository=repository, head=head, catalog=catalog, policies=policies, group_commit=group
+        )
         owner = await owner_of(database)
         projects = ProjectService(database=database, audit=audit, clock=SystemClock())
         if project_name is None:

@@ -14,6 +14,7 @@ import asyncpg
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import InvalidInput, NotFound
+from contextbase.gate.cache import ContentCache
 from contextbase.gate.messages import readable_messages
 from contextbase.gate.read_model import (
     Author,
@@ -29,7 +30,6 @@ from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
-from contextbase.storage.head import HeadRepository
 from contextbase.storage.model import Kind, Version
 from contextbase.storage.tree import TreeRepository, path_range, version_of_row
 
@@ -48,16 +48,16 @@ class Reads:
         database: Database,
         gate: Gate,
         repository: GateRepository,
-        head: HeadRepository,
         tree: TreeRepository,
         catalog: BlobCatalog,
+        contents: ContentCache,
     ) -> None:
         self._database = database
         self._gate = gate
         self._repository = repository
-        self._head = head
         self._tree = tree
         self._catalog = catalog
+        self._contents = contents
 
     async def at_paths(
         self, caller: Caller, project_id: ProjectId, paths: Sequence[TreePath], *, seq: Seq | None, contents: bool
@@ -213,15 +213,14 @@ class Reads:
 
     async def _opened(self, connection: Connection, caller: Caller, project_id: ProjectId, seq: Seq | None) -> "_View":
         caller.require(Action.READ, project_id)
-        head = await self._head.read(connection, project_id)
+        head = await self._gate.opened(connection, caller, project_id)
         if seq is not None and seq > head.seq:
             raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
-        authority = await self._gate.authority(connection, caller, project_id)
         return _View(
             project_id=project_id,
             epoch=head.epoch,
             seq=head.seq if seq is None else seq,
-            authority=authority,
+            authority=head.authority,
             only=caller.token.path_prefix,
         )
 
@@ -278,8 +277,10 @@ class Reads:
             if version is not None and version.content_hash is not None and version.size <= room:
                 room -= version.size
                 wanted[entry.path] = version.content_hash
-        loaded = await self._repository.inline_contents(connection, list(set(wanted.values())))
-        for name in wanted.values():
+        loaded = self._contents.find(set(wanted.values()))
+        missing = [name for name in set(wanted.values()) if name not in loaded]
+        loaded |= await self._repository.inline_contents(connection, missing)
+        for name in missing:
             if name not in loaded:
                 loaded[name] = await self._catalog.read(name)
         return [

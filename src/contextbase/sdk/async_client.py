@@ -129,6 +129,7 @@ class AsyncClient:
         message: str = "",
         key: str | None = None,
         atomic: bool = False,
+        run: str | None = None,
     ) -> CommitView:
         """Settle changes. Sent again as long as nobody answers, with one key (yours, or one made here): once is
         enough for it to happen, and more does not make it happen twice."""
@@ -139,6 +140,7 @@ class AsyncClient:
             message=message,
             key=key or uuid4().hex,
             atomic=atomic,
+            run=run,
         )
         return await self._connection.retried(
             lambda: self._connection.call(CommitView, "POST", f"{_COLLAB}/commit", body)

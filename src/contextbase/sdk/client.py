@@ -114,9 +114,10 @@ class Client:
         message: str = "",
         key: str | None = None,
         atomic: bool = False,
+        run: str | None = None,
     ) -> CommitView:
         return self._portal.run(
-            self._client.commit(project, changes, base_seq=base_seq, message=message, key=key, atomic=atomic)
+            self._client.commit(project, changes, base_seq=base_seq, message=message, key=key, atomic=atomic, run=run)
         )
 
     def upload(self, project: str, content: Uploadable, *, content_hash: str | None = None) -> UploadView:

@@ -1,6 +1,6 @@
 """Puts routes, authentication, errors and middleware together."""
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import Depends, FastAPI
 
 from contextbase import __version__
 from contextbase.bootstrap import Services
@@ -37,14 +37,14 @@ def create_app(services: Services) -> FastAPI:
         responses=problem_answers(413, 500),
     )
     app.state.services = services
-    app.state.metrics = Metrics()
+    app.state.metrics = Metrics(services.metrics)
+    # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
+    for module in (commits, snapshots, feed, history, policies, projects, tokens, system, pages):
+        app.include_router(
+            module.router, dependencies=[Depends(authenticate)], responses=problem_answers(400, 401, 403, 422, 503)
+        )
     app.include_router(health.router)
     app.include_router(pages.open_router)
-    # Deny by default: what is not named above needs a caller.
-    guarded = APIRouter(dependencies=[Depends(authenticate)], responses=problem_answers(400, 401, 403, 422, 503))
-    for module in (system, projects, tokens, commits, snapshots, history, policies, feed, pages):
-        guarded.include_router(module.router)
-    app.include_router(guarded)
     install_problem_handlers(app)
     app.add_middleware(
         RequestMiddleware,

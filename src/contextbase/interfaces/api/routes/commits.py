@@ -50,13 +50,14 @@ async def commit(
     When this answers, all but the refused are durably in the project. Needs 'write'."""
     if body.key is not None and idempotency_key not in (None, body.key):
         raise InvalidInput("The header Idempotency-Key and the body's key differ; send one of them.")
-    project = await services.projects.find(caller, body.project, action=Action.WRITE)
+    project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
     request = CommitRequest(
-        project_id=project.id,
+        project_id=project_id,
         changes=tuple(_change(change, body.base_seq) for change in body.changes),
         message=body.message,
         key=body.key or idempotency_key,
         atomic=body.atomic,
+        run=body.run,
     )
     return _view(await services.gate.commit(caller, request, operator_type=way_in))
 
@@ -72,10 +73,10 @@ async def upload(
     ] = None,
 ) -> UploadView:
     """Store the request's body, to be named by its hash in a commit. Streams; needs 'write'."""
-    found = await services.projects.find(caller, project, action=Action.WRITE)
+    project_id = await services.projects.id_of(caller, project, action=Action.WRITE)
     expected = None if hash is None else ContentHash.parse(hash)
     try:
-        blob = await services.gate.upload(caller, found.id, request.stream(), expected=expected)
+        blob = await services.gate.upload(caller, project_id, request.stream(), expected=expected)
     except BlobCorrupted:
         raise InvalidInput(f"What arrived does not hash to {hash}; nothing was stored. Send it again.") from None
     return UploadView(hash=str(blob.hash), size=blob.size)

@@ -48,9 +48,9 @@ async def read_feed(
     With `Accept: text/event-stream` it goes on for as long as both sides like: each event's `id` is the cursor to
     resume from. A cursor from before a restore of the project is refused: 409, `cursor_outdated`.
     """
-    found = await services.projects.find(caller, project)
+    project_id = await services.projects.id_of(caller, project)
     below = TreePath.parse(path) if path is not None else None
-    reader = FeedReader(request, services, found.id, below)
+    reader = FeedReader(request, services, project_id, below)
     if EVENT_STREAM in request.headers.get("accept", ""):
         heads, cursor = await reader.start(last_event_id or after)
         return FeedStream(reader, heads, cursor)

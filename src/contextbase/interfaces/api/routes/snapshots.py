@@ -50,20 +50,20 @@ _CONTENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
 @router.post("/checkout")
 async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services: AuthenticatedServices) -> CheckoutView:
     """Read paths, or what is below a prefix, in a snapshot: contents or references, with base versions."""
-    project = await services.projects.find(caller, body.project)
+    project_id = await services.projects.id_of(caller, body.project)
     seq = None if body.seq is None else Seq(body.seq)
     folder = TreePath.parse(body.prefix) if body.prefix else None
     if body.paths is not None:
         paths = [TreePath.parse(path) for path in body.paths]
-        found = await services.reads.at_paths(caller, project.id, paths, seq=seq, contents=body.contents)
+        found = await services.reads.at_paths(caller, project_id, paths, seq=seq, contents=body.contents)
     elif body.recursive:
         found = await services.reads.below(
-            caller, project.id, folder, seq=seq, contents=body.contents, after=body.after, limit=body.limit
+            caller, project_id, folder, seq=seq, contents=body.contents, after=body.after, limit=body.limit
         )
     else:
-        found = await services.reads.folder(caller, project.id, folder, seq=seq, after=body.after, limit=body.limit)
+        found = await services.reads.folder(caller, project_id, folder, seq=seq, after=body.after, limit=body.limit)
     return CheckoutView(
-        project_id=project.id,
+        project_id=project_id,
         epoch=found.epoch,
         seq=found.seq,
         entries=[_entry_view(entry) for entry in found.entries],
@@ -83,9 +83,9 @@ async def versions(
     limit: Limit = 100,
 ) -> VersionPage:
     """The versions of the file at a path (or that was there last), newest first, across its renames."""
-    found = await services.projects.find(caller, project)
+    project_id = await services.projects.id_of(caller, project)
     entries, next_before = await services.reads.versions(
-        caller, found.id, TreePath.parse(path), before=before, limit=limit
+        caller, project_id, TreePath.parse(path), before=before, limit=limit
     )
     return VersionPage(versions=[_version_view(entry) for entry in entries], next_before=next_before)
 
@@ -101,9 +101,9 @@ async def side_versions(
     limit: Limit = 100,
 ) -> SideVersionPage:
     """What lost against the head or waits for a review at a path, newest first."""
-    found = await services.projects.find(caller, project)
+    project_id = await services.projects.id_of(caller, project)
     entries, next_before = await services.reads.side_versions(
-        caller, found.id, TreePath.parse(path), before=before, limit=limit
+        caller, project_id, TreePath.parse(path), before=before, limit=limit
     )
     return SideVersionPage(side_versions=[_side_view(entry) for entry in entries], next_before=next_before)
 
@@ -129,14 +129,14 @@ async def content(
         (node_id is None) != (number is None) or (seq is not None and path is None)
     ):
         raise InvalidInput("Name the content by path (and seq), by node_id and number, or by side_version_id.")
-    found = await services.projects.find(caller, project)
+    project_id = await services.projects.id_of(caller, project)
     if path is not None:
         at = None if seq is None else Seq(seq)
-        stored = await services.reads.content_at(caller, found.id, TreePath.parse(path), seq=at)
+        stored = await services.reads.content_at(caller, project_id, TreePath.parse(path), seq=at)
     elif node_id is not None and number is not None:
-        stored = await services.reads.content_of_version(caller, found.id, NodeId(node_id), number)
+        stored = await services.reads.content_of_version(caller, project_id, NodeId(node_id), number)
     elif side_version_id is not None:
-        stored = await services.reads.content_of_side_version(caller, found.id, side_version_id)
+        stored = await services.reads.content_of_side_version(caller, project_id, side_version_id)
     return await _content_response(services.reads, stored, range_, if_range)
 
 
