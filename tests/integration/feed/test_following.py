@@ -160,6 +160,25 @@ async def test_what_the_window_holds_of_a_file_moved_out_of_sight_is_not_shown_a
     assert shown(page) == [("deleted", "open")]
 
 
+async def test_readers_who_see_the_same_share_a_page_and_others_never_do(world: FeedWorld) -> None:
+    ann, bob, eve = [await world.gate.agent(name) for name in ("ann", "bob", "eve")]
+    for who in (ann, bob):
+        await world.gate.rule("secret/**", "hidden", who)
+    heads = await world.feed.heads(world.gate.project.id)
+    async with world.feed.follow(heads) as follower:
+        reader = await world.follow(1)
+        await world.gate.commit(write("open", b"1", 0), write("secret/a", b"1", 0))
+        await reader
+        pages = [await follower.read(await world.scope(who), heads.cursor) for who in (ann, bob, eve, None)]
+        narrow = await follower.read(await world.scope(eve, "open"), heads.cursor)
+        assert pages[0] is pages[1]
+        assert pages[2] is pages[3]
+        assert shown(pages[0]) == shown(narrow) == [("created", "open")]
+        assert shown(pages[2]) == [("created", "open"), ("created", "secret/a")]
+        await world.gate.rule("open", "hidden", eve)
+        assert shown(await follower.read(await world.scope(eve), heads.cursor)) == [("created", "secret/a")]
+
+
 async def test_a_restore_ends_the_following(world: FeedWorld) -> None:
     await world.gate.commit(write("a", b"1", 0))
     heads = await world.feed.heads(world.gate.project.id)
