@@ -64,7 +64,7 @@ class GroupCommit:
     async def commit(self, submitted: Submitted) -> CommitAnswer:
         """Wait in line and return the answer once it is durable. Cancelling the caller does not undo the request."""
         project_id = submitted.request.project_id
-        line = self._lines[project_id] = self._lines.pop(project_id, None) or Line()  # the last used is the last
+        line = self._lines[project_id] = self._lines.pop(project_id, Line())  # the last used is the last
         if len(line.waiting) >= MOST_WAITING:
             raise TooBusy("Too many commits wait for this project; try again in a moment.")
         entry = Waiting.of(submitted)
