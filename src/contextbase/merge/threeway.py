@@ -55,8 +55,9 @@ class _Merge:
             entries = self._by_value(path, *items, keeps_both=keeps_both)
         framing = _framing(base, ours, theirs)
         if framing.separator:
-            entries = _with_leads(entries, items)
-        return framing._replace(items=tuple(entries))
+            return framing._replace(items=tuple(_with_leads(entries, items)))
+        of_base, of_ours, of_theirs = ({id(item) for item in side} for side in items)
+        return framing._replace(items=tuple(entries), agreed=of_base & of_ours & of_theirs)
 
     def _by_key(
         self,
@@ -80,7 +81,8 @@ class _Merge:
                 sides = [base[k] for k in gone], [ours[k] for k in mine], [theirs[k] for k in other]
                 entries.append(self._contest((*path, (*gone, key)[0]), *sides))
                 continue
-            merged = self._item((*path, key), base.get(key), ours.get(key), theirs.get(key))
+            trio = base.get(key), ours.get(key), theirs.get(key)
+            merged = trio[0] if trio[0] is trio[1] is trio[2] else self._item((*path, key), *trio)
             if merged is not None:
                 entries.append(merged)
         return entries
@@ -104,6 +106,10 @@ class _Merge:
             if base is None:
                 return present
             return self._contest(path, [base], [ours] if ours else [], [theirs] if theirs else [])
+        if theirs is ours or theirs is base:
+            return ours
+        if ours is base:
+            return theirs
         ours_text, theirs_text = ours.text, theirs.text
         if ours_text == theirs_text:
             return ours
@@ -248,6 +254,8 @@ def _with_leads(entries: list[Item | Contested], sides: list[list[Item]]) -> lis
 
 def _says_the_same(one: Item, other: Item) -> bool:
     """Whether deleting one may also delete the other: only its formatting differs."""
+    if one is other:
+        return True
     margins = (one.lead.strip(), one.trail.strip()) == (other.lead.strip(), other.trail.strip())
     return margins and (one.body.text == other.body.text or one.body.value == other.body.value)
 

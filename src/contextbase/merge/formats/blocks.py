@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Insertions, Item, Leaf, items_of
+from contextbase.merge.document import Group, Insertions, Item, Leaf, Shared, items_of
+from contextbase.merge.formats.textlines import lines_of
 
-__all__ = ["blocks", "definitions", "is_blank"]
+__all__ = ["blocks", "definitions_at_end"]
 
+_BLOCK: Final = "block"
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MARKER: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|(?=\n))")
 _DELIMITER_CELL: Final = re.compile(r":?-+:?")
@@ -17,16 +19,16 @@ _DEFINITION: Final = re.compile(r" {0,3}\[([^\]\n]+)\]:[ \t]*\S")
 _REFERENCE: Final = re.compile(r"(?:#|/pull/|/issues/|/merge_requests/)(\d{1,9})\b")
 
 
-def is_blank(line: str) -> bool:
+def _is_blank(line: str) -> bool:
     return not line.strip()
 
 
-def blocks(lines: list[str], *, keeps_both: bool, budget: Budget) -> Group:
-    """Lines without a heading among them: a list's entries if they are one list, otherwise blocks between blank lines.
+def blocks(text: str, *, keeps_both: bool, budget: Budget, shared: Shared) -> Group:
+    """Text without a heading among them: a list's entries if they are one list, otherwise blocks between blank lines.
 
     One blank line stands between two blocks, whichever come or go; more of them stay with the block below.
     """
-    runs = [(above, _block(run, budget)) for above, run in _runs(lines, budget)]
+    runs = [(above, _block(run, budget, shared)) for above, run in _runs(lines_of(text), budget)]
     if len(runs) == 1:
         above, block = runs[0]
         if isinstance(block.body, Group) and block.body.kind == "list" and not block.head:
@@ -38,7 +40,8 @@ def blocks(lines: list[str], *, keeps_both: bool, budget: Budget) -> Group:
             items[-1] = items[-1]._replace(gap=above[:-1])
             items.append(block)
         else:
-            items.append(block._replace(lead=above[1:] if items else above))
+            lead = above[1:] if items else above
+            items.append(block._replace(lead=lead) if lead else block)
     return Group(kind="blocks", items=tuple(items), keyed=False, separator="\n", keeps_both=keeps_both, joins_new=False)
 
 
@@ -54,7 +57,7 @@ def _runs(lines: list[str], budget: Budget) -> Iterator[tuple[str, list[str]]]:
             if until.match(line):
                 until = None
             continue
-        if is_blank(line):
+        if _is_blank(line):
             blanks += line
             continue
         if blanks and run:
@@ -73,9 +76,16 @@ def _runs(lines: list[str], budget: Budget) -> Iterator[tuple[str, list[str]]]:
         yield above, run
 
 
-def _block(run: list[str], budget: Budget) -> Item:
+def _block(run: list[str], budget: Budget, shared: Shared) -> Item:
     text = "".join(run)
-    body = _list(run) or _table(run) or definitions(run)
+    item = shared.items.get((_BLOCK, text))
+    if item is None:
+        item = shared.items[_BLOCK, text] = _read_block(run, text, budget)
+    return item
+
+
+def _read_block(run: list[str], text: str, budget: Budget) -> Item:
+    body = _list(run) or _table(run) or _definitions(run)
     if body is not None:
         return Item(key=None, body=body)
     first_marker = next((n for n, line in enumerate(run) if n and _MARKER.match(line)), None)
@@ -141,7 +151,18 @@ def _cells(line: str) -> tuple[str, ...]:
     return tuple(cell.strip() for cell in line.strip().strip("|").split("|"))
 
 
-def definitions(run: list[str]) -> Group | None:
+def definitions_at_end(text: str) -> tuple[Group | None, int]:
+    """The link definitions that are the last block of a text, if any, and where they start."""
+    if not _DEFINITION.match(text, text.rfind("\n", 0, -1) + 1):
+        return None, len(text)
+    lines = lines_of(text)
+    cut = len(lines)
+    while cut and not _is_blank(lines[cut - 1]):
+        cut -= 1
+    return _definitions(lines[cut:]), sum(map(len, lines[:cut]))
+
+
+def _definitions(run: list[str]) -> Group | None:
     """Link definitions, `[label]: address`, if the run is nothing else."""
     matches = [_DEFINITION.match(line) for line in run]
     labels = [match.group(1).casefold() for match in matches if match is not None]

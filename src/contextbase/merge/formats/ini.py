@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Group, Item, Leaf
+from contextbase.merge.document import Body, Group, Item, Leaf, Shared
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.model import Place, PlaceKind
@@ -20,7 +20,7 @@ _END: Final = "end of file"
 class IniFormat:
     name = "ini"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         sections: list[Item] = []
         head, lead, title = "", "", ""
         entries: list[Item] = []

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Group, Item, Leaf
+from contextbase.merge.document import Body, Folded, Group, Item, Leaf, Shared
 from contextbase.merge.lines import merge_lines
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
@@ -64,7 +64,7 @@ class JsonFormat:
     def name(self) -> str:
         return "json"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         budget.tick(len(text) // _CHARACTERS_PER_TICK)
         source = self._source(text, budget)
         start = _end_of_blank(source, 0)

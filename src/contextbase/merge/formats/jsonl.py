@@ -1,7 +1,7 @@
 """JSON lines: a list of values, one a line; records by identity where they have one."""
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Item, Leaf
+from contextbase.merge.document import Group, Item, Leaf, Shared
 from contextbase.merge.formats.json import JsonFormat, body_at, identities_of
 from contextbase.merge.model import Place
 from contextbase.merge.ports import Path, Resolution, Unstructured
@@ -17,7 +17,7 @@ class JsonLinesFormat:
     def name(self) -> str:
         return "jsonl"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         items: list[Item] = []
         at = lead_start = 0
         while at < len(text):

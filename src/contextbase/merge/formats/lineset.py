@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Item, Leaf
+from contextbase.merge.document import Group, Item, Leaf, Shared
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.model import Place, PlaceKind
@@ -23,7 +23,7 @@ _END: Final = "\n"
 class LineSetFormat:
     name = "line-set"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         items: list[Item] = []
         seen: Counter[str] = Counter()
         margin = ""

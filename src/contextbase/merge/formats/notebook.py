@@ -1,7 +1,7 @@
 """Jupyter notebooks: JSON whose cells are merged one by one, their source by lines; outputs are the last writer's."""
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Leaf
+from contextbase.merge.document import Group, Leaf, Shared
 from contextbase.merge.formats.json import JsonFormat
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution
@@ -21,7 +21,7 @@ class NotebookFormat:
     def name(self) -> str:
         return "notebook"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         return self._json.parse(text, budget)
 
     def is_valid(self, text: str, budget: Budget) -> bool:

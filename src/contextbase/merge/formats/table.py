@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Item, Leaf
+from contextbase.merge.document import Folded, Group, Item, Leaf, Shared
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
@@ -17,7 +17,7 @@ _IDENTIFYING: Final = ("id", "key", "name", "code", "slug")
 class TableFormat:
     name = "table"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
         if ";" in text.partition("\n")[0] and delimiter not in text.partition("\n")[0]:
             delimiter = ";"

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from contextbase.merge.budget import Budget, BudgetSpent
-from contextbase.merge.document import Folded, Group, Item, Leaf
+from contextbase.merge.document import Folded, Group, Item, Leaf, Shared
 from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.model import Place, PlaceKind
@@ -28,6 +28,7 @@ _STRING: Final = re.compile(
 )
 _BARE: Final = re.compile(r"[^\s#,\[\]{}]+(?: [\d:.]+[^\s#,\[\]{}]*)?")
 _TOKEN: Final = re.compile(_STRING.pattern + r"""|\#[^\n]*|[\[\]{},=]|[ \t\n\r]+|[^\s"'\#\[\]{},=]+|.""", re.DOTALL)
+_LONG_QUOTES: Final = ('"""', "'''")
 _MAX_CHECKED: Final = 4 << 20  # tomllib reads about 3 MB a second, and cannot be stopped
 _ENDLESS_KEY: Final = re.compile(r"(?<![\w.-])(?:[\w-]++\.){500}")  # tomllib's time grows with its square
 _IDENTIFYING: Final = ("id", "key", "name", "module", "path", "file", "url", "pattern")
@@ -37,8 +38,8 @@ _NAMED: Final = re.compile(rf"^[ \t]*({'|'.join(_IDENTIFYING)})[ \t]*=[ \t]*({_S
 class TomlFormat:
     name = "toml"
 
-    def parse(self, text: str, budget: Budget) -> Group:
-        return _Parser(text, budget).document()
+    def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
+        return _Parser(text, budget, Shared() if shared is None or _has_quoted_header(text) else shared).document()
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         budget.tick(len(text) // 4)
@@ -61,9 +62,10 @@ class TomlFormat:
 
 
 class _Parser:
-    def __init__(self, text: str, budget: Budget) -> None:
+    def __init__(self, text: str, budget: Budget, shared: Shared) -> None:
         self.text = text
         self.budget = budget
+        self.shared = shared
         # The element of each array of tables that sub-tables below it belong to: ("bin",) -> ("bin", "server").
         self.elements: dict[tuple[str, ...], tuple[Hashable, ...]] = {}
         self.seen: set[Hashable] = set()
@@ -84,13 +86,23 @@ class _Parser:
             if key in self.seen:
                 raise Unstructured(f"the table {head.strip()[:40]} stands twice")
             self.seen.add(key)
-            body = Folded(text, text, partial(_entries, text, self.budget))
-            tables.append(Item(key=key, lead=lead, head=head, body=body))
+            tables.append(self._table(key, lead, head, text))
             lead = self.text[entries_end:end]
             if header is not None:
                 at, head = header.end(), header.group()
         tables.append(Item(key=("", "end of file"), body=Leaf(lead, lead)))
         return Group(kind="document", items=tuple(tables))
+
+    def _table(self, key: tuple[Hashable, ...], lead: str, head: str, text: str) -> Item:
+        known = self.shared.items.get((lead, head, text))
+        if known is not None and known.key == key:
+            return known
+        body = Folded(text, text, partial(_entries, text, self.budget, self.shared))
+        table = Item(key=key, lead=lead, head=head, body=body)
+        # What `[bin.x]` means depends on the `[[bin]]` above it.
+        if not self.elements or "." not in head:
+            self.shared.items[lead, head, text] = table
+        return table
 
     def _is_header(self, match: re.Match[str]) -> bool:
         """`[x]` on a line of its own may also be an element of an array: then a bracket is open before it."""
@@ -117,38 +129,50 @@ class _Parser:
         return element
 
 
-def _entries(text: str, budget: Budget) -> Group:
+def _entries(text: str, budget: Budget, shared: Shared) -> Group:
     """The keys of a table."""
     items: list[Item] = []
     at = 0
     while at < len(text):
         budget.tick()
-        lead_end = _end(_MARGIN, text, at)
-        head = _ENTRY.match(text, lead_end)
-        if head is None:
-            raise Unstructured(f"{text[lead_end:].strip()[:40]!r} is neither a table nor a key")
-        start = head.end()
-        if text.startswith(("[", "{"), start):
-            end = end_of_value(text, start, _STYLE, budget)
-        else:
-            end = _end(_STRING, text, start)
-            end = end if end > start else _end(_BARE, text, start)
-        trail_end = _end(_LINE_END, text, end)
-        if end in (start, trail_end):
-            raise Unstructured(f"the value of {head.group(1)[:40]} cannot be read")
-        items.append(
-            Item(
-                key=".".join(_key_parts(head.group(1))),
-                lead=text[at:lead_end],
-                head=head.group(),
-                body=flow_value(text[start:end], _STYLE, budget),
-                trail=text[end:trail_end],
-            )
-        )
-        at = trail_end
+        item, at = _entry(text, at, budget, shared)
+        items.append(item)
     if len({item.key for item in items}) < len(items):
         raise Unstructured("a key stands twice")
     return Group(kind="table", items=tuple(items))
+
+
+def _entry(text: str, at: int, budget: Budget, shared: Shared) -> tuple[Item, int]:
+    """The key that starts at a line, and where the next one does."""
+    lead_end = _end(_MARGIN, text, at)
+    head = _ENTRY.match(text, lead_end)
+    if head is None:
+        raise Unstructured(f"{text[lead_end:].strip()[:40]!r} is neither a table nor a key")
+    start = head.end()
+    if text.startswith(("[", "{"), start):
+        end = end_of_value(text, start, _STYLE, budget)
+    else:
+        end = _end(_STRING, text, start)
+        end = end if end > start else _end(_BARE, text, start)
+    trail_end = _end(_LINE_END, text, end)
+    if end in (start, trail_end):
+        raise Unstructured(f"the value of {head.group(1)[:40]} cannot be read")
+    source = text[at:lead_end], text[lead_end:trail_end]
+    item = shared.items.get(source)
+    if item is None:
+        item = shared.items[source] = Item(
+            key=".".join(_key_parts(head.group(1))),
+            lead=source[0],
+            head=head.group(),
+            body=flow_value(text[start:end], _STYLE, budget),
+            trail=text[end:trail_end],
+        )
+    return item, trail_end
+
+
+def _has_quoted_header(text: str) -> bool:
+    """Whether a line of a string looks like a header, so that tables begin and end anywhere."""
+    return any(_HEADER.search(quoted) for quotes in _LONG_QUOTES for quoted in text.split(quotes)[1::2])
 
 
 def _end(pattern: re.Pattern[str], text: str, start: int) -> int:

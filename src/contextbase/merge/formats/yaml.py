@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Group, Item, Leaf, items_of
+from contextbase.merge.document import Body, Folded, Group, Item, Leaf, Shared, items_of
 from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
@@ -22,6 +22,7 @@ __all__ = ["YamlFormat", "parse_yaml_block"]
 
 _MAX_DEPTH: Final = 100
 _END: Final = ("", "end of block")
+_ANCHOR: Final = re.compile(r"&[^\s&]")  # what it names may be used anywhere below
 _PROPERTIES: Final = re.compile(r"[ \t]*(?:[&!][^\s,\[\]{}]*[ \t]*)*")
 _LINE_END: Final = re.compile(r"[ \t]*(?:(?<=[ \t])#[^\n]*)?\n")
 _VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
@@ -49,8 +50,8 @@ _NAMED: Final = re.compile(rf"\n( *)({'|'.join(_IDENTIFYING)}):[ \t]+([^\s#|>\[{
 class YamlFormat:
     name = "yaml"
 
-    def parse(self, text: str, budget: Budget) -> Group:
-        return _Parser(budget).stream(text)
+    def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
+        return _Parser(budget, Shared() if shared is None or _ANCHOR.search(text) else shared).stream(text)
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         return is_valid_yaml(text, budget)
@@ -62,14 +63,15 @@ class YamlFormat:
         return Place(kind=PlaceKind.KEY, at=".".join(filter(None, map(_shown, path))))
 
 
-def parse_yaml_block(text: str, budget: Budget) -> Group:
+def parse_yaml_block(text: str, budget: Budget, shared: Shared) -> Group:
     """A single YAML document, such as a front matter."""
-    return _Parser(budget).document(text)
+    return _Parser(budget, shared).document(text)
 
 
 class _Parser:
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, shared: Shared) -> None:
         self.budget = budget
+        self.known = shared.items
 
     def stream(self, text: str) -> Group:
         """The documents of a file, each with the `---` line above it."""
@@ -134,10 +136,14 @@ class _Parser:
             if not entry:
                 items.append(Item(key=_END, body=Leaf(margin, margin)))
                 continue
-            match = KEY.match(entry, indent)
-            if match is None:
-                raise Unstructured(f"{entry.strip()[:40]!r} is not a key")
-            items.append(self._value(entry, match.end(), depth, key=_unquoted(match.group(1)), lead=margin))
+            item = self.known.get((margin, entry))
+            if item is None:
+                match = KEY.match(entry, indent)
+                if match is None:
+                    raise Unstructured(f"{entry.strip()[:40]!r} is not a key")
+                item = self._value(entry, match.end(), depth, key=_unquoted(match.group(1)), lead=margin)
+                self.known[margin, entry] = item
+            items.append(item)
         if len({item.key for item in items}) < len(items):
             raise Unstructured("a key stands twice")
         return Group(kind="mapping", items=tuple(items))
@@ -149,16 +155,22 @@ class _Parser:
             if not entry:
                 end = [Item(key=_END, body=Leaf(margin, margin))]
                 continue
-            dash = DASH.match(entry, indent)
-            if dash is None:
-                raise Unstructured(f"{entry.strip()[:40]!r} is not a list item")
-            if KEY.match(entry, dash.end()):
-                items.append(self._compact_mapping(entry, dash.end(), depth, lead=margin))
-            else:
-                items.append(self._value(entry, dash.end(), depth, key=None, lead=margin))
+            item = self.known.get((margin, entry))
+            if item is None:
+                item = self.known[margin, entry] = self._element(entry, indent, depth, lead=margin)
+            items.append(item)
         elements = Group(kind="sequence", items=tuple(_with_identities(items)), keyed=False)
         # What stands below the last element is kept apart, so that elements alone are compared with each other.
-        return Group(kind="elements", items=(Item(key="", body=elements), *end))
+        source = text.removesuffix(end[0].body.text) if end else text
+        return Group(kind="elements", items=(Item(key="", body=Folded(source, source, lambda: elements)), *end))
+
+    def _element(self, entry: str, indent: int, depth: int, *, lead: str) -> Item:
+        dash = DASH.match(entry, indent)
+        if dash is None:
+            raise Unstructured(f"{entry.strip()[:40]!r} is not a list item")
+        if KEY.match(entry, dash.end()):
+            return self._compact_mapping(entry, dash.end(), depth, lead=lead)
+        return self._value(entry, dash.end(), depth, key=None, lead=lead)
 
     def _value(self, text: str, start: int, depth: int, *, key: str | None, lead: str) -> Item:
         """An entry whose value starts at `start`."""
@@ -243,12 +255,13 @@ def _with_identities(items: list[Item]) -> list[Item]:
         identities = item.identities
         if not identities and of_requirements and isinstance(item.body, Leaf):
             match = _REQUIREMENT.fullmatch(item.body.text)
-            identities = ((_SIGNATURE, match.group(1).lower() if match is not None else item.body.value),)
+            identities = ((_SIGNATURE, (match.group(1).lower() if match is not None else item.body.value, 1)),)
         if identities:
             *keys, (_, signature) = identities
             seen[signature] += 1
-            identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
-        named.append(item._replace(identities=identities))
+            if seen[signature] > 1:
+                identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
+        named.append(item if identities is item.identities else item._replace(identities=identities))
     return named
 
 
@@ -265,7 +278,7 @@ def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
         if match.start() == 0 or len(match.group(1)) == indent
     }
     keys = [(name, named[name]) for name in _IDENTIFYING if name in named]
-    return (*keys, (_SIGNATURE, named.get("name", keys[0][1]))) if keys else ()
+    return (*keys, (_SIGNATURE, (named.get("name", keys[0][1]), 1))) if keys else ()
 
 
 def _document_signature(text: str) -> str:

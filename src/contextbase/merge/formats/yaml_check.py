@@ -58,17 +58,18 @@ def _is_sound(loader: yaml.CSafeLoader, budget: Budget) -> bool:
                 return False
         elif isinstance(event, yaml.CollectionEndEvent):
             levels.pop()
-        elif isinstance(event, yaml.NodeEvent):
+        elif isinstance(event, yaml.CollectionStartEvent):
             if levels:
                 levels[-1].takes(None)
-            if isinstance(event, yaml.AliasEvent):
-                if event.anchor not in anchors:
-                    return False
-                continue
             if event.anchor is not None:
                 anchors.add(event.anchor)
-            levels.append(_Level(is_mapping=isinstance(event, yaml.MappingStartEvent)))
+            levels.append(_Level(is_mapping=type(event) is yaml.MappingStartEvent))
             if len(levels) > _MAX_DEPTH:
+                return False
+        elif isinstance(event, yaml.AliasEvent):
+            if levels:
+                levels[-1].takes(None)
+            if event.anchor not in anchors:
                 return False
         elif isinstance(event, yaml.DocumentStartEvent):
             anchors.clear()

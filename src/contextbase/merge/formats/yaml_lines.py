@@ -1,7 +1,6 @@
 """YAML's block structure: which lines make an entry of a mapping or sequence, told by their indentation."""
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -26,7 +25,7 @@ class Entry(NamedTuple):
     text: str  # empty: the margin at the end of the block
 
 
-def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> Iterator[Entry]:
+def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> list[Entry]:
     """The entries of a block whose keys or dashes stand at `indent`."""
     start, outside = _patterns(indent, of_mapping=of_mapping)
     after_newlines = "\n" + text
@@ -36,13 +35,15 @@ def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> Iter
     margin = text[: starts[0]] if starts else text
     if not is_margin(margin):
         raise Unstructured("its indentation is uneven")
+    budget.tick(len(starts))
+    found: list[Entry] = []
     for at, until in zip(starts, [*starts[1:], len(text)], strict=True):
-        budget.tick()
         end = _without_margin(text, at, until, indent)
-        yield Entry(margin, text[at:end])
+        found.append(Entry(margin, text[at:end]))
         margin = text[end:until]
     if margin:
-        yield Entry(margin, "")
+        found.append(Entry(margin, ""))
+    return found
 
 
 def is_margin(text: str) -> bool:
@@ -69,10 +70,10 @@ def _patterns(indent: int, *, of_mapping: bool) -> tuple[re.Pattern[str], re.Pat
 
 def _without_margin(text: str, start: int, end: int, indent: int) -> int:
     """The end of an entry without the margin below it. A comment indented deeper than the entry belongs to it."""
-    while True:
-        line = text.rfind("\n", start, end - 1) + 1
+    while (line := text.rfind("\n", start, end - 1) + 1) > start:
         content = text[line:end].lstrip(" \t")
         is_blank = content == "\n"
-        if line <= start or not (is_blank or (content[0] == "#" and end - line - len(content) <= indent)):
-            return end
+        if not (is_blank or (content[0] == "#" and end - line - len(content) <= indent)):
+            break
         end = line
+    return end
