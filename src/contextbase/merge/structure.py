@@ -1,6 +1,6 @@
 """The structured merge of one text: parse the three sides, merge the documents, check the result."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import cast
 
@@ -20,7 +20,7 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
 
     Raises `Unstructured` when it cannot be done or does not give a valid file.
     """
-    shared = Shared(tail=_common_tail(texts.ours, texts.theirs, _common_tail(texts.base, texts.ours)))
+    shared = _shared(texts)
     ours, theirs = reader.parse(texts.ours, budget, shared), reader.parse(texts.theirs, budget, shared)
     if ours.kind != theirs.kind:
         raise Unstructured("the sides are of different kinds")
@@ -30,7 +30,8 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
     document, contests = merge_documents(base, ours, theirs, reader=reader, budget=budget)
     pieces = pieces_of(document)
     # What all sides agree on is left out; if the rest is not valid, that may be for want of it.
-    if not _is_valid(pieces_of(document, with_agreed=False), reader, budget) and not _is_valid(pieces, reader, budget):
+    is_valid = shared.checks_apart and _is_valid(pieces_of(document, with_agreed=False), reader, budget)
+    if not is_valid and not _is_valid(pieces, reader, budget):
         raise InvalidResult("its parts do not make a valid file when merged")
     content = encode(_text(pieces, "ours"), texts.spelling)
     if not contests:
@@ -46,15 +47,23 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
     )
 
 
-def _common_tail(one: str, other: str, most: int | None = None) -> int:
-    """How many characters two texts end with alike, at most `most`. By halving: it takes a fraction of the time."""
-    low, high = 0, 1 + min(len(one), len(other), len(one) if most is None else most)
-    while high - low > 1:  # equal in the last `low`, different in the last `high`
+def _shared(texts: Texts) -> Shared:
+    base, ours, theirs = texts.base, texts.ours, texts.theirs
+    shortest = min(len(base), len(ours), len(theirs))
+    head = _length_alike(lambda length: ours.startswith(base[:length]) and ours.startswith(theirs[:length]), shortest)
+    most = shortest - head
+    tail = _length_alike(
+        lambda length: ours.endswith(base[len(base) - length :]) and ours.endswith(theirs[len(theirs) - length :]), most
+    )
+    return Shared(head=head, tail=tail)
+
+
+def _length_alike(is_alike: Callable[[int], bool], most: int) -> int:
+    """The greatest length that is alike, by halving: it takes a fraction of the time of comparing characters."""
+    low, high = 0, most + 1
+    while high - low > 1:
         middle = (low + high) // 2
-        if one.endswith(other[len(other) - middle : len(other) - low], 0, len(one) - low):
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if is_alike(middle) else (low, middle)
     return low
 
 

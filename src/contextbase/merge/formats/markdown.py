@@ -34,8 +34,8 @@ class MarkdownFormat:
             items.append(Item(key=_FRONT_MATTER, head=text[:start], body=body, trail=text[end:after]))
             text = text[after:]
         found, end = headings(text, budget, tail=shared.tail)
-        body = Outline(text, found, end, _key, False, _is_newest_first, budget, shared).document()
-        return Group(kind="markdown", items=(*items, Item(key="text", body=body)))
+        outline = Outline(text, found, shared.head - after, end, _key, False, _is_newest_first, budget, shared)
+        return Group(kind="markdown", items=(*items, Item(key="text", body=Folded(text, text, outline.document))))
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         """Any text is Markdown, but its front matter must be YAML."""

@@ -13,15 +13,20 @@ from contextbase.merge.formats.blocks import blocks, definitions_at_end
 __all__ = ["Heading", "Outline", "SectionKey", "headings"]
 
 _CONTENT: Final = ""  # the key of what stands below a heading before the first heading inside it
+_UNREAD: Final = "\0"  # the key of what all sides begin with, in order before any other
 _DEFINITIONS: Final = " definitions"  # the key of the link definitions at the end of that
 _RULE: Final = re.compile(r"[ \t]*(?:-[ \t]*){3,}\n|[ \t]*(?:\*[ \t]*){3,}\n|[ \t]*(?:_[ \t]*){3,}\n")
 _CANDIDATE: Final = re.compile(  # starting with a newline, not `^`: the search for it is many times faster
-    r"\n(?: {0,3}(`{3,}|~{3,})[^\n]*"  # a fence
+    r"\n(?=[ `~\#=\-^\"*+'])"  # which most lines do not start with
+    r"(?: {0,3}(`{3,}|~{3,})[^\n]*"  # a fence
     r"| {0,3}(\#{1,6})(?:[ \t]([^\n]*))?"  # `# title`
     r"|([=\-~^\"*+\#`'])\4{2,}[ \t]*)(?=\n)"  # an underline
 )
 _MAX_DEPTH: Final = 40
-_NEIGHBOURS: Final = 8  # headings that show how sections are ordered and spaced where the sides differ
+# How many of the headings that all sides have above and below what they differ in are read all the same: they show how
+# sections are ordered and spaced.
+_NEIGHBOURS_ABOVE: Final = 2
+_NEIGHBOURS_BELOW: Final = 4
 
 
 class Heading(NamedTuple):
@@ -71,7 +76,7 @@ def headings(text: str, budget: Budget, *, underlined: str = "=-", tail: int = 0
                 levels.append(underline)
             level = "=-".index(underline) if underlined == "=-" else levels.index(underline)
             found.append(Heading(start - len(above), end, level + 1, above.strip()))
-        if len(found) > _NEIGHBOURS and len(text) - found[-1 - _NEIGHBOURS].start < tail:
+        if len(found) > _NEIGHBOURS_BELOW and len(text) - found[-1 - _NEIGHBOURS_BELOW].start < tail:
             return found, found.pop().start
     return found, len(text)
 
@@ -92,6 +97,7 @@ class Outline(NamedTuple):
 
     text: str
     headings: list[Heading]
+    head: int  # how many characters all sides begin with alike
     end: int  # of what is read
     name: Callable[[str], SectionKey]
     keeps_both: bool  # whether paragraphs both sides inserted at one spot are both kept; list entries always are
@@ -100,32 +106,32 @@ class Outline(NamedTuple):
     shared: Shared
 
     def document(self) -> Group:
-        read = self._section(0, self.end, self.headings, 0)
-        rest = self.text[self.end :]
-        if not rest:
-            return read
+        text, rest = self.text[: self.end], self.text[self.end :]
+        read = Folded(text, text, partial(self._section, 0, self.end, self.headings, 0))
         return Group(kind="sections", items=(Item(key="read", body=read), Item(key="rest", body=Leaf(rest, rest))))
 
     def _section(self, start: int, end: int, below: list[Heading], depth: int) -> Group:
         """The text from start to end, `below` being the headings in it, as content and sub-sections."""
-        last = self._last(start, below[0].start if below else end)
-        pieces = list(self._content(start, last))
+        ranges = _siblings(below) if depth < _MAX_DEPTH else [(at, at + 1) for at in range(len(below))]
+        agreed = sum(1 for _, after in ranges if after < len(below) and below[after].start < self.head)
+        unread = max(0, agreed - _NEIGHBOURS_ABOVE)
+        if unread:
+            last = self._last(start, below[ranges[unread][0]].start)
+            text = self.text[start:last]
+            pieces = [("", Item(key=SectionKey(_UNREAD, ""), body=Leaf(text, text)))]
+        else:
+            last = self._last(start, below[0].start if below else end)
+            pieces = list(self._content(start, last))
         seen: Counter[str] = Counter()
-        at = 0
-        while at < len(below):
+        for at, after in ranges[unread:]:
             heading = below[at]
-            after = at + 1
-            while after < len(below) and (below[after].level > heading.level or depth >= _MAX_DEPTH):
-                after += 1
             above = self.text[last : heading.start]
             last = self._last(heading.end, below[after].start if after < len(below) else end)
-            inner = below[at + 1 : after] if depth < _MAX_DEPTH else []
             key = self.name(heading.title)
             seen[key] += 1
             if seen[key] > 1:
                 key = SectionKey(f"{key}\n{seen[key]}", key.shown)
-            pieces.append((above, self._sub_section(key, heading, last, inner, depth)))
-            at = after
+            pieces.append((above, self._sub_section(key, heading, last, below[at + 1 : after], depth)))
         return _spaced(pieces)._replace(close=self.text[last:end], may_join=self.may_join)
 
     def _sub_section(self, key: SectionKey, heading: Heading, end: int, inner: list[Heading], depth: int) -> Item:
@@ -166,6 +172,20 @@ class Outline(NamedTuple):
                 break
             end = line
         return end
+
+
+def _siblings(headings: list[Heading]) -> list[tuple[int, int]]:
+    """The headings that are in no other one's section: the position of each, and that of the next."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at < len(headings):
+        level = headings[at].level
+        after = at + 1
+        while after < len(headings) and headings[after].level > level:
+            after += 1
+        found.append((at, after))
+        at = after
+    return found
 
 
 def _spaced(pieces: list[tuple[str, Item]]) -> Group:

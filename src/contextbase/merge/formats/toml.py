@@ -66,6 +66,7 @@ class _Parser:
         self.text = text
         self.budget = budget
         self.shared = shared
+        shared.checks_apart = True
         # The element of each array of tables that sub-tables below it belong to: ("bin",) -> ("bin", "server").
         self.elements: dict[tuple[str, ...], tuple[Hashable, ...]] = {}
         self.seen: set[Hashable] = set()

@@ -72,6 +72,7 @@ class _Parser:
     def __init__(self, budget: Budget, shared: Shared) -> None:
         self.budget = budget
         self.known = shared.items
+        shared.checks_apart = True
 
     def stream(self, text: str) -> Group:
         """The documents of a file, each with the `---` line above it."""
