@@ -21,7 +21,6 @@ __all__ = [
     "Insertions",
     "Item",
     "Leaf",
-    "Shared",
     "Side",
     "items_of",
     "pieces_of",
@@ -68,25 +67,6 @@ class Item(NamedTuple):
     @property
     def text(self) -> str:
         return f"{self.lead}{self.head}{self.body.text}{self.gap}{self.trail}"
-
-
-class Shared:
-    """What the sides of one merge share, filled while they are read one after the other.
-
-    items: those read already, by their source text. One that stands alike on all sides is one object then, which tells
-    at once that it is the same.
-    checks_apart: whether a result need not be checked for what is one object on all sides. A reader that says so keeps
-    among the items only what is as valid without its neighbours, and they without it.
-    head, tail: how many characters all sides begin and end with alike.
-    """
-
-    __slots__ = ("checks_apart", "head", "items", "tail")
-
-    def __init__(self, *, head: int = 0, tail: int = 0) -> None:
-        self.items: dict[tuple[str, ...], Item] = {}
-        self.checks_apart = False
-        self.head = head
-        self.tail = tail
 
 
 class Insertions(NamedTuple):

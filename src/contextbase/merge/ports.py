@@ -4,8 +4,9 @@ from collections.abc import Hashable
 from typing import NamedTuple, Protocol
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Leaf, Shared
+from contextbase.merge.document import Group, Leaf
 from contextbase.merge.model import Place
+from contextbase.merge.shared import Shared
 
 __all__ = ["Format", "InvalidResult", "Path", "Resolution", "Unstructured"]
 

@@ -1,13 +1,14 @@
 """The structured merge of one text: parse the three sides, merge the documents, check the result."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import groupby
 from typing import cast
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Alternatives, Shared, Side, pieces_of
+from contextbase.merge.document import Alternatives, Side, pieces_of
 from contextbase.merge.model import Conflict, Merged, Outcome, Sides
 from contextbase.merge.ports import Format, InvalidResult, Unstructured
+from contextbase.merge.shared import Shared
 from contextbase.merge.sniff import encode
 from contextbase.merge.texts import Texts
 from contextbase.merge.threeway import Contest, merge_documents
@@ -20,7 +21,7 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
 
     Raises `Unstructured` when it cannot be done or does not give a valid file.
     """
-    shared = _shared(texts)
+    shared = Shared(texts.base, texts.ours, texts.theirs)
     ours, theirs = reader.parse(texts.ours, budget, shared), reader.parse(texts.theirs, budget, shared)
     if ours.kind != theirs.kind:
         raise Unstructured("the sides are of different kinds")
@@ -45,26 +46,6 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
         pieces=_encoded(pieces),
         spelling=texts.spelling,
     )
-
-
-def _shared(texts: Texts) -> Shared:
-    base, ours, theirs = texts.base, texts.ours, texts.theirs
-    shortest = min(len(base), len(ours), len(theirs))
-    head = _length_alike(lambda length: ours.startswith(base[:length]) and ours.startswith(theirs[:length]), shortest)
-    most = shortest - head
-    tail = _length_alike(
-        lambda length: ours.endswith(base[len(base) - length :]) and ours.endswith(theirs[len(theirs) - length :]), most
-    )
-    return Shared(head=head, tail=tail)
-
-
-def _length_alike(is_alike: Callable[[int], bool], most: int) -> int:
-    """The greatest length that is alike, by halving: it takes a fraction of the time of comparing characters."""
-    low, high = 0, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if is_alike(middle) else (low, middle)
-    return low
 
 
 def _is_valid(pieces: list[str | Alternatives], reader: Format, budget: Budget) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Insertions, Item, Leaf, Shared, items_of
+from contextbase.merge.document import Folded, Group, Insertions, Item, Leaf, items_of
 from contextbase.merge.formats.textlines import lines_of
+from contextbase.merge.shared import Shared
 
 __all__ = ["blocks", "definitions_at_end"]
 

@@ -5,12 +5,13 @@ from functools import lru_cache
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Insertions, Item, Leaf, Shared
+from contextbase.merge.document import Group, Insertions, Item, Leaf
 from contextbase.merge.formats.markdown import heading_place
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings
 from contextbase.merge.model import Place
 from contextbase.merge.ports import Path, Resolution
+from contextbase.merge.shared import Shared
 from contextbase.merge.versions import Version, find_versions
 
 __all__ = ["ChangelogFormat"]

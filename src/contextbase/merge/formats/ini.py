@@ -4,11 +4,12 @@ import re
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Group, Item, Leaf, Shared
+from contextbase.merge.document import Body, Group, Item, Leaf
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 
 __all__ = ["IniFormat"]
 

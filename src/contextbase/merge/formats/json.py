@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Group, Item, Leaf, Shared
+from contextbase.merge.document import Body, Folded, Group, Item, Leaf
 from contextbase.merge.lines import merge_lines
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 from contextbase.merge.versions import higher
 from contextbase.merge.words import suggest
 

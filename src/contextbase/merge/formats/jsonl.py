@@ -1,10 +1,11 @@
 """JSON lines: a list of values, one a line; records by identity where they have one."""
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Item, Leaf, Shared
+from contextbase.merge.document import Group, Item, Leaf
 from contextbase.merge.formats.json import JsonFormat, body_at, identities_of
 from contextbase.merge.model import Place
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 
 __all__ = ["JsonLinesFormat"]
 

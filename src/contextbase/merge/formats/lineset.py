@@ -5,11 +5,12 @@ from collections import Counter
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Item, Leaf, Shared
+from contextbase.merge.document import Group, Item, Leaf
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution
+from contextbase.merge.shared import Shared
 
 __all__ = ["LineSetFormat"]
 

@@ -5,17 +5,17 @@ from functools import partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Group, Insertions, Item, Leaf, Shared
+from contextbase.merge.document import Body, Folded, Group, Insertions, Item, Leaf
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings
 from contextbase.merge.formats.yaml import parse_yaml_block
 from contextbase.merge.formats.yaml_check import is_valid_yaml
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 
 __all__ = ["MarkdownFormat", "heading_place"]
 
-_SPACE: Final = re.compile(r"\s+")
 _FRONT_MATTER: Final = "front matter"
 _OPENING: Final = re.compile(r"---[^\S\n]*\n")
 _CLOSING: Final = re.compile(r"\n(?:---|\.\.\.)[^\S\n]*\n")
@@ -70,7 +70,7 @@ def _is_newest_first(insertions: Insertions) -> bool:
 
 
 def _key(title: str) -> SectionKey:
-    return SectionKey(_SPACE.sub(" ", title).casefold(), title)
+    return SectionKey(" ".join(title.split()).casefold(), title)
 
 
 def _front_matter_bounds(text: str) -> tuple[int, int, int]:

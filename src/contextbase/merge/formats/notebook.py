@@ -1,10 +1,11 @@
 """Jupyter notebooks: JSON whose cells are merged one by one, their source by lines; outputs are the last writer's."""
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Leaf, Shared
+from contextbase.merge.document import Group, Leaf
 from contextbase.merge.formats.json import JsonFormat
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution
+from contextbase.merge.shared import Shared
 
 __all__ = ["NotebookFormat"]
 

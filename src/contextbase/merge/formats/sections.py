@@ -7,8 +7,9 @@ from functools import partial
 from typing import Final, NamedTuple, Self
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Insertions, Item, Leaf, Shared
+from contextbase.merge.document import Folded, Group, Insertions, Item, Leaf
 from contextbase.merge.formats.blocks import blocks, definitions_at_end
+from contextbase.merge.shared import Shared
 
 __all__ = ["Heading", "Outline", "SectionKey", "headings"]
 

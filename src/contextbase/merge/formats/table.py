@@ -4,10 +4,11 @@ import re
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Item, Leaf, Shared
+from contextbase.merge.document import Folded, Group, Item, Leaf
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 
 __all__ = ["TableFormat"]
 

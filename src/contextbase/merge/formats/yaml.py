@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Group, Item, Leaf, Shared, items_of
+from contextbase.merge.document import Body, Folded, Group, Item, Leaf, items_of
 from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
@@ -17,6 +17,7 @@ from contextbase.merge.formats.yaml_check import is_valid_yaml
 from contextbase.merge.formats.yaml_lines import DASH, KEY, QUOTED, entries, indent_of, is_margin
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 
 __all__ = ["YamlFormat", "parse_yaml_block"]
 

@@ -38,7 +38,9 @@ def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> list
     budget.tick(len(starts))
     found: list[Entry] = []
     for at, until in zip(starts, [*starts[1:], len(text)], strict=True):
-        end = _without_margin(text, at, until, indent)
+        last_line = text.rfind("\n", at, until - 1) + 1
+        ends_in_margin = last_line > at and text[last_line:until].lstrip(" \t")[0] in "#\n"
+        end = _without_margin(text, at, until, indent) if ends_in_margin else until
         found.append(Entry(margin, text[at:end]))
         margin = text[end:until]
     if margin:
