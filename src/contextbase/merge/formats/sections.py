@@ -26,8 +26,8 @@ _CANDIDATE: Final = re.compile(  # starting with a newline, not `^`: the search 
 _MAX_DEPTH: Final = 40
 # How many of the headings that all sides have above and below what they differ in are read all the same: they show how
 # sections are ordered and spaced.
-_NEIGHBOURS_ABOVE: Final = 2
-_NEIGHBOURS_BELOW: Final = 4
+_NEIGHBOURS_ABOVE: Final = 1
+_NEIGHBOURS_BELOW: Final = 2
 
 
 class Heading(NamedTuple):
