@@ -41,10 +41,9 @@ class _Merge:
         self.contests: list[Contest] = []
 
     def group(self, path: Path, base: Group, ours: Group, theirs: Group) -> Group:
-        sides = (base, ours, theirs)
-        items = [list(items_of(side)) for side in sides]
-        self.budget.tick(sum(map(len, items)))
-        if all(side.keyed for side in sides):
+        items = [list(items_of(side)) for side in (base, ours, theirs)]
+        self.budget.tick(len(items[0]) + len(items[1]) + len(items[2]))
+        if base.keyed and ours.keyed and theirs.keyed:
             keyed = [{item.key: item for item in side} for side in items]
             entries = self._by_key(path, *keyed, framed=ours)
         elif (identity := shared_identity(items)) is not None:
@@ -69,9 +68,13 @@ class _Merge:
         framed: Group,
     ) -> list[Item | Contested]:
         entries: list[Item | Contested] = []
-        contested = _contested_spots(base, ours, theirs, framed)
+        order = list(ours)
+        contested: dict[Hashable, tuple[list[Hashable], list[Hashable], list[Hashable]]] = {}
+        if not order == list(theirs) == list(base):
+            contested = _contested_spots(base, ours, theirs, framed)
+            order = merged_order(list(base), order, list(theirs))
         settled: set[Hashable] = set()
-        for key in merged_order(list(base), list(ours), list(theirs)):
+        for key in order:
             self.budget.tick()
             if key in settled:
                 continue

@@ -33,7 +33,8 @@ class ChangelogFormat:
     def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
         shared = shared or Shared()
         found, end = headings(text, budget, underlined=_UNDERLINES, tail=shared.tail)
-        return Outline(text, found, shared.head, end, _key, True, _are_releases, budget, shared).document()
+        outline = Outline(text, found, shared.head, end, _key, True, _are_releases, budget, shared)
+        return Group(kind="changelog", items=outline.items())
 
     def is_valid(self, _text: str, _budget: Budget) -> bool:
         """Any text is a changelog."""

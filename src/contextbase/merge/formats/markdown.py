@@ -35,7 +35,7 @@ class MarkdownFormat:
             text = text[after:]
         found, end = headings(text, budget, tail=shared.tail)
         outline = Outline(text, found, shared.head - after, end, _key, False, _is_newest_first, budget, shared)
-        return Group(kind="markdown", items=(*items, Item(key="text", body=Folded(text, text, outline.document))))
+        return Group(kind="markdown", items=(*items, *outline.items()))
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         """Any text is Markdown, but its front matter must be YAML."""

@@ -106,10 +106,11 @@ class Outline(NamedTuple):
     budget: Budget
     shared: Shared
 
-    def document(self) -> Group:
+    def items(self) -> tuple[Item, Item]:
+        """What is read, and the rest."""
         text, rest = self.text[: self.end], self.text[self.end :]
         read = Folded(text, text, partial(self._section, 0, self.end, self.headings, 0))
-        return Group(kind="sections", items=(Item(key="read", body=read), Item(key="rest", body=Leaf(rest, rest))))
+        return Item(key="read", body=read), Item(key="rest", body=Leaf(rest, rest))
 
     def _section(self, start: int, end: int, below: list[Heading], depth: int) -> Group:
         """The text from start to end, `below` being the headings in it, as content and sub-sections."""
