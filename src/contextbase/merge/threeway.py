@@ -46,12 +46,10 @@ class _Merge:
         if base.keyed and ours.keyed and theirs.keyed:
             keyed = [{item.key: item for item in side} for side in items]
             entries = self._by_key(path, *keyed, framed=ours)
-        elif (identity := shared_identity(items)) is not None:
-            keyed = [{dict(item.identities)[identity]: item for item in side} for side in items]
-            entries = self._by_key(path, *keyed, framed=ours)
         else:
             keeps_both = ours.keeps_both and theirs.keeps_both and (bool(items[0]) or ours.joins_new)
-            entries = self._by_value(path, *items, keeps_both=keeps_both)
+            named = self._by_name(path, *items, framed=ours, of_all=True)
+            entries = self._by_value(path, *items, framed=ours, keeps_both=keeps_both) if named is None else named
         framing = _framing(base, ours, theirs)
         if framing.separator:
             return framing._replace(items=tuple(_with_leads(entries, items)))
@@ -90,11 +88,27 @@ class _Merge:
                 entries.append(merged)
         return entries
 
+    def _by_name(
+        self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, framed: Group, of_all: bool
+    ) -> list[Item | Contested] | None:
+        """The merge of list elements by what tells them apart, or None if nothing does. Of a stretch of a list, instead
+        of all its elements, one of those that were there must be left: else it was replaced, not changed."""
+        sides = (base, ours, theirs)
+        identity = shared_identity(sides)
+        if identity is None:
+            return None
+        keyed = [{dict(item.identities)[identity]: item for item in side} for side in sides]
+        if not of_all and keyed[0].keys().isdisjoint((*keyed[1], *keyed[2])):
+            return None
+        return self._by_key(path, *keyed, framed=framed)
+
     def _by_value(
-        self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, keeps_both: bool
+        self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, framed: Group, keeps_both: bool
     ) -> list[Item | Contested]:
         elements = ListMerge(
             merge_item=lambda position, *sides: self._item((*path, position), *sides),
+            # Not all elements of the list have a name of their own, but those of a stretch may.
+            merge_named=lambda *sides: self._by_name(path, *sides, framed=framed, of_all=False),
             contest=lambda position, *sides: self._contest((*path, position), *sides),
             keeps_both=keeps_both,
             budget=self.budget,

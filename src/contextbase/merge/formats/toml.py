@@ -29,7 +29,6 @@ _STRING: Final = re.compile(
 )
 _BARE: Final = re.compile(r"[^\s#,\[\]{}]+(?: [\d:.]+[^\s#,\[\]{}]*)?")
 _TOKEN: Final = re.compile(_STRING.pattern + r"""|\#[^\n]*|[\[\]{},=]|[ \t\n\r]+|[^\s"'\#\[\]{},=]+|.""", re.DOTALL)
-_LONG_QUOTES: Final = ('"""', "'''")
 _MAX_CHECKED: Final = 4 << 20  # tomllib reads about 3 MB a second, and cannot be stopped
 _ENDLESS_KEY: Final = re.compile(r"(?<![\w.-])(?:[\w-]++\.){500}")  # tomllib's time grows with its square
 _IDENTIFYING: Final = ("id", "key", "name", "module", "path", "file", "url", "pattern")
@@ -40,7 +39,7 @@ class TomlFormat:
     name = "toml"
 
     def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
-        return _Parser(text, budget, Shared() if shared is None or _has_quoted_header(text) else shared).document()
+        return _Parser(text, budget, shared or Shared()).document()
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         budget.tick(len(text) // 4)
@@ -170,11 +169,6 @@ def _entry(text: str, at: int, budget: Budget, shared: Shared) -> tuple[Item, in
             trail=text[end:trail_end],
         )
     return item, trail_end
-
-
-def _has_quoted_header(text: str) -> bool:
-    """Whether a line of a string looks like a header, so that tables begin and end anywhere."""
-    return any(_HEADER.search(quoted) for quotes in _LONG_QUOTES for quoted in text.split(quotes)[1::2])
 
 
 def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
