@@ -113,7 +113,8 @@ class _TextMerge:
         if merged is None and by_line is not None:
             self.notes.append("Its lines merge, but not to a valid file.")
             merged = _conflict_of_files(*self.sides, Reason.BOTH_CHANGED)
-        return replace(merged or self._line_by_line(), notes=tuple(self.notes))
+        merged = merged or self._line_by_line()
+        return replace(merged, notes=tuple(self.notes)) if self.notes else merged
 
     @cached_property
     def texts(self) -> Texts | None:

@@ -1,7 +1,6 @@
 """Prose as a tree of sections: each heading with what stands below it, up to the next heading of its level."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, NamedTuple, Self
@@ -124,13 +123,13 @@ class Outline(NamedTuple):
         else:
             last = self._last(start, below[0].start if below else end)
             pieces = list(self._content(start, last))
-        seen: Counter[str] = Counter()
+        seen: dict[str, int] = {}
         for at, after in ranges[unread:]:
             heading = below[at]
             above = self.text[last : heading.start]
             last = self._last(heading.end, below[after].start if after < len(below) else end)
             key = self.name(heading.title)
-            seen[key] += 1
+            seen[key] = seen.get(key, 0) + 1
             if seen[key] > 1:
                 key = SectionKey(f"{key}\n{seen[key]}", key.shown)
             pieces.append((above, self._sub_section(key, heading, last, below[at + 1 : after], depth)))

@@ -250,7 +250,7 @@ def _unmovable(lead: str, indent: int) -> int:
 
 def _with_identities(items: list[Item]) -> list[Item]:
     """Elements that can be told apart by a name, or (`numpy >=1.2`) by what is required, are matched by it."""
-    seen: Counter[Hashable] = Counter()
+    seen: dict[Hashable, int] = {}
     named: list[Item] = []
     of_requirements = any(_is_requirement(item.body) for item in items)
     for item in items:
@@ -260,7 +260,7 @@ def _with_identities(items: list[Item]) -> list[Item]:
             identities = ((_SIGNATURE, (match.group(1).lower() if match is not None else item.body.value, 1)),)
         if identities:
             *keys, (_, signature) = identities
-            seen[signature] += 1
+            seen[signature] = seen.get(signature, 0) + 1
             if seen[signature] > 1:
                 identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
         named.append(item if identities is item.identities else item._replace(identities=identities))

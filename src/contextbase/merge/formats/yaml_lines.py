@@ -2,12 +2,12 @@
 
 import re
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.ports import Unstructured
 
-__all__ = ["DASH", "KEY", "QUOTED", "Entry", "entries", "indent_of", "is_margin"]
+__all__ = ["DASH", "KEY", "QUOTED", "entries", "indent_of", "is_margin"]
 
 QUOTED: Final = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
 KEY: Final = re.compile(
@@ -18,15 +18,9 @@ DASH: Final = re.compile(r"-(?:[ \t]+|(?=\n))")
 _MARGIN: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
 
 
-class Entry(NamedTuple):
-    """One key or list item with everything below it, and the margin (blank lines and comments) above it."""
-
-    margin: str
-    text: str  # empty: the margin at the end of the block
-
-
-def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> list[Entry]:
-    """The entries of a block whose keys or dashes stand at `indent`."""
+def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> list[tuple[str, str]]:
+    """The entries of a block whose keys or dashes stand at `indent`: the margin (blank lines and comments) above each,
+    and its text with everything below it; last, without text, the margin at the end of the block."""
     start, outside = _patterns(indent, of_mapping=of_mapping)
     after_newlines = "\n" + text
     if outside is not None and outside.search(after_newlines):
@@ -36,15 +30,15 @@ def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> list
     if not is_margin(margin):
         raise Unstructured("its indentation is uneven")
     budget.tick(len(starts))
-    found: list[Entry] = []
+    found: list[tuple[str, str]] = []
     for at, until in zip(starts, [*starts[1:], len(text)], strict=True):
         last_line = text.rfind("\n", at, until - 1) + 1
         ends_in_margin = last_line > at and text[last_line:until].lstrip(" \t")[0] in "#\n"
         end = _without_margin(text, at, until, indent) if ends_in_margin else until
-        found.append(Entry(margin, text[at:end]))
+        found.append((margin, text[at:end]))
         margin = text[end:until]
     if margin:
-        found.append(Entry(margin, ""))
+        found.append((margin, ""))
     return found
 
 
