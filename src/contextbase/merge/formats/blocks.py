@@ -15,8 +15,12 @@ __all__ = ["blocks", "definitions_at_end"]
 _BLOCK: Final = "block"
 _ENTRY: Final = "entry"
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_GOES_ON: Final = re.compile(r"```|~~~|<!--")
-_RUN: Final = re.compile(r"((?:[^\S\n]*+\n)*+)((?:[^\S\n]*+\S[^\n]*\n)+)")
+_RUN: Final = re.compile(
+    r"((?:[^\S\n]*+\n)*+)("  # blank lines
+    r"(?: {0,3}(`{3,})[^\n]*\n(?:(?! {0,3}\3`*[ \t]*\n)[^\n]*\n)*+(?:[^\n]*\n)?"  # a fence, and all up to its end
+    r"| {0,3}(~{3,})[^\n]*\n(?:(?! {0,3}\4~*[ \t]*\n)[^\n]*\n)*+(?:[^\n]*\n)?"
+    r"|[^\S\n]*+\S[^\n]*\n)+)"  # any other line
+)
 _TRAILING: Final = re.compile(r"[^\S\n]\n")
 _MARKER: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|(?=\n))")
 _IS_SET_OUT: Final = re.compile(  # what may be a list, a table or link definitions
@@ -54,7 +58,7 @@ def blocks(text: str, *, keeps_both: bool, budget: Budget, shared: Shared) -> Gr
 
 def _runs(text: str, budget: Budget) -> Iterator[tuple[str, str]]:
     """Runs of lines that are not blank (a fenced block or comment goes on over blank ones), with the blanks above."""
-    if not _GOES_ON.search(text):
+    if "<!--" not in text:
         budget.tick(len(text) // 50)
         for match in _RUN.finditer(text):
             yield match[1], match[2]
