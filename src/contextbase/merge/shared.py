@@ -1,6 +1,7 @@
 """What the sides of a merge share: most of nearly every file."""
 
 from functools import cached_property
+from typing import Any
 
 from contextbase.merge.document import Item
 
@@ -14,11 +15,13 @@ class Shared:
     at once that it is the same.
     checks_apart: whether a result need not be checked for what is one object on all sides. A reader that says so keeps
     among the items only what is as valid without its neighbours, and they without it.
+    found_in_head: what a reader need not look for again in what all sides begin with.
     """
 
     def __init__(self, *texts: str) -> None:
         self.items: dict[tuple[str, ...], Item] = {}
         self.checks_apart = False
+        self.found_in_head: list[Any] = []
         self._texts = texts
 
     @cached_property

@@ -50,8 +50,9 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
 
 def _is_valid(pieces: list[str | Alternatives], reader: Format, budget: Budget) -> bool:
     """Whether it is valid with either side at the contested places."""
-    ours, theirs = _text(pieces, "ours"), _text(pieces, "theirs")
-    return reader.is_valid(ours, budget) and (theirs == ours or reader.is_valid(theirs, budget))
+    if not reader.is_valid(_text(pieces, "ours"), budget):
+        return False
+    return all(type(piece) is str for piece in pieces) or reader.is_valid(_text(pieces, "theirs"), budget)
 
 
 def _text(pieces: list[str | Alternatives], side: Side) -> str:

@@ -33,8 +33,11 @@ class MarkdownFormat:
             body: Body = Folded(matter, matter, partial(_front_matter, matter, budget, shared))
             items.append(Item(key=_FRONT_MATTER, head=text[:start], body=body, trail=text[end:after]))
             text = text[after:]
-        found, end = headings(text, budget, tail=shared.tail)
-        outline = Outline(text, found, shared.head - after, end, _key, False, _is_newest_first, budget, shared)
+        head = shared.head - after
+        known = [heading for heading in shared.found_in_head if heading.end < head]
+        found, end = headings(text, budget, known=known, tail=shared.tail)
+        shared.found_in_head = found
+        outline = Outline(text, found, head, end, _key, False, _is_newest_first, budget, shared)
         return Group(kind="markdown", items=(*items, *outline.items()))
 
     def is_valid(self, text: str, budget: Budget) -> bool:

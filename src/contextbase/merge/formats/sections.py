@@ -1,7 +1,7 @@
 """Prose as a tree of sections: each heading with what stands below it, up to the next heading of its level."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple, Self
 
@@ -48,13 +48,16 @@ class SectionKey(str):
         return made
 
 
-def headings(text: str, budget: Budget, *, underlined: str = "=-", tail: int = 0) -> tuple[list[Heading], int]:
+def headings(
+    text: str, budget: Budget, *, underlined: str = "=-", known: Sequence[Heading] = (), tail: int = 0
+) -> tuple[list[Heading], int]:
     """The headings of a text, and where those end that are worth reading: a few below the start of the tail that all
-    sides share. Fenced code has none. `underlined`: the characters that may underline one."""
-    found: list[Heading] = []
+    sides share. Fenced code has none. `underlined`: the characters that may underline one; `known`: the first headings,
+    if they were found on another side already."""
+    found = list(known)
     fence = ""
     levels: list[str] = []
-    for match in _CANDIDATE.finditer("\n" + text):
+    for match in _CANDIDATE.finditer("\n" + text, found[-1].end if found else 0):
         budget.tick()
         start, end = match.span()
         opening, hashes, title, underline = match.groups()
