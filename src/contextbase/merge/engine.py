@@ -153,7 +153,11 @@ class _TextMerge:
             return None
         problem = ""
         texts = self.texts
-        if self.contested is not None and not texts.differ_in_spelling:
+        if (
+            self.contested is not None
+            and not texts.differ_in_spelling
+            and not _agree_by_chance(self.sides, self.contested)
+        ):
             texts = Texts.read(*self.contested)
         for reader in self.readers:
             try:
@@ -193,6 +197,13 @@ class _TextMerge:
             pieces=tuple(pieces),
             spelling=spelling,
         )
+
+
+def _agree_by_chance(sides: Sides, contested: Sides) -> bool:
+    """Whether lines that both sides added alike were merged: then the sides are two versions of something new, and what
+    they have in common is nothing that both started from."""
+    added = set(contested.base.split(b"\n")).difference(sides.base.split(b"\n"), (b"",))
+    return bool(added) and not added.intersection(sides.ours.split(b"\n")).isdisjoint(sides.theirs.split(b"\n"))
 
 
 def _with_ours(pieces: Sequence[bytes | Sides]) -> bytes:
