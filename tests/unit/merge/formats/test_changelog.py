@@ -105,7 +105,8 @@ def test_entries_stay_under_a_title_that_one_side_changed() -> None:
     assert merged_text(released + "- mine\n", UPCOMING + "- other\n", UPCOMING) == released + "- mine\n- other\n"
 
 
-def test_entries_under_a_title_that_both_sides_made_alike_are_contested() -> None:
-    released = UPCOMING.replace("Unreleased", "1.1.0")
-    sides = (side.encode() for side in (UPCOMING, released + "- mine\n", released + "- other\n"))
+def test_paragraphs_under_a_title_that_both_sides_made_alike_are_contested() -> None:
+    base = UPCOMING.replace("\n- ", "\n\n- ")
+    released = base.replace("Unreleased", "1.1.0")
+    sides = (side.encode() for side in (base, released + "\nmine\n", released + "\nother\n"))
     assert merge(*sides, path="CHANGELOG.md").outcome is Outcome.CONFLICT
