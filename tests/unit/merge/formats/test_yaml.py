@@ -60,7 +60,7 @@ def test_requirements_in_a_list_are_matched_by_what_is_required() -> None:
     assert merged_text(base, ours, theirs) == ("dependencies:\n  - numpy >=1.2\n  - pandas >=2.0\n  - scipy >=1.4\n")
 
 
-UNNAMED = "  - - no name\n"
+UNNAMED = "  - pip:\n      - x\n"
 
 
 def test_elements_side_by_side_are_matched_by_name_though_others_of_the_list_have_none() -> None:
@@ -70,11 +70,11 @@ def test_elements_side_by_side_are_matched_by_name_though_others_of_the_list_hav
     assert merged_text(base, ours, theirs) == ours
 
 
-def test_elements_that_both_sides_replaced_by_others_are_contested() -> None:
+def test_elements_one_side_removed_and_the_other_replaced_are_contested() -> None:
     base = f"dependencies:\n{UNNAMED}  - numpy >=1.0\n"
-    ours = f"dependencies:\n{UNNAMED}  - scipy >=1.0\n  - pandas >=2.0\n"
     theirs = f"dependencies:\n{UNNAMED}  - polars >=1.0\n"
-    assert merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml").outcome is Outcome.CONFLICT
+    merged = merge(base.encode(), f"dependencies:\n{UNNAMED}".encode(), theirs.encode(), path="a.yaml")
+    assert merged.outcome is Outcome.CONFLICT
 
 
 def test_an_alias_of_what_the_sides_agree_on_stays_valid() -> None:
