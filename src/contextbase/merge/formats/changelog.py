@@ -33,7 +33,17 @@ class ChangelogFormat:
     def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
         shared = shared or Shared()
         found, end = headings(text, budget, underlined=_UNDERLINES, tail=shared.tail)
-        outline = Outline(text, found, shared.head, end, _key, True, _are_releases, budget, shared)
+        outline = Outline(
+            text,
+            found,
+            head=shared.head,
+            end=end,
+            name=_key,
+            keeps_both=True,
+            may_join=_are_releases,
+            budget=budget,
+            shared=shared,
+        )
         return Group(kind="changelog", items=outline.items())
 
     def is_valid(self, _text: str, _budget: Budget) -> bool:

@@ -37,7 +37,17 @@ class MarkdownFormat:
         known = [heading for heading in shared.found_in_head if heading.end < head]
         found, end = headings(text, budget, known=known, tail=shared.tail)
         shared.found_in_head = found
-        outline = Outline(text, found, head, end, _key, False, _is_newest_first, budget, shared)
+        outline = Outline(
+            text,
+            found,
+            head=head,
+            end=end,
+            name=_key,
+            keeps_both=False,
+            may_join=_is_newest_first,
+            budget=budget,
+            shared=shared,
+        )
         return Group(kind="markdown", items=(*items, *outline.items()))
 
     def is_valid(self, text: str, budget: Budget) -> bool:

@@ -13,6 +13,7 @@ from contextbase.merge.shared import Shared
 __all__ = ["Heading", "Outline", "SectionKey", "headings"]
 
 _CONTENT: Final = ""  # the key of what stands below a heading before the first heading inside it
+_AS_CONTENT: Final = "content"  # what is shared by its text goes by this name too: a list entry may have the same text
 _UNREAD: Final = "\0"  # the key of what all sides begin with, in order before any other
 _DEFINITIONS: Final = " definitions"  # the key of the link definitions at the end of that
 _RULE: Final = re.compile(r"[ \t]*(?:-[ \t]*){3,}\n|[ \t]*(?:\*[ \t]*){3,}\n|[ \t]*(?:_[ \t]*){3,}\n")
@@ -157,10 +158,10 @@ class Outline(NamedTuple):
         last = end if links is None else self._last(start, start + cut)
         text = self.text[start:last]
         if text:
-            item = self.shared.items.get((_CONTENT, text))
+            item = self.shared.items.get((_AS_CONTENT, text))
             if item is None:
                 unfold = partial(blocks, text, keeps_both=self.keeps_both, budget=self.budget, shared=self.shared)
-                item = self.shared.items[_CONTENT, text] = Item(
+                item = self.shared.items[_AS_CONTENT, text] = Item(
                     key=SectionKey(_CONTENT, ""), body=Folded(text, text, unfold)
                 )
             yield "", item

@@ -23,7 +23,7 @@ __all__ = ["YamlFormat", "parse_yaml_block"]
 
 _MAX_DEPTH: Final = 100
 _END: Final = ("", "end of block")
-_ANCHOR: Final = re.compile(r"&[^\s&]")  # what it names may be used anywhere below
+_ANCHOR: Final = re.compile(r"&[^\s&]")
 _PROPERTIES: Final = re.compile(r"[ \t]*(?:[&!][^\s,\[\]{}]*[ \t]*)*")
 _LINE_END: Final = re.compile(r"[ \t]*(?:(?<=[ \t])#[^\n]*)?\n")
 _VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
@@ -52,7 +52,7 @@ class YamlFormat:
     name = "yaml"
 
     def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
-        return _Parser(budget, Shared() if shared is None or _ANCHOR.search(text) else shared).stream(text)
+        return _parser(text, budget, shared).stream(text)
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         return is_valid_yaml(text, budget)
@@ -66,7 +66,12 @@ class YamlFormat:
 
 def parse_yaml_block(text: str, budget: Budget, shared: Shared) -> Group:
     """A single YAML document, such as a front matter."""
-    return _Parser(budget, shared).document(text)
+    return _parser(text, budget, shared).document(text)
+
+
+def _parser(text: str, budget: Budget, shared: Shared | None) -> "_Parser":
+    """An alias must stand below its anchor: a text that has any is checked as a whole."""
+    return _Parser(budget, Shared() if shared is None or _ANCHOR.search(text) else shared)
 
 
 class _Parser:

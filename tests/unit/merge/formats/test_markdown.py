@@ -129,3 +129,11 @@ def test_beside_a_conflict_what_merges_by_line_stands() -> None:
     theirs = base.replace("three", "THREE").replace("five", "other")
     merged = merge(base.encode(), ours.encode(), theirs.encode(), path="guide.md")
     assert merged.partial == ours.replace("three", "THREE").encode()
+
+
+def test_text_like_the_front_matter_is_text() -> None:
+    base = "---\ntitle: Guide\n---\ntitle: Guide\n\n# Part\n\none\n"
+    ours, theirs = base.replace("one", "mine"), base.replace("one", "other").replace("---\n", "---\ntags: a\n", 1)
+    merged = merge(base.encode(), ours.encode(), theirs.encode(), path="guide.md")
+    assert merged.strategy == "markdown"
+    assert merged.partial == theirs.replace("other", "mine").encode()
