@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import uvloop
 from tests.support.postgres import reachable_folder
 
 from bench.landing_git import measure_git
@@ -37,8 +38,9 @@ def main() -> None:
             figures |= asyncio.run(measure_http(folder, *load))
     if "process" in chosen:
         say("in process")
-        with reachable_folder(in_memory=False) as folder:
-            figures |= asyncio.run(measure_in_process(folder, *load))
+        runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)  # as the server has it
+        with reachable_folder(in_memory=False) as folder, runner:
+            figures |= runner.run(measure_in_process(folder, *load))
     if "git" in chosen:
         say("git")
         with tempfile.TemporaryDirectory() as name:

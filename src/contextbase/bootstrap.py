@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry
+
 from contextbase.audit.chain import AuditKey
 from contextbase.audit.repository import AuditRepository, has_begun
 from contextbase.config import Settings
@@ -19,13 +21,22 @@ from contextbase.errors import Conflict, ContextbaseError, InvalidSettings, Misc
 from contextbase.feed.notifier import Notifier
 from contextbase.feed.repository import FeedRepository
 from contextbase.feed.service import FeedService
+from contextbase.gate.cache import ContentCache, PolicyBook
+from contextbase.gate.draft import Drafter
 from contextbase.gate.history import History
 from contextbase.gate.housekeeping import Housekeeping
 from contextbase.gate.leader import GroupCommit
+from contextbase.gate.metrics import GateMetrics
 from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.gate.trail import Trail
+from contextbase.history.contents import ContentLoader
+from contextbase.history.purge import Purge
+from contextbase.history.rollback import Rollback
+from contextbase.history.showing import StateDiffs
+from contextbase.history.snapshots import Snapshots
+from contextbase.history.undo import Undo
 from contextbase.identity.policies import PolicyService
 from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
@@ -57,6 +68,7 @@ class Services:
     settings: Settings
     data: DataFolder
     database: Database
+    metrics: CollectorRegistry
     large_blobs: BlobStore
     catalog: BlobCatalog
     identity: IdentityService
@@ -66,6 +78,9 @@ class Services:
     reads: Reads
     history: History
     trail: Trail
+    rollback: Rollback
+    undo: Undo
+    purge: Purge
     feed: FeedService
     housekeeping: Housekeeping
     collector: GarbageCollector
@@ -134,35 +149,59 @@ async def open_services(
         head, gate_repository = HeadRepository(), GateRepository()
         notifier = Notifier(database)
         stack.push_async_callback(notifier.close)
+        contents = ContentCache()
+        policies = PolicyBook(gate_repository, contents)
+        metrics = CollectorRegistry()
         group_commit = GroupCommit(
             database=database,
             repository=gate_repository,
             head=head,
             audit=audit,
             catalog=catalog,
-            clock=clock,
+            drafter=Drafter(
+                repository=gate_repository, policies=policies, catalog=catalog, contents=contents, clock=clock
+            ),
+            metrics=GateMetrics(metrics),
             hint=notifier.hint,
         )
         gate = Gate(
-            database=database, repository=gate_repository, head=head, catalog=catalog, group_commit=group_commit
+            database=database,
+            repository=gate_repository,
+            head=head,
+            catalog=catalog,
+            policies=policies,
+            group_commit=group_commit,
         )
         reads = Reads(
-            database=database, gate=gate, repository=gate_repository, head=head, tree=TreeRepository(), catalog=catalog
+            database=database,
+            gate=gate,
+            repository=gate_repository,
+            tree=TreeRepository(),
+            catalog=catalog,
+            contents=contents,
         )
+        projects = ProjectService(database=database, audit=audit, clock=clock)
+        snapshots = Snapshots(database=database, gate=gate, audit=audit, clock=clock)
+        past = ContentLoader(repository=gate_repository, catalog=catalog, cache=contents)
+        shown = StateDiffs(database=database, contents=past)
         stack.push_async_callback(group_commit.close)
         yield Services(
             settings=settings,
             data=data,
             database=database,
+            metrics=metrics,
             large_blobs=large,
             catalog=catalog,
             identity=IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock),
-            projects=ProjectService(database=database, audit=audit, clock=clock),
+            projects=projects,
             policies=PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=clock),
             gate=gate,
             reads=reads,
             history=History(database=database, gate=gate, reads=reads),
             trail=Trail(database=database, gate=gate),
+            rollback=Rollback(database=database, gate=gate, reads=reads, snapshots=snapshots, diffs=shown),
+            undo=Undo(database=database, gate=gate, contents=past, diffs=shown),
+            purge=Purge(database=database, gate=gate, catalog=catalog, projects=projects, audit=audit, clock=clock),
             feed=FeedService(
                 database=database,
                 repository=FeedRepository(),

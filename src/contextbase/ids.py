@@ -118,6 +118,11 @@ class TreePath(str):
         _check(path, written_as=text)
         return super().__new__(cls, path)
 
+    @classmethod
+    def stored(cls, path: str) -> Self:
+        """A path that was checked on the way in, such as one from our own tables."""
+        return super().__new__(cls, path)
+
     @property
     def parts(self) -> tuple[str, ...]:
         return tuple(self.split("/"))
@@ -130,7 +135,7 @@ class TreePath(str):
     def parent(self) -> "TreePath | None":
         """The folder that holds it; None at the top."""
         head = self.rpartition("/")[0]
-        return TreePath(head) if head else None
+        return TreePath.stored(head) if head else None
 
     def is_below(self, folder: str) -> bool:
         """Whether it lies inside `folder` (at any depth); a path is not below itself."""

@@ -90,8 +90,15 @@ async def test_the_openapi_document_is_3_1_and_whole(api: Api) -> None:
     ids = [operation["operationId"] for operation in operations]
     assert len(set(ids)) == len(ids)
     for operation in operations:
-        for kind in ("4XX", "5XX"):
-            assert "application/problem+json" in operation["responses"][kind]["content"]
+        for status in ("413", "500"):
+            assert list(operation["responses"][status]["content"]) == ["application/problem+json"]
+    assert {
+        path for path, operation in document["paths"].items() if operation.get("get", {}).get("security") == []
+    } == {
+        "/healthz",
+        "/readyz",
+    }
+    assert document["security"], "every other route wants a token"
     text = json.dumps(document)
     for reference in {part.split('"')[0] for part in text.split('"$ref": "')[1:]}:
         target: Any = document

@@ -6,6 +6,7 @@ A route that is missing from the table fails the test: whoever adds one says her
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -20,8 +21,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 OPEN_ROUTES = {"/healthz", "/readyz", "/", "/login", "/logout"}
 KINDS = ("user", "agent", "adapter")
 ACTIONS = frozenset({"read", "write", "admin"})
+READ_LEVELS = ("R", "RA", "RW-", "RW")
+LEVELS = ("hidden", *READ_LEVELS)
 NO_PROJECT = "no-such-project"
 COLLAB = "/api/v1/collab"
+HISTORY = "/api/v1/history"
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class World:
     project: Project
     project_id: UUID
     node_id: str
+    side_version_id: str
     group: str
     spare_token: str
     unique: str = field(default_factory=lambda: uuid4().hex[:10])
@@ -59,6 +64,10 @@ def body(**fields: Any) -> Callable[[World, str], dict[str, Any]]:
 
 def rule(world: World, project: str) -> dict[str, Any]:
     return {"json": {"project": project, "subject": "everyone", "pattern": f"{world.unique}/**", "level": "R"}}
+
+
+def aside(world: World, project: str) -> dict[str, Any]:
+    return {"json": {"project": project, "side_version_id": world.side_version_id}}
 
 
 def member(world: World, _: str) -> dict[str, str]:
@@ -94,6 +103,10 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{COLLAB}/versions/content"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{COLLAB}/log"): route("read", "project", query()),
     ("GET", f"{COLLAB}/feed"): route("read", "project", query()),
+    ("POST", f"{HISTORY}/rollback"): route("read write", "project", body(to="head")),
+    ("POST", f"{HISTORY}/undo"): route("read write", "project", body(seqs=[1])),
+    ("POST", f"{HISTORY}/bring-back"): route("read write", "project", aside),
+    ("POST", f"{HISTORY}/purge"): route("admin", "server", body(path="area/a.txt", dry_run=True)),
     ("GET", f"{COLLAB}/audit"): route("admin", "project", query()),
     ("GET", f"{COLLAB}/audit/export"): route("admin", "project", query()),
     ("GET", f"{COLLAB}/policies"): route("admin", "project", query()),
@@ -124,7 +137,7 @@ async def a_world(api: Api) -> World:
     project = await a_project(api)
     made = await project.write("area/a.txt", "1\n")
     await project.write("area/a.txt", "2\n", base=1)
-    await project.write("area/a.txt", "3\n", base=1)
+    contested = await project.write("area/a.txt", "3\n", base=1)
     await project.rule("everyone", "spare/**", "R")
     group = f"g-{uuid4().hex[:12]}"
     assert (await project.call("POST", "policies/groups", json={"name": group})).status_code == 201
@@ -132,6 +145,7 @@ async def a_world(api: Api) -> World:
         project=project,
         project_id=UUID((await api.client.get(f"/api/v1/projects/{project.name}")).json()["id"]),
         node_id=made["changes"][0]["node_id"],
+        side_version_id=contested["changes"][0]["side_version_id"],
         group=group,
         spare_token=(await api.token())["id"],
     )
@@ -178,9 +192,12 @@ async def test_a_route_takes_the_tokens_that_allow_it_and_no_other(api: Api, key
 
 @pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about != "anyone"], ids=" ".join)
 async def test_a_token_of_another_project_learns_and_changes_nothing(api: Api, key: tuple[str, str]) -> None:
+    """Whatever its principal may do here: the token is not for here."""
     world, other = await a_world(api), await a_project(api)
-    for kind in KINDS:
-        secret = await a_token(world, kind, ACTIONS, project=other.name)
+    for level, kind in zip(LEVELS, cycle(KINDS), strict=False):
+        name = f"o-{kind}-{uuid4().hex[:8]}"
+        secret = await other.token(name, kind=kind, actions=sorted(ACTIONS))
+        await world.project.rule(f"{kind}:{name}", "**", level)
         answer = await ask(world, key, secret)
         if TABLE[key].about == "server":
             assert_problem(answer, 403, "forbidden")
@@ -192,8 +209,6 @@ async def test_a_token_of_another_project_learns_and_changes_nothing(api: Api, k
         assert by_id["detail"].replace(str(world.project_id), NO_PROJECT) == nowhere["detail"]
 
 
-READ_LEVELS = ("R", "RA", "RW-", "RW")
-
 # What a writer at each level may do below `area/`, where it has no rights above that level.
 WRITES: dict[str, tuple[dict[str, Any], frozenset[str]]] = {
     "create": (write("area/new.txt", "x"), frozenset({"RA", "RW-", "RW"})),
@@ -202,6 +217,8 @@ WRITES: dict[str, tuple[dict[str, Any], frozenset[str]]] = {
     "delete": ({"action": "delete", "path": "area/a.txt"}, frozenset({"RW"})),
     "rename": ({"action": "rename", "path": "area/a.txt", "target": "area/b.txt"}, frozenset({"RW"})),
     "move out": ({"action": "rename", "path": "area/a.txt", "target": "open/b.txt"}, frozenset({"RW"})),
+    "delete folder": ({"action": "delete", "path": "area"}, frozenset({"RW"})),
+    "move folder": ({"action": "rename", "path": "area", "target": "open/area"}, frozenset({"RW"})),
     "move in": ({"action": "rename", "path": "open/o.txt", "target": "area/o.txt"}, frozenset({"RA", "RW-", "RW"})),
 }
 
@@ -217,7 +234,7 @@ async def a_limited_world(api: Api, kind: str, level: str) -> tuple[World, str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("level", ["hidden", *READ_LEVELS])
+@pytest.mark.parametrize("level", LEVELS)
 async def test_reads_show_what_the_level_allows(api: Api, kind: str, level: str) -> None:
     world, secret = await a_limited_world(api, kind, level)
     project, sees = world.project, level in READ_LEVELS
@@ -238,14 +255,14 @@ async def test_reads_show_what_the_level_allows(api: Api, kind: str, level: str)
     ):
         answer = await project.get(name, secret, **fields)
         assert answer.status_code == (200 if sees else 404), (name, fields, answer.text)
-    for name in ("log", "audit", "audit/export"):
-        assert ("area/a.txt" in (await project.get(name, secret)).text) is sees, name
+    for name, fields in (("log", {}), ("feed", {"after": "start"}), ("audit", {}), ("audit/export", {})):
+        assert ("area/a.txt" in (await project.get(name, secret, **fields)).text) is sees, name
     change = {"action": "write", "path": "open/copy", "hash": hashlib.sha256(b"1\n").hexdigest()}
     assert (await project.commit(change, who=secret)).status_code == (200 if sees else 404)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("level", ["hidden", *READ_LEVELS])
+@pytest.mark.parametrize("level", LEVELS)
 async def test_writes_do_what_the_level_allows(api: Api, kind: str, level: str) -> None:
     for name, (change, levels) in WRITES.items():
         world, secret = await a_limited_world(api, kind, level)

@@ -51,6 +51,16 @@ async def test_a_commit_answers_for_every_change_in_order(project: Project) -> N
     assert entries["empty"]["kind"] == "directory"
 
 
+async def test_the_gate_counts_its_batches_waits_and_locks(project: Project, api: Api) -> None:
+    await project.write("a.txt", "1\n")
+    metrics = (await api.client.get("/metrics")).text
+    for name in ("batch_requests_count", "wait_seconds_count", "lock_seconds_count"):
+        [line] = [line for line in metrics.splitlines() if line.startswith(f"contextbase_gate_{name} ")]
+        assert float(line.split()[1]) >= 1
+    assert "contextbase_gate_lost_races_total" in metrics
+    assert "contextbase_gate_replays_total" in metrics
+
+
 async def test_a_contested_line_comes_back_as_a_conflict_object(project: Project) -> None:
     await project.write("a.txt", "1\n")
     await project.write("a.txt", "2\n", base=1)
@@ -275,6 +285,36 @@ async def test_a_deleted_file_keeps_its_history(project: Project) -> None:
     assert (await project.get("versions/content", path="a", seq=1)).text == "1"
 
 
+async def test_a_message_is_only_for_those_who_may_see_all_of_its_commit(project: Project) -> None:
+    bot = await project.token("half-blind")
+    await project.rule("agent:half-blind", "secret/**", "hidden")
+    await project.commit(write("a", "1\n"), write("secret/x", "1"), message="with secret/x")
+    await project.commit(write("a", "2\n"), base_seq=1, message="all to see")
+    await project.commit(write("a", "3\n"), write("secret/y", "1"), base_seq=1, message="with secret/y")
+    await project.commit({"action": "rename", "path": "secret/x", "target": "x"}, base_seq=3, message="from secret/x")
+
+    async def messages(route: str, key: str, who: str | None, **query: Any) -> list[str]:
+        found = (await project.get(route, who, **query)).json()[key]
+        return [entry["author"]["message"] for entry in found]
+
+    for route, key, query, told, told_all in (
+        (
+            "log",
+            "commits",
+            {},
+            ["", "", "all to see", ""],
+            ["from secret/x", "with secret/y", "all to see", "with secret/x"],
+        ),
+        ("log", "commits", {"path": "a"}, ["", "all to see", ""], ["with secret/y", "all to see", "with secret/x"]),
+        ("versions", "versions", {"path": "a"}, ["all to see", ""], ["all to see", "with secret/x"]),
+        ("versions/sides", "side_versions", {"path": "a"}, [""], ["with secret/y"]),
+    ):
+        assert await messages(route, key, bot, **query) == told, (route, query)
+        assert await messages(route, key, None, **query) == told_all, (route, query)
+    feed = (await project.get("feed", bot, after="start", path="a")).json()["items"]
+    assert {item["seq"]: item["message"] for item in feed} == {1: "", 2: "all to see", 3: ""}
+
+
 async def test_the_log_of_a_principal_is_paged_by_seq(project: Project) -> None:
     bot = await project.token("log-bot")
     for number in range(4):
@@ -476,6 +516,42 @@ async def test_the_audit_trail_is_filtered_paged_and_exported(project: Project) 
     lines = [json.loads(line) for line in exported.text.splitlines()]
     assert lines == records[::-1]
     assert all(len(line["mac"]) == 64 for line in lines)
+
+
+async def test_the_audit_row_of_a_rename_names_its_target_and_is_found_by_it(project: Project) -> None:
+    await project.write("a", "x")
+    await project.commit({"action": "rename", "path": "a", "target": "b"}, base_seq=1)
+    await project.commit({"action": "rename", "path": "b", "target": "c"}, write("d", "x"), base_seq=2)
+    await project.commit({"action": "rename", "path": "nothing", "target": "e"}, base_seq=3)
+    refused, several, renamed, _ = (await project.get("audit", action="commit")).json()["records"]
+    assert (renamed["path"], renamed["details"]) == ("a", {"target": "b", "result_path": "b"})
+    [moved] = [change for change in several["details"]["changes"] if change["action"] == "rename"]
+    assert (moved["path"], moved["target"], moved["result_path"]) == ("b", "c", "c")
+    assert (refused["path"], refused["details"]) == ("nothing", {"target": "e"})
+    for path, row in (("b", renamed), ("c", several), ("e", refused)):
+        assert row in (await project.get("audit", path=path)).json()["records"]
+    assert renamed not in (await project.get("audit", path="c")).json()["records"]
+
+
+async def test_the_audit_row_of_a_commit_of_several_changes_names_the_refused_ones(project: Project) -> None:
+    bot = await project.token("limited")
+    await project.rule("agent:limited", "shut/**", "R")
+    await project.commit(write("open", "x"), write("shut/a", "x"), who=bot)
+    await project.commit(write("open-2", "x"), write("shut/a", "x"), who=bot, atomic=True)
+    undone, part = (await project.get("audit", path="shut/a")).json()["records"]
+    statuses = [{change["path"]: change["status"] for change in row["details"]["changes"]} for row in (part, undone)]
+    assert statuses == [{"open": "written", "shut/a": "refused"}, {"open-2": "refused", "shut/a": "refused"}]
+
+
+async def test_the_audit_row_of_a_rename_is_not_shown_to_whom_its_target_is_hidden(project: Project) -> None:
+    admin = await project.token("aside", actions=["read", "admin"])
+    await project.write("a", "x")
+    await project.commit({"action": "rename", "path": "a", "target": "secret/b"}, base_seq=1)
+    await project.commit({"action": "rename", "path": "secret/b", "target": "c"}, base_seq=2)
+    await project.rule("agent:aside", "secret/**", "hidden")
+    told = (await project.get("audit", admin, action="commit")).text
+    assert '"seq":1' in told
+    assert "secret" not in told
 
 
 async def test_an_administrator_is_not_shown_what_is_hidden_from_it(project: Project) -> None:

@@ -7,13 +7,16 @@ from hypothesis import strategies as st
 from tests.support.gate_checks import Ledger
 from tests.support.gate_script import (
     AGENTS,
-    BATCHES,
     EDITS,
+    ROUNDS,
     RULES,
     Edit,
+    Groups,
     Policies,
+    Round,
     Snapshots,
     Step,
+    answer_of,
     moved,
     plain,
     play,
@@ -23,32 +26,29 @@ from tests.support.gate_script import (
 )
 from tests.support.gate_world import GateWorld, delete, rename, write
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
-from contextbase.identity.model import Caller
 
 _SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-async def _world(database: Database, folder: Path, policies: Policies) -> tuple[GateWorld, list[Caller]]:
+async def _world(database: Database, folder: Path, policies: Policies) -> tuple[GateWorld, Groups]:
     world = await GateWorld.start(database, folder)
     callers = [world.owner, *[await world.agent(f"agent{number}") for number in range(1, AGENTS + 1)]]
-    await set_policies(world, callers, policies)
-    return world, callers
+    return world, await set_policies(world, callers, policies)
 
 
 @_SETTINGS
-@given(policies=RULES, batches=BATCHES)
+@given(policies=RULES, rounds=ROUNDS)
 async def test_a_batch_gives_what_its_requests_give_one_by_one_and_every_rule_holds(
-    embedded_database: Database, tmp_path: Path, policies: Policies, batches: list[list[Step]]
+    embedded_database: Database, tmp_path: Path, policies: Policies, rounds: list[Round]
 ) -> None:
-    world, callers = await _world(embedded_database, tmp_path, policies)
-    sent = await play(world, callers, batches, together=True)
+    world, groups = await _world(embedded_database, tmp_path, policies)
+    sent = await play(world, groups, rounds, together=True)
     ledger = await Ledger.of(world, policies)
     await ledger.check(sent)
 
-    twin, callers = await _world(embedded_database, tmp_path, policies)
-    singly = await play(twin, callers, batches, together=False, follow=sent)
+    twin, groups = await _world(embedded_database, tmp_path, policies)
+    singly = await play(twin, groups, rounds, together=False, follow=sent)
     assert [plain(one.answer) for one in singly] == [plain(one.answer) for one in sent]
     assert await state_of(twin) == await state_of(world)
     assert await world.problems() == []
@@ -75,7 +75,7 @@ UNSEEING = Policies(
 async def test_what_is_hidden_changes_no_answer(
     embedded_database: Database, tmp_path: Path, script: list[int | list[Edit]]
 ) -> None:
-    one, callers = await _world(embedded_database, tmp_path, UNSEEING)
+    one, groups = await _world(embedded_database, tmp_path, UNSEEING)
     other, _ = await _world(embedded_database, tmp_path, UNSEEING)
     for number, step in enumerate(script):
         snapshots = Snapshots(one)
@@ -86,10 +86,7 @@ async def test_what_is_hidden_changes_no_answer(
             continue
         asked = Step(who=1, edits=tuple(step), atomic=False, keyed=False, again=False)
         request = await request_of(one, snapshots, head, asked, number)
-        answers = [
-            await world.gate.commit(callers[1], moved(request, world), operator_type=OperatorType.AGENT)
-            for world in (one, other)
-        ]
+        answers = [await answer_of(world, groups.callers[1], moved(request, world)) for world in (one, other)]
         assert plain(answers[0]) == plain(answers[1])
     assert await _visible(one) == await _visible(other)
 

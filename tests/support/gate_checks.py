@@ -1,14 +1,14 @@
 """What must hold after any run of requests: C1 to C5 and C7, checked from the rows and the answers alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import asyncpg
 from tests.support.gate_script import Policies, Sent
 from tests.support.gate_world import GateWorld
 
-from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, ChangeStatus
-from contextbase.ids import ContentHash, Seq
+from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, ChangeStatus, CommitAnswer, CommitRequest
+from contextbase.ids import ContentHash, Seq, TreePath
 
 __all__ = ["Ledger"]
 
@@ -52,16 +52,41 @@ class Ledger:
     async def check(self, sent: Sequence[Sent]) -> None:
         self.check_dense()
         await self.check_replay()
+        committed: list[int] = []
         for number, one in enumerate(sent):
-            if one.repeats is not None:
-                assert one.answer == sent[one.repeats].answer, f"C7: request {number} happened twice"
+            first = None if one.repeats is None else sent[one.repeats].answer
+            if first is not None:
+                assert one.answer == first, f"C7: request {number} happened twice"
                 continue
-            self.check_allowed(one)
-            self.check_only_named_places_change(one)
-            for change, answer in zip(one.request.changes, one.answer.changes, strict=True):
-                self.check_accounted(one, change, answer)
-        committed = [one.answer.seq for one in sent if one.answer.committed and one.repeats is None]
+            changes = self.spelt_out(one)
+            places = [place for change in changes for place in (change.path, change.target) if place is not None]
+            assert (one.answer is None) == (len(set(places)) < len(places)), "a valid request was refused, or the other"
+            if one.answer is None:
+                continue
+            self.check_allowed(one, one.answer)
+            self.check_only_named_places_change(one.answer, changes)
+            for change, answer in zip(changes, one.answer.changes, strict=True):
+                self.check_accounted(one.request, one.answer, change, answer)
+            committed += [one.answer.seq] if one.answer.committed else []
         assert committed == list(range(1, self.head + 1)), "C2: each commit is one request's, in order"
+
+    def spelt_out(self, one: Sent) -> list[Change]:
+        """A change of a folder is one of all that its writer could see in it, and of the folder if it is an entry."""
+        named = {change.path for change in one.request.changes}
+        spelt: list[Change] = []
+        for change in one.request.changes:
+            inside: list[str] = []
+            if change.action in (ChangeAction.DELETE, ChangeAction.RENAME) and self.level(one, change.path) > HIDDEN:
+                inside = [path for path in self._below(change.path, change.base) if self.level(one, path) > HIDDEN]
+            if not inside or self._at(change.path, change.base) is not None:
+                spelt.append(change)
+            for path in inside:
+                if path in named:
+                    continue
+                target = None if change.target is None else TreePath(change.target + path.removeprefix(change.path))
+                content = change.content if target is None else None
+                spelt.append(replace(change, path=TreePath(path), target=target, content=content))
+        return spelt
 
     def check_dense(self) -> None:
         assert [row["seq"] for row in self.commits] == list(range(1, self.head + 1)), "C2"
@@ -82,12 +107,12 @@ class Ledger:
             files = {row["path"] for row in tree.values() if row["kind"] in ("file", "symlink")}
             assert not [path for path in paths if any(path.startswith(f"{file}/") for file in files)], "C3: in a file"
 
-    def check_allowed(self, one: Sent) -> None:
+    def check_allowed(self, one: Sent, answer: CommitAnswer) -> None:
         """C5: each version that the commit adds is within its writer's level, where it was and where it is."""
-        if one.who == 0 or not one.answer.committed:
+        if one.who == 0 or not answer.committed:
             return
-        for row in self._of_commit(one.answer.seq):
-            level = self.level(one.who, row["path"])
+        for row in self._of_commit(answer.seq):
+            level = self.level(one, row["path"])
             before = self.versions.get((row["node_id"], row["number"] - 1))
             if before is None or before["kind"] == "deleted":
                 assert level >= READ_ADD, "C5: added"
@@ -96,32 +121,35 @@ class Ledger:
             elif row["path"] == before["path"]:
                 assert level >= READ_WRITE_KEEP, "C5: changed"
             else:
-                assert (self.level(one.who, before["path"]), level >= READ_ADD) == (READ_WRITE, True), "C5: renamed"
-        for change in one.answer.changes:
+                assert (self.level(one, before["path"]), level >= READ_ADD) == (READ_WRITE, True), "C5: renamed"
+        for change in answer.changes:
             if change.result_path is not None:
-                assert self.level(one.who, change.result_path) > HIDDEN, "C5: a hidden path was named"
+                assert self.level(one, change.result_path) > HIDDEN, "C5: a hidden path was named"
 
-    def check_only_named_places_change(self, one: Sent) -> None:
-        if not one.answer.committed:
+    def check_only_named_places_change(self, answer: CommitAnswer, changes: Sequence[Change]) -> None:
+        if not answer.committed:
             return
-        named = {place for change in one.request.changes for place in (change.path, change.target)}
-        named |= {answer.result_path for answer in one.answer.changes}
-        for row in self._of_commit(one.answer.seq):
+        named = {place for change in changes for place in (change.path, change.target)}
+        named |= {settled.result_path for settled in answer.changes}
+        for row in self._of_commit(answer.seq):
             before = self.versions.get((row["node_id"], row["number"] - 1))
             assert row["path"] in named
             assert before is None or before["path"] in named
 
-    def check_accounted(self, one: Sent, change: Change, answer: ChangeAnswer) -> None:
+    def check_accounted(
+        self, request: CommitRequest, commit: CommitAnswer, change: Change, answer: ChangeAnswer
+    ) -> None:
         """C1: what the writer sent is where the answer says."""
         status = answer.status
+        assert answer.path == change.path
         if status is ChangeStatus.REFUSED:
             assert answer.code in ("forbidden", "not_found", "conflict", "atomic")
-            assert one.request.atomic or answer.code in ("forbidden", "not_found")
+            assert request.atomic or answer.code in ("forbidden", "not_found")
             return
         wanted = None if change.content is None else change.content.hash
         if status in (ChangeStatus.SUPERSEDED, ChangeStatus.IN_REVIEW):
             side = self.sides[answer.side_version_id]
-            assert side["seq"] == one.answer.seq
+            assert side["seq"] == commit.seq
             assert wanted in (None, side["content_hash"]), "C1: the side version has another content"
             if change.action is ChangeAction.DELETE:
                 assert side["kind"] == "deleted"
@@ -130,10 +158,10 @@ class Ledger:
                 assert (item["state"], item["side_version_id"]) == ("open", answer.side_version_id)
             return
         if status is ChangeStatus.UNCHANGED:
-            self._check_unchanged(one, change, answer)
+            self._check_unchanged(commit.seq, change, answer)
             return
         row = self.versions[answer.node_id, answer.number]
-        assert row["seq"] == one.answer.seq
+        assert row["seq"] == commit.seq
         assert row["path"] == (answer.result_path or change.path)
         if change.action is ChangeAction.DELETE:
             assert row["kind"] == "deleted"
@@ -142,8 +170,8 @@ class Ledger:
         elif wanted is not None:
             self._check_content(change, answer, row, wanted)
 
-    def _check_unchanged(self, one: Sent, change: Change, answer: ChangeAnswer) -> None:
-        now = self._at(change.target or answer.result_path or change.path, one.answer.seq)
+    def _check_unchanged(self, seq: Seq, change: Change, answer: ChangeAnswer) -> None:
+        now = self._at(change.target or answer.result_path or change.path, seq)
         base = self._at(change.path, change.base)
         if change.action is ChangeAction.DELETE:
             assert now is None or now["node_id"] != (base and base["node_id"]), "C1: a deletion was not made"
@@ -186,20 +214,26 @@ class Ledger:
                 return row
         return None
 
+    def _below(self, folder: str, seq: Seq) -> list[str]:
+        paths = {row["path"] for row in self.versions.values() if row["path"].startswith(f"{folder}/")}
+        return sorted(path for path in paths if self._at(path, seq) is not None)
+
     def _of_commit(self, seq: int) -> list[Row]:
         return [row for row in self.versions.values() if row["seq"] == seq]
 
-    def level(self, who: int, path: str) -> int:
-        """The rules, read a second way."""
+    def level(self, one: Sent, path: str) -> int:
+        """What a request's sender might do at a path, by the rules read a second way."""
+        if one.who == 0:
+            return READ_WRITE
         matching = [
             (
                 len(pattern.replace("*", "").rstrip("/")),
                 -pattern.count("**"),
-                subject is not None,
+                (subject is not None) + isinstance(subject, int),  # principal before group before everyone
                 -_LEVELS.index(level),
             )
             for subject, pattern, level in self.policies.path_rules
-            if subject in (None, who) and _matches(pattern, path)
+            if (subject in (None, one.who) or one.who in one.members.get(str(subject), ())) and _matches(pattern, path)
         ]
         return -max(matching)[3] if matching else _LEVELS.index(self.policies.default)
 

@@ -2,27 +2,36 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
 from uuid import UUID
 
 from hypothesis import strategies as st
 from tests.support.gate_world import GateWorld
 
 from contextbase.audit.model import OperatorType
+from contextbase.errors import InvalidInput
 from contextbase.gate.model import Change, ChangeAction, CommitAnswer, CommitRequest, Content, ContentKind
-from contextbase.identity.model import Caller
+from contextbase.identity.levels import Level
+from contextbase.identity.model import Caller, PrincipalName
+from contextbase.identity.policies import Subject
 from contextbase.ids import ContentHash, Seq, TreePath
 
 __all__ = [
-    "BATCHES",
     "EDITS",
+    "ROUNDS",
     "RULES",
     "Edit",
+    "Groups",
+    "Members",
     "Policies",
+    "Round",
     "Sent",
     "Snapshots",
     "Step",
+    "answer_of",
     "moved",
     "plain",
     "play",
@@ -32,11 +41,16 @@ __all__ = [
 ]
 
 AGENTS = 3  # who 0 is the owner
+GROUPS = ("readers", "writers")
 # Few, so that edits meet: files that merge by type, a folder and what is in it, names that numbering makes, a secret.
 PATHS = ("a.txt", "a.json", "d", "d/x.txt", "d/y", "box/n.txt", "box/n (1).txt", "secret/s.txt", "keep.md")
+FOLDERS = ("d", "box", "secret")
+FOLDER_TARGETS = (*FOLDERS, "e", "d/inner", "box/n.txt")
 PATTERNS = ("**", "d/**", "d/x.txt", "box/**", "secret/**", "*.json", "a.txt")
 STRATEGIES = ("auto", "review", "critical", "last-writer", "priority", "union", "ours", "theirs")
 LEVELS = ("hidden", "R", "RA", "RW-", "RW")
+Members = Mapping[str, frozenset[int]]
+"""Who is in each group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +78,17 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Round:
+    """Somebody joins or leaves groups; then requests are made, all at once or one by one."""
+
+    moves: tuple[tuple[int, str], ...]  # who is in the group leaves it, who is not joins
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Policies:
     default: str
-    path_rules: tuple[tuple[int | None, str, str], ...]  # agent or everyone, pattern, level
+    path_rules: tuple[tuple[int | str | None, str, str], ...]  # agent, group or everyone; pattern; level
     merge_rules: tuple[tuple[str, str], ...]
     ranks: tuple[int, ...]  # by who
 
@@ -75,37 +97,85 @@ class Policies:
 class Sent:
     who: int
     request: CommitRequest
-    answer: CommitAnswer
+    answer: CommitAnswer | None  # None: not a valid request, once its folders are spelt out
+    members: Members
     repeats: int | None = None  # which earlier one this is once more
 
 
-EDITS = st.builds(
+_LAGS = st.sampled_from([0, 0, 0, 1, 2, 3, 4])
+_EDITS_OF_ENTRIES = st.builds(
     Edit,
     action=st.sampled_from([ChangeAction.WRITE] * 4 + list(ChangeAction)),
     path=st.sampled_from(PATHS),
     target=st.sampled_from(PATHS),
-    lag=st.integers(0, 4),
+    lag=_LAGS,
     place=st.integers(0, 4),
     kind=st.sampled_from([ContentKind.FILE] * 5 + [ContentKind.SYMLINK]),
     executable=st.sampled_from([None, None, True, False]),
 ).filter(lambda edit: edit.action is not ChangeAction.RENAME or edit.path != edit.target)
+_EDITS_OF_FOLDERS = st.builds(
+    Edit,
+    action=st.sampled_from([ChangeAction.DELETE, ChangeAction.RENAME]),
+    path=st.sampled_from(FOLDERS),
+    target=st.sampled_from(FOLDER_TARGETS),
+    lag=_LAGS,
+    place=st.integers(0, 4),
+    kind=st.just(ContentKind.FILE),
+    executable=st.none(),
+).filter(lambda edit: edit.path != edit.target)
+EDITS = st.one_of(_EDITS_OF_ENTRIES, _EDITS_OF_ENTRIES, _EDITS_OF_FOLDERS)
 _STEPS = st.builds(
     Step,
-    who=st.integers(0, AGENTS),
+    who=st.sampled_from([0, *range(1, AGENTS + 1), *range(1, AGENTS + 1)]),
     edits=st.lists(EDITS, min_size=1, max_size=3).map(tuple),
-    atomic=st.booleans(),
+    atomic=st.sampled_from([False, False, True]),
     keyed=st.booleans(),
     again=st.sampled_from([False] * 5 + [True]),
 )
-BATCHES = st.lists(st.lists(_STEPS, min_size=1, max_size=6), min_size=1, max_size=6)
+# The owner puts something everywhere first: most edits then meet what is there.
+_SEEDING = Round(
+    moves=((1, "readers"), (2, "readers"), (2, "writers")),
+    steps=(
+        Step(
+            who=0,
+            edits=tuple(
+                Edit(
+                    action=ChangeAction.WRITE, path=path, target="", lag=0, place=0, kind=ContentKind.FILE,
+                    executable=None,
+                )
+                for path in PATHS if path != "d"
+            ),
+            atomic=False, keyed=False, again=False,
+        ),
+    ),
+)  # fmt: skip
+ROUNDS = st.lists(
+    st.builds(
+        Round,
+        moves=st.lists(st.tuples(st.integers(1, AGENTS), st.sampled_from(GROUPS)), max_size=2, unique=True).map(tuple),
+        steps=st.lists(_STEPS, min_size=1, max_size=6).map(tuple),
+    ),
+    min_size=1,
+    max_size=6,
+).map(lambda rounds: [_SEEDING, *rounds])
+
+
+def _rules_for(
+    subjects: Sequence[int | str | None], patterns: Sequence[str], levels: Sequence[str] = LEVELS, **sizes: int
+) -> st.SearchStrategy[Any]:
+    rules = st.tuples(st.sampled_from(subjects), st.sampled_from(patterns), st.sampled_from(levels))
+    return st.lists(rules, unique_by=lambda rule: rule[:2], **sizes)
+
+
 RULES = st.builds(
     Policies,
-    default=st.sampled_from(["RW"] * 3 + list(LEVELS)),
-    path_rules=st.lists(
-        st.tuples(st.sampled_from([None, *range(1, AGENTS + 1)]), st.sampled_from(PATTERNS), st.sampled_from(LEVELS)),
-        max_size=5,
-        unique_by=lambda rule: rule[:2],
-    ).map(tuple),
+    default=st.sampled_from(["RW"] * 8 + list(LEVELS)),
+    path_rules=st.tuples(
+        _rules_for((None, *range(1, AGENTS + 1)), PATTERNS, max_size=4),
+        _rules_for(GROUPS, ("**", "d/**", "box/**", "secret/**"), min_size=1, max_size=3),
+        # Something hidden in a folder that is not.
+        _rules_for((None, *GROUPS), ("d/y", "secret/s.txt"), ("hidden",), max_size=2),
+    ).map(lambda lists: tuple(chain(*lists))),
     merge_rules=st.lists(
         st.tuples(st.sampled_from(PATTERNS), st.sampled_from(STRATEGIES)), max_size=3, unique_by=lambda rule: rule[0]
     ).map(tuple),
@@ -113,9 +183,43 @@ RULES = st.builds(
 )
 
 
-async def set_policies(world: GateWorld, callers: Sequence[Caller], policies: Policies) -> None:
+@dataclass
+class Groups:
+    """The groups of one world, at first empty. All projects share them, so each world has its own."""
+
+    world: GateWorld
+    callers: Sequence[Caller]
+    members: dict[str, frozenset[int]] = field(default_factory=lambda: dict.fromkeys(GROUPS, frozenset()))
+
+    @classmethod
+    async def made(cls, world: GateWorld, callers: Sequence[Caller]) -> "Groups":
+        groups = cls(world, callers)
+        for group in GROUPS:
+            await world.policies.create_group(world.owner, groups.named(group), operator_type=OperatorType.API)
+        return groups
+
+    def named(self, group: str) -> str:
+        return f"{group}-{self.world.project.name}"
+
+    async def move(self, who: int, group: str) -> None:
+        members, policies = self.members[group], self.world.policies
+        change = policies.remove_member if who in members else policies.add_member
+        principal = self.callers[who].principal
+        name = PrincipalName(kind=principal.kind, name=principal.name)
+        await change(self.world.owner, self.named(group), name, operator_type=OperatorType.API)
+        self.members[group] = members ^ {who}
+
+
+async def set_policies(world: GateWorld, callers: Sequence[Caller], policies: Policies) -> Groups:
+    groups = await Groups.made(world, callers)
     for who, pattern, level in policies.path_rules:
-        await world.rule(pattern, level, None if who is None else callers[who])
+        if isinstance(who, str):
+            await world.policies.put_rule(
+                world.owner, world.project.id, subject=Subject.parse(f"group:{groups.named(who)}"), pattern=pattern,
+                level=Level.parse(level), operator_type=OperatorType.API,
+            )  # fmt: skip
+        else:
+            await world.rule(pattern, level, None if who is None else callers[who])
     for pattern, strategy in policies.merge_rules:
         await world.merge_rule(pattern, strategy)
     async with world.database.transaction() as connection:
@@ -128,6 +232,7 @@ async def set_policies(world: GateWorld, callers: Sequence[Caller], policies: Po
             "UPDATE projects SET default_level = $2, policy_version = policy_version + 1 WHERE id = $1",
             world.project.id, policies.default,
         )  # fmt: skip
+    return groups
 
 
 @dataclass
@@ -150,19 +255,22 @@ class Snapshots:
 
 async def play(
     world: GateWorld,
-    callers: Sequence[Caller],
-    batches: Sequence[Sequence[Step]],
+    groups: Groups,
+    rounds: Sequence[Round],
     *,
     together: bool,
     follow: Sequence[Sent] | None = None,
 ) -> list[Sent]:
-    """Send every batch at once, or its requests one by one; with `follow`, exactly what was sent there."""
+    """Send every round's requests at once, or one by one; with `follow`, exactly what was sent there."""
+    callers = groups.callers
     snapshots = Snapshots(world)
     sent: list[Sent] = []
-    for batch in batches:
+    for played in rounds:
+        for who, group in played.moves:
+            await groups.move(who, group)
         head = await snapshots.head()
         requests: list[tuple[int, CommitRequest, int | None]] = []
-        for step in batch:
+        for step in played.steps:
             number = len(sent) + len(requests)
             if follow is not None:
                 old = follow[number]
@@ -175,18 +283,21 @@ async def play(
             else:
                 requests.append((step.who, await request_of(world, snapshots, head, step, number), None))
         if together:
-            answers = await asyncio.gather(*(_answer(world, callers[who], request) for who, request, _ in requests))
+            answers = await asyncio.gather(*(answer_of(world, callers[who], request) for who, request, _ in requests))
         else:
-            answers = [await _answer(world, callers[who], request) for who, request, _ in requests]
+            answers = [await answer_of(world, callers[who], request) for who, request, _ in requests]
         sent += [
-            Sent(who=who, request=request, answer=answer, repeats=repeats)
+            Sent(who=who, request=request, answer=answer, members=dict(groups.members), repeats=repeats)
             for (who, request, repeats), answer in zip(requests, answers, strict=True)
         ]
     return sent
 
 
-async def _answer(world: GateWorld, caller: Caller, request: CommitRequest) -> CommitAnswer:
-    return await world.gate.commit(caller, request, operator_type=OperatorType.AGENT)
+async def answer_of(world: GateWorld, caller: Caller, request: CommitRequest) -> CommitAnswer | None:
+    try:
+        return await world.gate.commit(caller, request, operator_type=OperatorType.AGENT)
+    except InvalidInput:
+        return None
 
 
 def moved(request: CommitRequest, world: GateWorld) -> CommitRequest:
@@ -197,22 +308,11 @@ def moved(request: CommitRequest, world: GateWorld) -> CommitRequest:
     )  # fmt: skip
 
 
-# A change of a folder is spelt out file by file, which tests/integration/gate/test_commit.py covers: here every change
-# has one answer.
-_OF_FOLDERS = frozenset({ChangeAction.DELETE, ChangeAction.RENAME})
-
-
-def _is_folder(path: str, tree: dict[str, bytes | None]) -> bool:
-    return any(other.startswith(path + "/") for other in tree)
-
-
 async def request_of(world: GateWorld, snapshots: Snapshots, head: int, step: Step, number: int) -> CommitRequest:
     changes, places = [], set()
     for edit in step.edits:
         base = max(0, head - edit.lag)
         saw = await snapshots.at(base)
-        if edit.action in _OF_FOLDERS and _is_folder(edit.path, saw):
-            edit = replace(edit, action=ChangeAction.WRITE)  # noqa: PLW2901 - the edit as it is made
         renames = edit.action is ChangeAction.RENAME
         named = {edit.path, edit.target} if renames else {edit.path}
         if places & named:
@@ -282,12 +382,12 @@ async def state_of(world: GateWorld) -> dict[str, object]:
     return found
 
 
-def plain(answer: CommitAnswer) -> object:
+def plain(answer: CommitAnswer | None) -> object:
     """An answer without the ids that no two runs share."""
-    return answer.seq, answer.committed, [
+    return answer and (answer.seq, answer.committed, [
         (
             change.path, change.status, change.result_path, change.number, change.strategy, change.notes,
             change.side_version_id is None, change.review_id is None, change.conflicts, change.code, change.reason,
         )
         for change in answer.changes
-    ]  # fmt: skip
+    ])  # fmt: skip

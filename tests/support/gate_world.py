@@ -5,16 +5,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from prometheus_client import CollectorRegistry
 from tests.support.tree_writer import TEST_AUDIT_KEY, owner_of
 
 from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
+from contextbase.gate.cache import ContentCache, PolicyBook
+from contextbase.gate.draft import Drafter
 from contextbase.gate.leader import GroupCommit
+from contextbase.gate.metrics import GateMetrics
 from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token
+from contextbase.identity.policies import PolicyService
+from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import ContentHash, ProjectId, Seq, SystemClock, TokenId, TreePath, new_uuid
 from contextbase.storage.blobs.catalog import BlobCatalog
@@ -55,6 +61,7 @@ class GateWorld:
     catalog: BlobCatalog
     owner: Caller
     project: Project
+    policies: PolicyService
     tree: TreeRepository = field(default_factory=TreeRepository)
 
     @classmethod
@@ -76,18 +83,26 @@ class GateWorld:
             limit=limit,
             spool=SpoolFolder(folder / "spool"),
         )
+        contents = ContentCache()
+        policies = PolicyBook(repository, contents)
+        drafter = Drafter(
+            repository=repository, policies=policies, catalog=catalog, contents=contents, clock=SystemClock()
+        )
         group = GroupCommit(
-            database=database, repository=repository, head=head, audit=audit, catalog=catalog, clock=SystemClock(),
-            hint=hint,
+            database=database, repository=repository, head=head, audit=audit, catalog=catalog,
+            drafter=drafter, metrics=GateMetrics(CollectorRegistry()), hint=hint,
         )  # fmt: skip
-        gate = Gate(database=database, repository=repository, head=head, catalog=catalog, group_commit=group)
+        gate = Gate(
+            database=database, repository=repository, head=head, catalog=catalog, policies=policies, group_commit=group
+        )
         owner = await owner_of(database)
         projects = ProjectService(database=database, audit=audit, clock=SystemClock())
         if project_name is None:
             project = await projects.create(owner, f"p{new_uuid().hex}")
         else:
             project = await projects.find(owner, project_name)
-        return cls(database=database, gate=gate, catalog=catalog, owner=owner, project=project)
+        policies = PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=SystemClock())
+        return cls(database=database, gate=gate, catalog=catalog, owner=owner, project=project, policies=policies)
 
     async def agent(self, name: str) -> Caller:
         async with self.database.transaction() as connection:

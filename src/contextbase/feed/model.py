@@ -1,10 +1,11 @@
 """Cursors, commits and events as the feed gives them, and what of them a reader may see."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from operator import is_
 from typing import Final, Self
 from uuid import UUID
 
@@ -26,6 +27,7 @@ __all__ = [
     "FeedPage",
     "NewEvent",
     "Scope",
+    "SetAside",
 ]
 
 MOST_CHANGES_SHOWN: Final = 1000
@@ -94,6 +96,11 @@ class FeedChange:
     executable: bool = False
     path_now: TreePath  # where the node is at the head
 
+    @property
+    def places(self) -> tuple[TreePath, ...]:
+        before = () if self.previous_path is None else (self.previous_path,)
+        return self.path, *before, self.path_now
+
     def seen(self, scope: "Scope") -> "FeedChange | None":
         """The change as it looks from a scope: a rename across its border is a creation or a deletion."""
         before = self.previous_path is not None and scope.includes(self.previous_path)
@@ -107,6 +114,20 @@ class FeedChange:
         return None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetAside:
+    """A change that is not in the tree: it lost against the head, or waits for a review."""
+
+    reason: str  # superseded, in_review
+    path: TreePath
+    side_version_id: UUID
+    review_id: UUID | None
+    path_now: TreePath  # where the node is at the head
+
+    def is_seen(self, scope: "Scope") -> bool:
+        return scope.includes(self.path) and scope.authority.sees(self.path_now)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)  # one commit is one object, shared by all who see all of it
 class FeedCommit:
     seq: Seq
@@ -115,27 +136,37 @@ class FeedCommit:
     message: str
     at: datetime
     changes: tuple[FeedChange, ...]
-    left_off: int = 0  # changes that are not listed, when there are very many
+    set_aside: tuple[SetAside, ...] = ()
+    left_off: int = 0  # of both, what is not listed when there is very much
 
     @property
     def position(self) -> int:
         return self.seq
 
     def seen(self, scope: "Scope") -> "FeedCommit | None":
-        """What a scope shows of it, or None. The message goes with the whole commit only: it speaks of all of it."""
+        """What a scope shows of it, or None."""
         visible = [change.seen(scope) for change in self.changes]
         kept = tuple(change for change in visible if change is not None)
-        if not kept:
+        aside = tuple(one for one in self.set_aside if one.is_seen(scope))
+        if not kept and not aside:
             return None
-        whole = all(after is before for after, before in zip(visible, self.changes, strict=True))
-        if whole and len(kept) <= MOST_CHANGES_SHOWN:
+        whole = len(aside) == len(self.set_aside) and all(map(is_, visible, self.changes))
+        if whole and max(len(kept), len(aside)) <= MOST_CHANGES_SHOWN:
             return self
+        shown, shown_aside = kept[:MOST_CHANGES_SHOWN], aside[:MOST_CHANGES_SHOWN]
         return replace(
             self,
-            message=self.message if whole else "",
-            changes=kept[:MOST_CHANGES_SHOWN],
-            left_off=max(0, len(kept) - MOST_CHANGES_SHOWN),
+            message=self.message if whole or scope.authority.may_read_message(self._places()) else "",
+            changes=shown,
+            set_aside=shown_aside,
+            left_off=len(kept) - len(shown) + len(aside) - len(shown_aside),
         )
+
+    def _places(self) -> Iterator[TreePath]:
+        for change in self.changes:
+            yield from change.places
+        for aside in self.set_aside:
+            yield from (aside.path, aside.path_now)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -171,7 +202,7 @@ class FeedItem:
     body: FeedCommit | FeedEvent
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)  # one object for all who are shown the same
 class FeedPage:
     items: tuple[FeedItem, ...]
     cursor: Cursor  # where to go on; past what was passed over, too

@@ -89,21 +89,17 @@ class Notifier:
 
     async def _listen_until_lost(self) -> None:
         lost = asyncio.Event()
-        async with self._database.connection() as connection:
+        async with self._database.session() as connection:
             connection.add_termination_listener(lambda _: lost.set())
             await connection.add_listener(_CHANNEL, self._on_notify)
             for project_id in list(self._wakers):
                 self._wake(project_id)  # nobody heard what was hinted at before
-            try:
-                while not lost.is_set():
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(_CHECK_SECONDS):
-                            await lost.wait()
-                            return
-                    await connection.fetchval(_SQL.still_there)
-            finally:
-                if not lost.is_set():
-                    await connection.remove_listener(_CHANNEL, self._on_notify)
+            while not lost.is_set():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_CHECK_SECONDS):
+                        await lost.wait()
+                        return
+                await connection.fetchval(_SQL.still_there)
 
     def _on_notify(self, _connection: Any, _process: int, _channel: str, payload: object) -> None:
         with suppress(ValueError):  # somebody else's NOTIFY on our channel

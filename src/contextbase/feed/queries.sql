@@ -25,6 +25,16 @@ JOIN versions now
 WHERE v.project_id = $1 AND v.seq > $2 AND v.seq <= $3
 ORDER BY v.seq, v.path
 
+-- name: set_aside_between
+-- What of these commits is not in the tree, and where its node is now (if it is anywhere).
+SELECT s.seq, s.id, s.path, s.reason, r.id AS review_id, coalesce(now.path, s.path) AS path_now
+FROM side_versions s
+LEFT JOIN versions now
+    ON now.project_id = s.project_id AND now.node_id = s.node_id AND now.replaced_seq IS NULL
+LEFT JOIN review_items r ON r.project_id = s.project_id AND r.side_version_id = s.id
+WHERE s.project_id = $1 AND s.seq > $2 AND s.seq <= $3
+ORDER BY s.seq, s.path
+
 -- name: events_between
 SELECT e.number, e.kind, e.path, e.payload, e.created_at,
        p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name

@@ -12,7 +12,7 @@ from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import NotFound
-from contextbase.feed.model import Author, ChangeKind, FeedChange, FeedCommit, FeedEvent, FeedHeads, NewEvent
+from contextbase.feed.model import Author, ChangeKind, FeedChange, FeedCommit, FeedEvent, FeedHeads, NewEvent, SetAside
 from contextbase.identity.model import PrincipalKind
 from contextbase.ids import ContentHash, PrincipalId, ProjectId, Seq, TreePath
 
@@ -36,7 +36,7 @@ class FeedRepository:
         )
 
     async def commits(self, connection: Connection, heads: FeedHeads, after: Seq, limit: int) -> list[FeedCommit]:
-        """The commits after a seq up to the heads, with all their changes."""
+        """The commits after a seq up to the heads, with all they did and all that was set aside."""
         if after >= heads.seq:
             return []
         rows = await connection.fetch(_SQL.commits_between, heads.project_id, after, heads.seq, limit)
@@ -45,6 +45,9 @@ class FeedRepository:
         changes: defaultdict[Seq, list[FeedChange]] = defaultdict(list)
         for row in await connection.fetch(_SQL.changes_between, heads.project_id, after, rows[-1]["seq"]):
             changes[row["seq"]].append(_change(row))
+        set_aside: defaultdict[Seq, list[SetAside]] = defaultdict(list)
+        for row in await connection.fetch(_SQL.set_aside_between, heads.project_id, after, rows[-1]["seq"]):
+            set_aside[row["seq"]].append(_set_aside(row))
         return [
             FeedCommit(
                 seq=Seq(row["seq"]),
@@ -53,6 +56,7 @@ class FeedRepository:
                 message=row["message"],
                 at=row["committed_at"],
                 changes=tuple(changes[row["seq"]]),
+                set_aside=tuple(set_aside[row["seq"]]),
             )
             for row in rows
         ]
@@ -125,4 +129,14 @@ def _change(row: asyncpg.Record) -> FeedChange:
         size=row["size"],
         executable=row["executable"],
         path_now=path_now,
+    )
+
+
+def _set_aside(row: asyncpg.Record) -> SetAside:
+    return SetAside(
+        reason=row["reason"],
+        path=TreePath(row["path"]),
+        side_version_id=row["id"],
+        review_id=row["review_id"],
+        path_now=TreePath(row["path_now"]),
     )

@@ -5,13 +5,13 @@ from typing import Final
 from uuid import UUID
 
 from contextbase.audit.model import AuditEntry, OperatorType
-from contextbase.gate.model import CommitAnswer, CommitRequest
+from contextbase.gate.model import CommitAnswer, CommitRequest, ReviewState
 from contextbase.identity.model import Caller
-from contextbase.ids import ContentHash, NodeId, Seq, TreePath
+from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq, TreePath
 from contextbase.merge import Conflict, TooLargeToMerge
 from contextbase.storage.model import Kind, NewCommit
 
-__all__ = ["BatchPlan", "ContentNeeded", "Contents", "ReviewItem", "SideVersion", "Submitted"]
+__all__ = ["BatchPlan", "ClosedReview", "ContentNeeded", "Contents", "ReviewItem", "SideVersion", "Submitted"]
 
 LARGEST_MERGED: Final = 32 * 1024 * 1024
 
@@ -30,11 +30,14 @@ class Contents:
 
     loaded: dict[ContentHash, bytes] = field(default_factory=dict)
     sizes: dict[ContentHash, int] = field(default_factory=dict)
+    purged: set[ContentHash] = field(default_factory=set)  # gone for good: nothing can be merged with them
     put: set[ContentHash] = field(default_factory=set)  # what was stored ahead of the commit's transaction
 
     def read(self, content_hash: ContentHash) -> bytes:
         if self.sizes.get(content_hash, 0) > LARGEST_MERGED:
             raise TooLargeToMerge(f"It is over {LARGEST_MERGED >> 20} MiB: the last writer's.")
+        if content_hash in self.purged:
+            raise TooLargeToMerge("What it was made from, or met, was purged: the last writer's.")
         try:
             return self.loaded[content_hash]
         except KeyError:
@@ -83,6 +86,14 @@ class ReviewItem:
     conflicts: tuple[Conflict, ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClosedReview:
+    id: UUID
+    state: ReviewState
+    closed_by: PrincipalId
+    seq: Seq | None  # the commit that settled it
+
+
 @dataclass(kw_only=True, slots=True)
 class BatchPlan:
     """Everything a batch writes, in order, and the answers it gives once that is durable."""
@@ -91,6 +102,7 @@ class BatchPlan:
     bare_nodes: list[tuple[NodeId, Seq]] = field(default_factory=list)  # nodes with a side version only
     sides: list[SideVersion] = field(default_factory=list)
     reviews: list[ReviewItem] = field(default_factory=list)
+    closings: list[ClosedReview] = field(default_factory=list)
     audit: list[AuditEntry] = field(default_factory=list)
     answers: list[CommitAnswer] = field(default_factory=list)
     stored: set[ContentHash] = field(default_factory=set)  # contents at hand that the plan refers to

@@ -6,16 +6,19 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
+from contextbase.db.database import Connection
 from contextbase.gate.policy import ProjectPolicy
+from contextbase.gate.repository import GateRepository
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Caller
-from contextbase.ids import ContentHash, TokenId
+from contextbase.ids import ContentHash, ProjectId, TokenId
 
-__all__ = ["ContentCache", "PolicyCache"]
+__all__ = ["ContentCache", "PolicyBook", "PolicyPage"]
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 LARGEST: Final = 1024 * 1024
 _MOST_AUTHORITIES: Final = 10_000
+_MOST_PROJECTS: Final = 1_000
 
 
 class ContentCache:
@@ -31,6 +34,10 @@ class ContentCache:
             self._contents.move_to_end(name)
         return found
 
+    def clear(self) -> None:
+        self._contents.clear()
+        self._bytes = 0
+
     def keep(self, name: ContentHash, content: bytes) -> None:
         if name in self._contents or len(content) > LARGEST:
             return
@@ -42,7 +49,7 @@ class ContentCache:
 
 
 @dataclass(slots=True)
-class PolicyCache:
+class PolicyPage:
     """One version of a project's policy, and what it means for each token."""
 
     policy: ProjectPolicy
@@ -55,3 +62,24 @@ class PolicyCache:
                 self._authorities.clear()
             self._authorities[key] = self.policy.authority(caller, groups)
         return self._authorities[key]
+
+
+class PolicyBook:
+    """The policy of each project as it was last seen. Its version, read with the head, says whether it still holds.
+
+    Also a purge gives the project a new version: then contents are forgotten too."""
+
+    def __init__(self, repository: GateRepository, contents: ContentCache) -> None:
+        self._repository = repository
+        self._contents = contents
+        self._pages: dict[ProjectId, PolicyPage] = {}
+
+    async def page(self, connection: Connection, project_id: ProjectId, version: int) -> PolicyPage:
+        page = self._pages.get(project_id)
+        if page is None or page.policy.version != version:
+            page = PolicyPage(await self._repository.policy(connection, project_id))
+            self._contents.clear()
+            if len(self._pages) >= _MOST_PROJECTS:
+                self._pages.clear()
+            self._pages[project_id] = page
+        return page

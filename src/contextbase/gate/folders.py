@@ -37,10 +37,11 @@ async def expand_folders(
         inside = await tree.page(connection, project_id, change.base, below=change.path, limit=MOST_CHANGES + 1)
         if len(inside) > MOST_CHANGES:
             raise TooLarge(f"{change.path} holds more than {MOST_CHANGES} entries; change its folders one by one.")
-        if not inside or await tree.at_path(connection, project_id, change.path, change.base) is not None:
+        visible = [version.path for version in inside if authority.sees(version.path)]
+        # A folder that holds only what is hidden is, to this writer, none: it is told what it would be of nothing.
+        if not visible or await tree.at_path(connection, project_id, change.path, change.base) is not None:
             expanded.append(change)
-        visible = [version.path for version in inside if version.path not in named and authority.sees(version.path)]
-        expanded += [_within(change, path) for path in visible]
+        expanded += [_within(change, path) for path in visible if path not in named]
     return tuple(expanded)
 
 

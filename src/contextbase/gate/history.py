@@ -1,7 +1,7 @@
 """The log: who committed what, when and why; of a project, a path or a principal, as far as the caller may see."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 from uuid import UUID
@@ -10,6 +10,7 @@ import asyncpg
 
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
+from contextbase.gate.messages import readable_messages
 from contextbase.gate.read_model import Author
 from contextbase.gate.reads import Reads
 from contextbase.gate.service import Gate
@@ -89,8 +90,16 @@ class History:
                 if visible:
                     entries.append(_entry(commit, visible))
                 if len(entries) == limit or scanned == _MOST_SCANNED:
-                    return LogPage(entries=tuple(entries), next_before=last)
-        return LogPage(entries=tuple(entries), next_before=None)
+                    return LogPage(entries=await _told(connection, project_id, entries, authority), next_before=last)
+            return LogPage(entries=await _told(connection, project_id, entries, authority), next_before=None)
+
+
+async def _told(
+    connection: Connection, project_id: ProjectId, entries: list[LogEntry], authority: PathAuthority
+) -> tuple[LogEntry, ...]:
+    """The entries, with the messages that are for the caller."""
+    readable = await readable_messages(connection, project_id, (entry.seq for entry in entries), authority)
+    return tuple(replace(entry, author=entry.author.told(message=entry.seq in readable)) for entry in entries)
 
 
 async def principals_named(connection: Connection, name: PrincipalName) -> list[UUID]:

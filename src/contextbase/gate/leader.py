@@ -1,42 +1,39 @@
 """Group commit: concurrent requests to a project are folded into one transaction, by one leader per process.
 
-The leader takes what waits, locks the head, decides in memory what the batch does to it, writes that in a handful of
-statements and answers when the COMMIT is durable. Other processes on the same database do the same: the row lock puts
-them in line. While they do, the leader plans before it locks, so that the lock is short; what it planned holds if the
-head and the policy did not move meanwhile, else it plans again under the lock.
+The leader drafts a batch in memory, upon the head as this process left it, while the batch before is being written.
+The writer locks the head, sees whether it is the one the draft was made upon, writes the plan in a handful of
+statements and answers when the COMMIT is durable. If another process moved the head meanwhile, the batch is planned
+anew under the lock, so that nobody starves.
 """
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable
 from typing import Final
-from uuid import UUID
+
+import asyncpg
 
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
-from contextbase.errors import Conflict, ContextbaseError, DatabaseUnavailable, InvalidInput, TooBusy
-from contextbase.gate.answers import answer_from_json, answer_to_json
-from contextbase.gate.batch import BatchPlan, ContentNeeded, Contents, Submitted
-from contextbase.gate.cache import ContentCache, PolicyCache
-from contextbase.gate.folders import expand_folders
-from contextbase.gate.line import Line, Waiting
-from contextbase.gate.model import ChangeAction, CommitAnswer
-from contextbase.gate.plan import Planner
-from contextbase.gate.repository import GateRepository, LoadedBatch
-from contextbase.identity.levels import Level, PathAuthority
-from contextbase.ids import Clock, ContentHash, ProjectId, Seq, TokenId, TreePath
+from contextbase.errors import Conflict, DatabaseUnavailable, TooBusy, Unavailable
+from contextbase.gate.answers import answer_to_json
+from contextbase.gate.batch import BatchPlan, Submitted
+from contextbase.gate.draft import Draft, Drafter
+from contextbase.gate.line import Batch, Line, Waiting
+from contextbase.gate.metrics import GateMetrics
+from contextbase.gate.model import CommitAnswer
+from contextbase.gate.repository import GateRepository
+from contextbase.gate.working_tree import WorkingTree
+from contextbase.ids import ContentHash, ProjectId
 from contextbase.storage.blobs.catalog import BlobCatalog
-from contextbase.storage.head import HeadRepository, LockedHead
-from contextbase.storage.tree import TreeRepository
+from contextbase.storage.head import HeadRepository
 
 __all__ = ["GroupCommit"]
 
 _log = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 5_000
-_MOST_ATTEMPTS: Final = 1000
+_MOST_ATTEMPTS: Final = 100
 _ASK_SECONDS: Final = 30.0
 
 
@@ -49,7 +46,8 @@ class GroupCommit:
         head: HeadRepository,
         audit: AuditRepository,
         catalog: BlobCatalog,
-        clock: Clock,
+        drafter: Drafter,
+        metrics: GateMetrics,
         hint: Callable[[ProjectId], None] = lambda _: None,  # told of each batch: readers may want to look
     ) -> None:
         self._database = database
@@ -57,11 +55,10 @@ class GroupCommit:
         self._head = head
         self._audit = audit
         self._catalog = catalog
-        self._clock = clock
+        self._drafter = drafter
+        self._metrics = metrics
         self._hint = hint
-        self._tree = TreeRepository()
         self._lines: dict[ProjectId, Line] = {}
-        self._contents = ContentCache()
 
     async def commit(self, submitted: Submitted) -> CommitAnswer:
         """Wait in line and return the answer once it is durable. Cancelling the caller does not undo the request."""
@@ -69,9 +66,8 @@ class GroupCommit:
         line = self._lines.setdefault(project_id, Line())
         if len(line.waiting) >= MOST_WAITING:
             raise TooBusy("Too many commits wait for this project; try again in a moment.")
-        size = sum(len(change.content.inline or b"") for change in submitted.request.changes if change.content)
-        entry = Waiting(submitted=submitted, answer=asyncio.get_running_loop().create_future(), size=size)
-        line.waiting.append(entry)
+        entry = Waiting.of(submitted)
+        line.join(entry)
         if line.leader is None:
             line.leader = asyncio.create_task(self._lead(project_id, line), name=f"gate-{project_id}")
         return await asyncio.shield(entry.answer)
@@ -82,212 +78,142 @@ class GroupCommit:
         await asyncio.gather(*leaders, return_exceptions=True)
 
     async def _lead(self, project_id: ProjectId, line: Line) -> None:
+        """Draft the next batch while one is written, for as long as anybody waits."""
+        batch = Batch()
+        writing: asyncio.Task[bool] | None = None
         try:
-            while line.waiting:
-                batch = line.take()
-                await self._serve(project_id, batch)
+            while line.waiting or batch.entries or writing is not None:
+                if writing is None or not writing.done():
+                    if taken := line.take(batch):
+                        await self._draft(project_id, line, batch, taken)
+                    elif writing is not None:
+                        await line.arrival_or(writing)
+                        await asyncio.sleep(0)  # those who come at the same moment come together
+                if writing is None or writing.done():
+                    as_drafted = writing is None or writing.result()
+                    if not as_drafted and not batch.stands_on(line.tree):
+                        batch = await self._drafted_anew(project_id, line, batch)
+                    line.foresee(batch)
+                    writing = asyncio.create_task(self._write(project_id, line, batch)) if batch.entries else None
+                    batch = Batch()
+        except Exception:
+            _log.exception("the leader of a project failed")
+            line.fail(batch, Unavailable("The commit could not be made; try again."))
+            raise
         finally:
             line.leader = None
 
-    async def _serve(self, project_id: ProjectId, batch: list[Waiting]) -> None:
+    async def _drafted_anew(self, project_id: ProjectId, line: Line, batch: Batch) -> Batch:
+        anew = Batch()
+        if batch.entries:
+            await self._draft(project_id, line, anew, batch.entries)
+        return anew
+
+    async def _draft(self, project_id: ProjectId, line: Line, batch: Batch, taken: list[Waiting]) -> None:
+        """Add requests to the batch and its draft. What cannot be drafted now is planned under the lock."""
+        batch.entries += taken
+        if batch.is_plain:
+            return
         try:
-            answers = await self._run(project_id, [entry.submitted for entry in batch])
+            async with self._database.connection() as connection:
+                if batch.draft is None:
+                    head, tree = line.head, line.tree
+                    if head is None or tree is None:
+                        head, tree = await self._head.read(connection, project_id), WorkingTree()
+                    batch.draft = await self._drafter.begin(connection, project_id, head, tree)
+                    line.tree = tree
+                await self._drafter.extend(connection, batch.draft, [entry.submitted for entry in taken])
+        except Exception as error:  # noqa: BLE001 - whatever it is, it shows again, and is answered, when it is written
+            _log.info("a draft failed", extra={"error": type(error).__name__})
+            batch.draft, batch.is_plain = None, True
+            line.head = line.tree = None
+
+    async def _write(self, project_id: ProjectId, line: Line, batch: Batch) -> bool:
+        """Write and answer a batch. False if not as drafted: what was drafted upon it does not hold either."""
+        self._metrics.batch_size.observe(len(batch.entries))
+        for entry in batch.entries:
+            self._metrics.wait.observe(entry.waited())
+        submitted = [entry.submitted for entry in batch.entries]
+        try:
+            written = await self._settle(project_id, submitted, batch.draft)
         except Exception as error:  # noqa: BLE001 - whatever it is, each request gets an answer of its own
-            await self._one_by_one(project_id, batch, error)
-            return
-        for entry, answer in zip(batch, answers, strict=True):
+            line.head = line.tree = None
+            await self._one_by_one(project_id, line, batch.entries, error)
+            return False
+        if written is not batch.draft:
+            line.know(written)
+        for entry, answer in zip(batch.entries, written.answers(submitted), strict=True):
             entry.resolve(answer)
+        return written is batch.draft
 
-    async def _one_by_one(self, project_id: ProjectId, batch: list[Waiting], error: Exception) -> None:
+    async def _one_by_one(self, project_id: ProjectId, line: Line, entries: list[Waiting], error: Exception) -> None:
         """One bad request must not fail its neighbours: replay singly."""
-        if len(batch) == 1:
-            batch[0].resolve(error)
+        if len(entries) == 1:
+            entries[0].resolve(error)
             return
-        _log.warning("a batch of %d failed (%s); replaying singly", len(batch), type(error).__name__)
-        for entry in batch:
-            await self._serve(project_id, [entry])
+        _log.warning("a batch of %d failed (%s); replaying singly", len(entries), type(error).__name__)
+        self._metrics.replays.inc()
+        for entry in entries:
+            await self._write(project_id, line, Batch(entries=[entry], is_plain=True))
 
-    async def _run(self, project_id: ProjectId, batch: list[Submitted]) -> "list[CommitAnswer | ContextbaseError]":
-        contents = _contents_of(batch)
+    async def _settle(self, project_id: ProjectId, batch: list[Submitted], draft: Draft | None) -> Draft:
+        """Returns the draft that was written: the one given, unless the head was not what it was made upon."""
+        repeated = False
         for _ in range(_MOST_ATTEMPTS):
             try:
-                return await self._attempt(project_id, batch, contents)
-            except ContentNeeded as needed:
-                contents.loaded[needed.content_hash] = await self._catalog.read(needed.content_hash)
+                return await self._attempt(project_id, batch, draft, repeated=repeated)
             except _StoreFirst as first:
-                for name in first.names:
-                    await self._catalog.put(_once(contents.loaded[name]), expected=name)
-                    contents.put.add(name)
+                for name, content in first.contents.items():
+                    await self._catalog.put(_once(content), expected=name)
+                    first.draft.contents.put.add(name)
+            except _Repeated:
+                repeated = True
         raise Conflict("The commit could not be settled; try again.")
 
     async def _attempt(
-        self, project_id: ProjectId, batch: list[Submitted], contents: Contents
-    ) -> "list[CommitAnswer | ContextbaseError]":
-        line = self._lines[project_id]
-        head, planned = await self._plan_ahead(project_id, batch, contents) if line.contended else (None, None)
+        self, project_id: ProjectId, batch: list[Submitted], draft: Draft | None, *, repeated: bool
+    ) -> Draft:
+        written = draft
         try:
             async with self._database.transaction() as connection:
                 locked = await self._head.lock(connection, project_id)
-                line.contended = line.left not in (None, locked.seq)
-                if planned is None or locked != head or await self._repeated(connection, project_id, planned.fresh):
-                    planned = await self._plan(connection, project_id, locked, batch, contents)
-                await self._write(connection, project_id, locked, planned, contents)
+                with self._metrics.lock.time():
+                    if draft is not None and locked != draft.head:
+                        self._metrics.lost_races.inc()
+                    if written is None or repeated or locked != written.head:
+                        written = await self._drafter.begin(connection, project_id, locked)
+                        fresh = await self._drafter.recall(connection, written, batch)
+                        await self._drafter.extend(connection, written, fresh)
+                    await self._write_rows(connection, written)
         except DatabaseUnavailable:
-            if planned is None or not await self._happened(project_id, planned.plan):
+            if written is None or not await self._happened(project_id, written.plan):
                 raise
-        else:
-            line.left = Seq(locked.seq + len(planned.plan.commits))
-        for name in planned.plan.stored:
-            self._contents.keep(name, contents.loaded[name])
-        if planned.plan.commits:
+        if written.plan.commits:
             self._hint(project_id)
-        return planned.answers(batch)
+        return written
 
-    async def _plan_ahead(
-        self, project_id: ProjectId, batch: list[Submitted], contents: Contents
-    ) -> "tuple[LockedHead, _Planned]":
-        # One snapshot: a head read before another process's commit and entries read after it would not fit together.
-        async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
-            head = await self._head.read(connection, project_id)
-            return head, await self._plan(connection, project_id, head, batch, contents)
-
-    async def _plan(
-        self,
-        connection: Connection,
-        project_id: ProjectId,
-        head: LockedHead,
-        batch: list[Submitted],
-        contents: Contents,
-    ) -> "_Planned":
-        """Decide what the batch does to this head. Requests that happened before get the answer they had."""
-        answered = await self._answered(connection, project_id, batch)
-        answered |= {
-            submitted.commit_id: _from_the_future(submitted, head.seq)
-            for submitted in batch
-            if max(change.base for change in submitted.request.changes) > head.seq
-        }
-        fresh = [submitted for submitted in batch if submitted.commit_id not in answered]
-        rules = await self._rules(connection, project_id, head)
-        authorities = await self._authorities(connection, rules, fresh)
-        fresh = [
-            await self._with_folders_spelt_out(connection, submitted, authorities[submitted.caller.token.id])
-            for submitted in fresh
-        ]
-        loaded = await self._repository.load(
-            connection,
-            project_id,
-            head.seq,
-            fresh,
-            with_authors=rules.policy.uses_ranks,
-            added=_added(fresh, authorities),
-        )
-        contents.sizes |= loaded.sizes
-        await self._preload(connection, fresh, loaded, contents)
-        planner = Planner(
-            tree=loaded.tree,
-            bases=loaded.bases,
-            policy=rules.policy,
-            authorities=authorities,
-            contents=contents,
-            now=self._clock.now(),
-        )
-        return _Planned(plan=planner.plan(fresh), fresh=fresh, answered=answered)
-
-    async def _with_folders_spelt_out(
-        self, connection: Connection, submitted: Submitted, authority: PathAuthority
-    ) -> Submitted:
-        request = submitted.request
-        changes = await expand_folders(connection, self._tree, request.project_id, authority, request.changes)
-        return replace(submitted, request=replace(request, changes=changes))
-
-    async def _rules(self, connection: Connection, project_id: ProjectId, head: LockedHead) -> PolicyCache:
-        line = self._lines[project_id]
-        if line.rules is None or line.rules.policy.version != head.policy_version:
-            line.rules = PolicyCache(await self._repository.policy(connection, project_id))
-        return line.rules
-
-    async def _authorities(
-        self, connection: Connection, rules: PolicyCache, fresh: list[Submitted]
-    ) -> dict[TokenId, PathAuthority]:
-        """By token id. Memberships are read anew: they are not part of the policy's version."""
-        callers = {submitted.caller.token.id: submitted.caller for submitted in fresh}
-        principals = {caller.principal.id for caller in callers.values()}
-        groups = await self._repository.groups(connection, principals) if rules.policy.uses_groups else {}
-        return {
-            token_id: rules.authority(caller, groups.get(caller.principal.id, frozenset()))
-            for token_id, caller in callers.items()
-        }
-
-    async def _answered(
-        self, connection: Connection, project_id: ProjectId, batch: list[Submitted]
-    ) -> dict[UUID, CommitAnswer | ContextbaseError]:
-        """By commit id: what requests that were made before, or twice in this batch, are told."""
-        keyed = [(submitted, (submitted.caller.principal.id, submitted.request.key)) for submitted in batch]
-        known = await self._repository.answered(
-            connection, project_id, [(who, key) for _, (who, key) in keyed if key is not None]
-        )
-        answers: dict[UUID, CommitAnswer | ContextbaseError] = {}
-        for submitted, (who, key) in keyed:
-            if key is None or (who, key) not in known:
-                continue
-            request_hash, text = known[who, key]
-            if request_hash != submitted.request_hash:
-                answers[submitted.commit_id] = _other_request(key)
-            else:
-                answers[submitted.commit_id] = answer_from_json(text)
-        return answers
-
-    async def _repeated(self, connection: Connection, project_id: ProjectId, fresh: list[Submitted]) -> bool:
-        """Whether another process answered one of these since we looked: decided under the lock."""
-        return bool(await self._answered(connection, project_id, fresh))
-
-    async def _preload(
-        self, connection: Connection, batch: list[Submitted], loaded: LoadedBatch, contents: Contents
-    ) -> None:
-        """The contents that merges will ask for, in one reading."""
-        times: Counter[TreePath] = Counter(change.path for submitted in batch for change in submitted.request.changes)
-        wanted = set()
-        for submitted in batch:
-            for change in submitted.request.changes:
-                current = loaded.tree.loaded(change.path)
-                base = loaded.bases.get((change.path, change.base))
-                if current is base and times[change.path] == 1:
-                    continue
-                wanted |= {live.content_hash for live in (current, base) if live is not None and live.content_hash}
-                if change.content is not None:
-                    wanted.add(change.content.hash)
-        contents.loaded |= self._contents.find(wanted - contents.loaded.keys())
-        missing = [name for name in wanted if name not in contents.loaded]
-        read = await self._repository.inline_contents(connection, missing)
-        for name, content in read.items():
-            self._contents.keep(name, content)
-        contents.loaded |= read
-
-    async def _write(
-        self,
-        connection: Connection,
-        project_id: ProjectId,
-        head: LockedHead,
-        planned: "_Planned",
-        contents: Contents,
-    ) -> None:
-        plan = planned.plan
-        large = [name for name in plan.stored - contents.put if contents.sizes[name] >= self._catalog.limit]
+    async def _write_rows(self, connection: Connection, draft: Draft) -> None:
+        plan, contents, limit = draft.plan, draft.contents, self._catalog.limit
+        large = [name for name in plan.stored - contents.put if contents.sizes[name] >= limit]
         if large:
-            raise _StoreFirst(large)
-        small = {name: contents.loaded[name] for name in plan.stored if contents.sizes[name] < self._catalog.limit}
+            raise _StoreFirst(draft, large)
+        small = {name: contents.loaded[name] for name in plan.stored if contents.sizes[name] < limit}
         collected = await self._repository.store_inline(connection, small)
         if collected:
-            raise _StoreFirst(collected)
+            raise _StoreFirst(draft, collected)
         if plan.commits:
-            await self._head.append(connection, project_id, head, plan.commits)
-            await self._repository.write_sides(connection, project_id, plan)
+            await self._head.append(connection, draft.project_id, draft.head, plan.commits)
+            await self._repository.write_sides(connection, draft.project_id, plan)
+        if plan.closings:
+            await self._repository.close_reviews(connection, draft.project_id, plan.closings)
         if plan.audit:
-            await self._audit.append(connection, project_id, plan.audit)
-        pairs = zip(planned.fresh, plan.answers, strict=True)
-        await self._repository.record_answers(
-            connection, project_id, [(submitted, answer_to_json(answer)) for submitted, answer in pairs]
-        )
+            await self._audit.append(connection, draft.project_id, plan.audit)
+        pairs = zip(draft.fresh, plan.answers, strict=True)
+        answers = [(submitted, answer_to_json(answer)) for submitted, answer in pairs if submitted.request.key]
+        try:
+            await self._repository.record_answers(connection, draft.project_id, answers)
+        except asyncpg.UniqueViolationError:
+            raise _Repeated from None
 
     async def _happened(self, project_id: ProjectId, plan: BatchPlan) -> bool:
         """After a connection lost around COMMIT: ask, as soon as the database answers again, whether it was done.
@@ -307,54 +233,17 @@ class GroupCommit:
                 await asyncio.sleep(0.1)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Planned:
-    plan: BatchPlan
-    fresh: list[Submitted]  # the requests the plan is about, in its order
-    answered: dict[UUID, CommitAnswer | ContextbaseError]
-
-    def answers(self, batch: list[Submitted]) -> list[CommitAnswer | ContextbaseError]:
-        new = {submitted.commit_id: answer for submitted, answer in zip(self.fresh, self.plan.answers, strict=True)}
-        return [new.get(submitted.commit_id) or self.answered[submitted.commit_id] for submitted in batch]
-
-
 class _StoreFirst(Exception):
     """The commit needs blobs that are too large for its transaction, or that GC is removing: store them, then retry."""
 
-    def __init__(self, names: list[ContentHash]) -> None:
+    def __init__(self, draft: Draft, names: list[ContentHash]) -> None:
         super().__init__(f"{len(names)} blobs")
-        self.names = names
+        self.draft = draft
+        self.contents = {name: draft.contents.loaded[name] for name in names}
 
 
-def _contents_of(batch: list[Submitted]) -> Contents:
-    contents = Contents()
-    for submitted in batch:
-        for change in submitted.request.changes:
-            if change.content is not None:
-                contents.sizes[change.content.hash] = change.content.size
-                if change.content.inline is not None:
-                    contents.loaded[change.content.hash] = change.content.inline
-    return contents
-
-
-def _added(batch: list[Submitted], authorities: Mapping[TokenId, PathAuthority]) -> set[TreePath]:
-    """The names that somebody writes who may only add."""
-    return {
-        change.path
-        for submitted in batch
-        for change in submitted.request.changes
-        if change.action is ChangeAction.WRITE
-        and authorities[submitted.caller.token.id].level(change.path) is Level.READ_ADD
-    }
-
-
-def _from_the_future(submitted: Submitted, head: Seq) -> InvalidInput:
-    base = max(change.base for change in submitted.request.changes)
-    return InvalidInput(f"The base {base} is after the project's head {head}.")
-
-
-def _other_request(key: str) -> Conflict:
-    return Conflict(f"The idempotency key '{key}' was used for another request; use a new one.", key=key)
+class _Repeated(Exception):
+    """A request happened before: look for it first."""
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:

@@ -1,26 +1,45 @@
 """Who waits for a project, and how many of them one batch takes on."""
 
 import asyncio
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
 from contextbase.gate.batch import Submitted
-from contextbase.gate.cache import PolicyCache
+from contextbase.gate.draft import Draft
 from contextbase.gate.model import CommitAnswer
-from contextbase.ids import PrincipalId, Seq
+from contextbase.gate.working_tree import WorkingTree
+from contextbase.ids import PrincipalId
+from contextbase.storage.head import LockedHead
 
-__all__ = ["Line", "Waiting"]
+__all__ = ["Batch", "Line", "Waiting"]
 
 MOST_IN_BATCH: Final = 256
 MOST_BATCH_BYTES: Final = 32 * 1024 * 1024
+MOST_KNOWN: Final = 50_000
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True, eq=False)
 class Waiting:
     submitted: Submitted
     answer: "asyncio.Future[CommitAnswer]"
     size: int  # of the contents it brings along
+    since: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(cls, submitted: Submitted) -> "Waiting":
+        size = sum(len(change.content.inline or b"") for change in submitted.request.changes if change.content)
+        return cls(submitted=submitted, answer=asyncio.get_running_loop().create_future(), size=size)
+
+    @property
+    def identity(self) -> tuple[PrincipalId, str] | None:
+        """What makes it the same request as another; None: nothing does."""
+        key = self.submitted.request.key
+        return None if key is None else (self.submitted.caller.principal.id, key)
+
+    def waited(self) -> float:
+        return time.monotonic() - self.since
 
     def resolve(self, answer: CommitAnswer | Exception) -> None:
         if isinstance(answer, Exception):
@@ -31,28 +50,70 @@ class Waiting:
 
 
 @dataclass(kw_only=True, slots=True)
+class Batch:
+    """Requests that are to be written together."""
+
+    entries: list[Waiting] = field(default_factory=list)
+    draft: Draft | None = None
+    is_plain: bool = False  # it has no draft, and gets none: it is planned when it is written
+
+    def stands_on(self, tree: WorkingTree | None) -> bool:
+        return self.draft is not None and self.draft.tree is tree
+
+
+@dataclass(kw_only=True, slots=True)
 class Line:
-    """Who waits for one project, and the task that serves them while there is anybody."""
+    """Who waits for one project, the task that serves them while there is anybody, and what it knows of the head."""
 
     waiting: deque[Waiting] = field(default_factory=deque)
     leader: asyncio.Task[None] | None = None
-    left: Seq | None = None  # the head as this process left it
-    contended: bool = False  # another process moved it since
-    rules: PolicyCache | None = None
+    head: LockedHead | None = None  # as this process left it, or will have left it when the batch under way is written
+    tree: WorkingTree | None = None  # what is known of that head
+    being_written: list[Waiting] = field(default_factory=list)
+    _arrival: "asyncio.Future[None] | None" = None
 
-    def take(self) -> list[Waiting]:
-        """What one batch takes on: bounded in number and bytes, and no idempotency key twice."""
-        batch: list[Waiting] = []
-        keys: set[tuple[PrincipalId, str]] = set()
-        size = 0
-        while self.waiting and len(batch) < MOST_IN_BATCH:
+    def join(self, entry: Waiting) -> None:
+        self.waiting.append(entry)
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
+
+    def take(self, batch: Batch) -> list[Waiting]:
+        """What the batch takes on now: bounded in number and bytes, and no request twice at once."""
+        taken: list[Waiting] = []
+        size = sum(entry.size for entry in batch.entries)
+        known = {entry.identity for entry in (*batch.entries, *self.being_written)} - {None}
+        while self.waiting and len(batch.entries) + len(taken) < MOST_IN_BATCH:
             entry = self.waiting[0]
-            key = entry.submitted.request.key
-            identity = (entry.submitted.caller.principal.id, key) if key is not None else None
-            if batch and (size + entry.size > MOST_BATCH_BYTES or identity in keys):
+            too_much = size + entry.size > MOST_BATCH_BYTES and (batch.entries or taken)
+            if too_much or entry.identity in known:
                 break
-            batch.append(self.waiting.popleft())
+            taken.append(self.waiting.popleft())
             size += entry.size
-            if identity is not None:
-                keys.add(identity)
-        return batch
+            if entry.identity is not None:
+                known.add(entry.identity)
+        return taken
+
+    async def arrival_or(self, writing: "asyncio.Task[bool]") -> None:
+        """Until somebody joins, or the batch under way is written."""
+        self._arrival = asyncio.get_running_loop().create_future()
+        either: tuple[asyncio.Future[None] | asyncio.Future[bool], ...] = (self._arrival, writing)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+
+    def foresee(self, batch: Batch) -> None:
+        """The batch is about to be written: from now on the head is known as it will be then."""
+        self.being_written = batch.entries
+        if batch.draft is not None and len(batch.draft.tree) <= MOST_KNOWN:
+            self.know(batch.draft)
+        elif batch.entries:
+            self.head = self.tree = None
+
+    def know(self, draft: Draft) -> None:
+        """What the head will be when the draft is written."""
+        self.head, self.tree = draft.next_head, draft.tree
+
+    def fail(self, batch: Batch, error: Exception) -> None:
+        """Answer everybody who is not answered yet."""
+        for entry in (*batch.entries, *self.being_written, *self.waiting):
+            if not entry.answer.done():
+                entry.resolve(error)
+        self.waiting.clear()

@@ -14,10 +14,12 @@ __all__ = [
     "ChangeAction",
     "ChangeAnswer",
     "ChangeStatus",
+    "Closing",
     "CommitAnswer",
     "CommitRequest",
     "Content",
     "ContentKind",
+    "ReviewState",
 ]
 
 MOST_CHANGES: Final = 10_000
@@ -30,6 +32,13 @@ class ChangeAction(StrEnum):
     DELETE = "delete"
     RENAME = "rename"  # move to `target`, with new content if any is given
     MAKE_DIRECTORY = "mkdir"
+
+
+class ReviewState(StrEnum):
+    OPEN = "open"
+    RESOLVED = "resolved"
+    REJECTED = "rejected"
+    OBSOLETE = "obsolete"  # the conflict went away
 
 
 class ContentKind(StrEnum):
@@ -67,12 +76,22 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Closing:
+    """A review item that a commit settles."""
+
+    review_id: UUID
+    state: ReviewState = ReviewState.RESOLVED
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CommitRequest:
     project_id: ProjectId
     changes: tuple[Change, ...]
     message: str = ""
     key: str | None = None  # idempotency: the same key and request has the effect of one
     atomic: bool = False  # all changes, or none
+    run: str | None = None  # the execution it belongs to, as the writer names it
+    closes: tuple[Closing, ...] = ()  # closed in the same transaction, if every change goes in; never from outside
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.changes) <= MOST_CHANGES:
@@ -81,6 +100,8 @@ class CommitRequest:
             raise InvalidInput(f"A message has at most {LONGEST_MESSAGE} bytes and no NUL.")
         if self.key is not None and not (1 <= len(self.key.encode()) <= LONGEST_KEY and self.key.isprintable()):
             raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} printable bytes.")
+        if self.run is not None and not (1 <= len(self.run.encode()) <= LONGEST_KEY and self.run.isprintable()):
+            raise InvalidInput(f"The name of a run has 1 to {LONGEST_KEY} printable bytes.")
         places = [place for change in self.changes for place in (change.path, change.target) if place is not None]
         if len(set(places)) != len(places):
             twice = next(place for place in places if places.count(place) > 1)

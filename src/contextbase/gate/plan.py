@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Final
 
 from contextbase.audit.model import AuditEntry
-from contextbase.gate.batch import BatchPlan, Contents, Submitted
-from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitAnswer
+from contextbase.gate.batch import BatchPlan, ClosedReview, Contents, Submitted
+from contextbase.gate.model import Change, ChangeAnswer, ChangeStatus, CommitAnswer
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.settlement import Outcome, Settlement
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import PathAuthority
-from contextbase.ids import ContentHash, Seq, TokenId, TreePath
+from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.model import NewCommit
 
 __all__ = ["Planner"]
@@ -26,62 +26,72 @@ class Planner:
     def __init__(
         self,
         *,
+        head: Seq,
         tree: WorkingTree,
-        bases: Mapping[tuple[TreePath, Seq], Live],
         policy: ProjectPolicy,
-        authorities: Mapping[TokenId, PathAuthority],
         contents: Contents,
-        now: datetime,
     ) -> None:
+        self.plan = BatchPlan()
+        self._head = head
         self._tree = tree
-        self._bases = bases
         self._policy = policy
-        self._authorities = authorities
         self._contents = contents
-        self._now = now
-        self._plan = BatchPlan()
 
-    def plan(self, batch: Sequence[Submitted]) -> BatchPlan:
-        for submitted in batch:
-            self._settle(submitted)
-        return self._plan
-
-    def _settle(self, submitted: Submitted) -> None:
-        seq = Seq(self._tree.seq + len(self._plan.commits) + 1)
-        saved = self._tree.saved() if submitted.request.atomic else None
-        outcome = Settlement(
+    def add(
+        self, submitted: Submitted, bases: Mapping[TreePath, Live], authority: PathAuthority, at: datetime
+    ) -> set[ContentHash]:
+        """Settle one more request; returns the contents it brought. If it raises, the plan is as it was."""
+        settlement = Settlement(
             submitted=submitted,
-            seq=seq,
+            seq=Seq(self._head + len(self.plan.commits) + 1),
             tree=self._tree,
-            bases=self._bases,
+            bases=bases,
             policy=self._policy,
-            authority=self._authorities[submitted.caller.token.id],
+            authority=authority,
             contents=self._contents,
-        ).run()
-        if saved is not None and any(answer.status in _NOT_ALL for answer in outcome.answers):
-            self._tree = saved
+        )
+        atomic = submitted.request.atomic
+        if atomic:
+            self._tree.remember()
+        outcome = settlement.run()
+        if atomic and any(answer.status in _NOT_ALL for answer in outcome.answers):
+            self._tree.undo()
             outcome = Outcome(answers=[_undone(answer) for answer in outcome.answers])
+        self._tree.keep()
         committed = bool(outcome.versions or outcome.sides)
         if committed:
-            self._plan.commits.append(
+            self.plan.commits.append(
                 NewCommit(
                     id=submitted.commit_id,
                     principal_id=submitted.caller.principal.id,
                     operator_type=submitted.operator_type,
                     message=submitted.request.message,
+                    run=submitted.request.run,
                     versions=tuple(outcome.versions),
                 )
             )
-            self._plan.bare_nodes += outcome.bare_nodes
-            self._plan.sides += outcome.sides
-            self._plan.reviews += outcome.reviews
-            self._plan.stored |= outcome.stored
-        head = Seq(self._tree.seq + len(self._plan.commits))
+            self.plan.bare_nodes += outcome.bare_nodes
+            self.plan.sides += outcome.sides
+            self.plan.reviews += outcome.reviews
+            self.plan.stored |= outcome.stored
+        head = Seq(self._head + len(self.plan.commits))
         answer = CommitAnswer(seq=head, committed=committed, changes=tuple(outcome.answers))
-        self._plan.answers.append(answer)
-        self._plan.audit.append(_audited(submitted, answer, outcome, at=self._now))
+        self.plan.answers.append(answer)
+        if all(change.status in _IS_IN for change in answer.changes):
+            self.plan.closings += [
+                ClosedReview(
+                    id=closing.review_id,
+                    state=closing.state,
+                    closed_by=submitted.caller.principal.id,
+                    seq=head if committed else None,
+                )
+                for closing in submitted.request.closes
+            ]
+        self.plan.audit.append(_audited(submitted, answer, outcome, at=at))
+        return outcome.stored
 
 
+_IS_IN: Final = frozenset({ChangeStatus.WRITTEN, ChangeStatus.MERGED, ChangeStatus.UNCHANGED})
 _NOT_ALL: Final = frozenset({ChangeStatus.REFUSED, ChangeStatus.IN_REVIEW, ChangeStatus.SUPERSEDED})
 
 
@@ -121,5 +131,24 @@ def _audited(submitted: Submitted, answer: CommitAnswer, outcome: Outcome, *, at
         strategy=single.strategy if single else None,
         origin=submitted.caller.origin,
         trace_id=submitted.caller.trace_id,
-        details={"changes": outcome.traces} if len(answer.changes) != 1 else {},
+        details=_details(submitted.request.changes, answer.changes, outcome.traces),
     )
+
+
+def _details(
+    changes: Sequence[Change], answers: Sequence[ChangeAnswer], traces: Sequence[dict[str, object]]
+) -> dict[str, object]:
+    """What the row's own columns do not say: every change of several; of a single one, to where."""
+    pairs = list(zip(changes, answers, strict=True))
+    if len(pairs) > 1:
+        refused = [
+            {"action": change.action, "path": change.path, "target": change.target, "status": answer.status}
+            for change, answer in pairs
+            if answer.status is ChangeStatus.REFUSED
+        ]
+        return {"changes": [*traces, *refused]}
+    [(change, answer)] = pairs
+    details: dict[str, object] = {} if change.target is None else {"target": change.target}
+    if answer.result_path not in (None, change.path):
+        details["result_path"] = answer.result_path
+    return details

@@ -56,7 +56,8 @@ SELECT hash FROM made
 -- name: fresh_blobs
 -- Those of these blobs that were put lately; locked against GC until the transaction ends.
 SELECT hash FROM blobs
-WHERE hash = ANY ($1::bytea[]) AND live AND renewed_at > clock_timestamp() - interval '1 hour'
+WHERE hash = ANY ($1::bytea[]) AND live AND purged_at IS NULL
+  AND renewed_at > clock_timestamp() - interval '1 hour'
 FOR KEY SHARE
 
 -- name: put_inline_blobs
@@ -66,7 +67,7 @@ WITH given AS (
     SELECT * FROM unnest($1::bytea[], $2::bytea[]) AS blob (hash, content) ORDER BY hash
 ), renewed AS (
     INSERT INTO blobs (hash, size) SELECT hash, octet_length(content) FROM given
-    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live
+    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live AND blobs.purged_at IS NULL
     RETURNING hash
 ), stored AS (
     INSERT INTO blob_contents (hash, content) SELECT hash, content FROM given JOIN renewed USING (hash)
@@ -89,6 +90,20 @@ INSERT INTO review_items (project_id, id, seq, node_id, path, author_id, reason,
                           side_version_id, conflicts)
 SELECT $1, * FROM unnest($15::uuid[], $16::bigint[], $17::uuid[], $18::text[], $19::uuid[], $20::text[],
                          $21::integer[], $22::integer[], $23::uuid[], $24::text[])
+
+-- name: close_reviews
+UPDATE review_items r
+SET state = c.state, closed_by = c.closed_by, closed_seq = c.seq, closed_at = clock_timestamp()
+FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::bigint[]) AS c (id, state, closed_by, seq)
+WHERE r.project_id = $1 AND r.id = c.id AND r.state = 'open'
+RETURNING r.id
+
+-- name: opened_project
+-- A project's head, and the groups of the principal who looks at it.
+SELECT p.head, p.epoch, p.policy_version,
+       ARRAY(SELECT group_id FROM group_members WHERE principal_id = $2) AS groups
+FROM projects p
+WHERE p.id = $1 AND p.deleted_at IS NULL
 
 -- name: project_policy
 -- A project's rules, all in one reading.
@@ -132,12 +147,27 @@ SELECT content_hash, size FROM uploads
 WHERE project_id = $1 AND principal_id = $2 AND content_hash = ANY ($3::bytea[])
 
 -- name: paths_of_contents
--- Where these contents stand, or stood: by path then, and path now.
-SELECT v.content_hash, v.size, v.path, h.path AS path_now
-FROM versions v
-JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
-WHERE v.project_id = $1 AND v.content_hash = ANY ($2::bytea[])
-LIMIT 1000
+-- Where these contents stand, stood or were set aside: by path then, and path now; some places of each.
+SELECT b.hash AS content_hash, b.size, b.purged_at IS NOT NULL AS purged, place.path, place.path_now
+FROM blobs b
+CROSS JOIN LATERAL (
+    (
+        SELECT v.path, h.path AS path_now
+        FROM versions v
+        JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+        WHERE v.project_id = $1 AND v.content_hash = b.hash
+        LIMIT 200
+    )
+    UNION ALL
+    (
+        SELECT s.path, coalesce(h.path, s.path)
+        FROM side_versions s
+        LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+        WHERE s.project_id = $1 AND s.content_hash = b.hash
+        LIMIT 200
+    )
+) place
+WHERE b.hash = ANY ($2::bytea[])
 
 -- name: forget_answers
 DELETE FROM answered_requests WHERE answered_at < $1
@@ -250,13 +280,28 @@ WHERE s.project_id = $1 AND s.seq = ANY ($2::bigint[]) AND ($3::uuid IS NULL OR 
 ORDER BY seq DESC, path
 LIMIT $4
 
+-- name: commit_places
+-- Every place that these commits are about, newest first: where a change stands, stood before, and its node is now.
+SELECT v.seq, v.path, CASE WHEN b.kind <> 'deleted' THEN b.path END AS path_before, h.path AS path_now
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+LEFT JOIN versions b ON b.project_id = v.project_id AND b.node_id = v.node_id AND b.number = v.number - 1
+WHERE v.project_id = $1 AND v.seq = ANY ($2::bigint[])
+UNION ALL
+SELECT s.seq, s.path, NULL, h.path
+FROM side_versions s
+LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+WHERE s.project_id = $1 AND s.seq = ANY ($2::bigint[])
+ORDER BY seq DESC
+LIMIT $3
+
 -- name: principals_named
 -- Principals of a name, of one kind or (NULL) of any.
 SELECT id FROM principals WHERE name = $1 AND ($2::text IS NULL OR kind = $2)
 
 -- name: audit_before
 -- A chain's rows below a number, newest first. $6 is a path, meaning what is below it too; $7 is how the details of a
--- commit of several changes spell it: a first sieve.
+-- rename, or of a commit of several changes, spell it: a first sieve.
 SELECT a.number, a.at, a.operator_type, a.token_id, a.action, a.path, a.node_id, a.base_seq, a.seq, a.old_hash,
        a.new_hash, a.strategy, a.summary, a.origin, a.trace_id, a.details, a.mac,
        p.kind AS principal_kind, p.name AS principal_name
@@ -265,7 +310,7 @@ WHERE a.chain = $1 AND a.number < $2
   AND ($4::uuid[] IS NULL OR a.principal_id = ANY ($4))
   AND ($5::text IS NULL OR a.action = $5)
   AND ($6::text IS NULL OR a.path = $6 OR (a.path >= $6 || '/' AND a.path < $6 || '0')
-       OR (a.path IS NULL AND strpos(a.details, $7) > 0))
+       OR strpos(a.details, $7) > 0)
   AND ($8::timestamptz IS NULL OR a.at >= $8) AND ($9::timestamptz IS NULL OR a.at < $9)
   AND ($10::bigint IS NULL OR a.seq >= $10) AND ($11::bigint IS NULL OR a.seq <= $11)
 ORDER BY a.number DESC
@@ -281,7 +326,7 @@ WHERE a.chain = $1 AND a.number > $2
   AND ($4::uuid[] IS NULL OR a.principal_id = ANY ($4))
   AND ($5::text IS NULL OR a.action = $5)
   AND ($6::text IS NULL OR a.path = $6 OR (a.path >= $6 || '/' AND a.path < $6 || '0')
-       OR (a.path IS NULL AND strpos(a.details, $7) > 0))
+       OR strpos(a.details, $7) > 0)
   AND ($8::timestamptz IS NULL OR a.at >= $8) AND ($9::timestamptz IS NULL OR a.at < $9)
   AND ($10::bigint IS NULL OR a.seq >= $10) AND ($11::bigint IS NULL OR a.seq <= $11)
 ORDER BY a.number

@@ -1,6 +1,6 @@
 """What reads answer: entries of a snapshot, versions, what was set aside, and contents."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -38,7 +38,7 @@ class Author:
     kind: PrincipalKind
     name: str
     operator_type: OperatorType
-    message: str
+    message: str  # empty for who may not see all of the commit
     at: datetime
 
     @classmethod
@@ -50,6 +50,10 @@ class Author:
             message=row["message"],
             at=row["committed_at"],
         )
+
+    def told(self, *, message: bool) -> "Author":
+        """With the message, or without it."""
+        return self if message else replace(self, message="")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,6 +14,8 @@ import asyncpg
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import InvalidInput, NotFound
+from contextbase.gate.cache import ContentCache
+from contextbase.gate.messages import readable_messages
 from contextbase.gate.read_model import (
     Author,
     Checkout,
@@ -28,7 +30,6 @@ from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
-from contextbase.storage.head import HeadRepository
 from contextbase.storage.model import Kind, Version
 from contextbase.storage.tree import TreeRepository, path_range, version_of_row
 
@@ -47,16 +48,16 @@ class Reads:
         database: Database,
         gate: Gate,
         repository: GateRepository,
-        head: HeadRepository,
         tree: TreeRepository,
         catalog: BlobCatalog,
+        contents: ContentCache,
     ) -> None:
         self._database = database
         self._gate = gate
         self._repository = repository
-        self._head = head
         self._tree = tree
         self._catalog = catalog
+        self._contents = contents
 
     async def at_paths(
         self, caller: Caller, project_id: ProjectId, paths: Sequence[TreePath], *, seq: Seq | None, contents: bool
@@ -137,9 +138,13 @@ class Reads:
                 if len(rows) < _PAGE:
                     break
                 number = rows[-1]["number"]
-        if not entries and before is None:
-            raise _nothing_at(path)
-        return entries[:limit], entries[limit - 1].version.number if len(entries) > limit else None
+            if not entries and before is None:
+                raise _nothing_at(path)
+            page = entries[:limit]
+            seqs = (entry.version.seq for entry in page)
+            readable = await readable_messages(connection, project_id, seqs, view.authority)
+        told = [replace(entry, author=entry.author.told(message=entry.version.seq in readable)) for entry in page]
+        return told, page[-1].version.number if len(entries) > limit else None
 
     async def side_versions(
         self, caller: Caller, project_id: ProjectId, path: TreePath, *, before: UUID | None = None, limit: int = 100
@@ -157,7 +162,10 @@ class Reads:
                 if len(rows) < _PAGE:
                     break
                 before = rows[-1]["id"]
-        return entries[:limit], entries[limit - 1].id if len(entries) > limit else None
+            page = entries[:limit]
+            readable = await readable_messages(connection, project_id, (entry.seq for entry in page), view.authority)
+        told = [replace(entry, author=entry.author.told(message=entry.seq in readable)) for entry in page]
+        return told, page[-1].id if len(entries) > limit else None
 
     async def content_at(
         self, caller: Caller, project_id: ProjectId, path: TreePath, *, seq: Seq | None
@@ -205,15 +213,14 @@ class Reads:
 
     async def _opened(self, connection: Connection, caller: Caller, project_id: ProjectId, seq: Seq | None) -> "_View":
         caller.require(Action.READ, project_id)
-        head = await self._head.read(connection, project_id)
+        head = await self._gate.opened(connection, caller, project_id)
         if seq is not None and seq > head.seq:
             raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
-        authority = await self._gate.authority(connection, caller, project_id)
         return _View(
             project_id=project_id,
             epoch=head.epoch,
             seq=head.seq if seq is None else seq,
-            authority=authority,
+            authority=head.authority,
             only=caller.token.path_prefix,
         )
 
@@ -270,8 +277,10 @@ class Reads:
             if version is not None and version.content_hash is not None and version.size <= room:
                 room -= version.size
                 wanted[entry.path] = version.content_hash
-        loaded = await self._repository.inline_contents(connection, list(set(wanted.values())))
-        for name in wanted.values():
+        loaded = self._contents.find(set(wanted.values()))
+        missing = [name for name in set(wanted.values()) if name not in loaded]
+        loaded |= await self._repository.inline_contents(connection, missing)
+        for name in missing:
             if name not in loaded:
                 loaded[name] = await self._catalog.read(name)
         return [

@@ -1,9 +1,8 @@
 """Loads what a batch touches and writes what it decided. Every method works in the caller's transaction."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -11,24 +10,18 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
-from contextbase.errors import NotFound
+from contextbase.errors import Conflict, NotFound
 from contextbase.gate.answers import conflict_to_dict
-from contextbase.gate.batch import BatchPlan, Submitted
+from contextbase.gate.batch import BatchPlan, ClosedReview, Submitted
+from contextbase.gate.model import Change
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind
 
-__all__ = ["GateRepository", "LoadedBatch"]
+__all__ = ["GateRepository"]
 
 _SQL: Final = load_queries("contextbase.gate")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LoadedBatch:
-    tree: WorkingTree
-    bases: dict[tuple[TreePath, Seq], Live]
-    sizes: dict[ContentHash, int]
 
 
 class GateRepository:
@@ -50,70 +43,84 @@ class GateRepository:
         self,
         connection: Connection,
         project_id: ProjectId,
-        head: Seq,
-        batch: Sequence[Submitted],
+        tree: WorkingTree,
+        changes: Sequence[Change],
         *,
         with_authors: bool,
         added: AbstractSet[TreePath],
-    ) -> LoadedBatch:
-        """The entries at the places the batch names, their folders, what lies below new files, and every base.
+    ) -> dict[tuple[TreePath, Seq], Live]:
+        """Teach the tree what it does not know yet: the entries at the places the changes name, their folders, what
+        lies below new files. Returns every change's base, if there was anything.
 
         `added` are the names that somebody writes who may only add: also what is numbered like them is loaded.
         """
-        changes = [change for submitted in batch for change in submitted.request.changes]
         places = {place for change in changes for place in (change.path, change.target) if place is not None}
-        above = {folder for place in places for folder in _folders(place)}
-        heads = await self._heads(connection, project_id, places | above)
-        folders = [place for place in places if place not in heads or heads[place].kind is Kind.DIRECTORY]
-        below = await self._below(connection, project_id, folders, limit=len(changes) + 1)
+        await self._learn_heads(connection, project_id, tree, places)
+        await self._learn_inside(connection, project_id, tree, places, limit=tree.left + len(changes) + 1)
         if added:
-            rows = await connection.fetch(_SQL.numbered_names, project_id, list(map(_numbering_prefix, added)))
-            heads |= {live.path: live for live in map(_live, rows)}
-        tree = WorkingTree(seq=head, heads=heads.values(), below=below)
-        bases = {}
-        older = []
-        for change in changes:
-            current = heads.get(change.path)
-            if current is not None and current.seq <= change.base:
-                bases[change.path, change.base] = current
-            else:
-                older.append((change.path, change.base))
-        if older:
-            bases |= await self._older_bases(connection, project_id, older)
-            moved = [live.node_id for live in bases.values() if tree.node(live.node_id) is None]
-            if moved:
-                for row in await connection.fetch(_SQL.node_heads, project_id, moved):
-                    tree.learn(_live(row))
+            for row in await connection.fetch(_SQL.numbered_names, project_id, list(map(_numbering_prefix, added))):
+                tree.learn(_live(row))
+        bases = await self._bases(connection, project_id, tree, changes)
+        moved = [live.node_id for live in bases.values() if tree.node(live.node_id) is None]
+        if moved:
+            for row in await connection.fetch(_SQL.node_heads, project_id, moved):
+                tree.learn(_live(row))
         if with_authors:
-            await self._learn_authors(connection, project_id, tree)
-        sizes = {live.content_hash: live.size for live in (*tree.nodes(), *bases.values()) if live.content_hash}
-        return LoadedBatch(tree=tree, bases=bases, sizes=sizes)
+            await self._learn_authors(connection, project_id, tree, places, bases)
+        return bases
 
-    async def _heads(self, connection: Connection, project_id: ProjectId, paths: set[TreePath]) -> dict[TreePath, Live]:
-        rows = await connection.fetch(_SQL.head_entries, project_id, list(paths))
-        return {live.path: live for live in map(_live, rows)}
+    async def _learn_heads(
+        self, connection: Connection, project_id: ProjectId, tree: WorkingTree, places: set[TreePath]
+    ) -> None:
+        wanted = places | {folder for place in places for folder in _folders(place)}
+        unknown = [path for path in wanted if not tree.knows(path)]
+        if unknown:
+            for row in await connection.fetch(_SQL.head_entries, project_id, unknown):
+                tree.learn(_live(row))
+            tree.learn_absent(unknown)
 
-    async def _below(
-        self, connection: Connection, project_id: ProjectId, folders: list[TreePath], *, limit: int
-    ) -> dict[TreePath, tuple[TreePath, ...]]:
+    async def _learn_inside(
+        self, connection: Connection, project_id: ProjectId, tree: WorkingTree, places: set[TreePath], *, limit: int
+    ) -> None:
+        folders = [place for place in places if (live := tree.at(place)) is None or live.kind is Kind.DIRECTORY]
         if not folders:
-            return {}
-        found: dict[TreePath, list[TreePath]] = {}
+            return
+        found: dict[TreePath, list[TreePath]] = {folder: [] for folder in folders}
         for row in await connection.fetch(_SQL.entries_below, project_id, folders, limit):
-            found.setdefault(TreePath(row["folder"]), []).append(TreePath(row["path"]))
-        return {folder: tuple(paths) for folder, paths in found.items()}
+            found[row["folder"]].append(TreePath.stored(row["path"]))
+        for folder, paths in found.items():
+            tree.learn_inside(folder, paths)
 
-    async def _older_bases(
-        self, connection: Connection, project_id: ProjectId, asked: list[tuple[TreePath, Seq]]
+    async def _bases(
+        self, connection: Connection, project_id: ProjectId, tree: WorkingTree, changes: Sequence[Change]
     ) -> dict[tuple[TreePath, Seq], Live]:
-        paths, seqs = [path for path, _ in asked], [base for _, base in asked]
-        rows = await connection.fetch(_SQL.base_entries, project_id, paths, seqs)
-        return {(TreePath(row["asked_path"]), Seq(row["asked_base"])): _live(row) for row in rows}
+        bases: dict[tuple[TreePath, Seq], Live] = {}
+        older: list[tuple[TreePath, Seq]] = []
+        for change in changes:
+            if not tree.knows_at(change.path, change.base):
+                older.append((change.path, change.base))
+            elif (live := tree.then(change.path, change.base)) is not None:
+                bases[change.path, change.base] = live
+        unknown = [asked for asked in older if asked not in tree.older]
+        if unknown:
+            paths, seqs = [path for path, _ in unknown], [base for _, base in unknown]
+            for row in await connection.fetch(_SQL.base_entries, project_id, paths, seqs):
+                tree.older[TreePath.stored(row["asked_path"]), Seq(row["asked_base"])] = _live(row)
+        return bases | {asked: tree.older[asked] for asked in older if asked in tree.older}
 
-    async def _learn_authors(self, connection: Connection, project_id: ProjectId, tree: WorkingTree) -> None:
-        nodes = [live.node_id for live in tree.nodes()]
-        for row in await connection.fetch(_SQL.head_authors, project_id, nodes):
-            tree.name_author(NodeId(row["node_id"]), PrincipalId(row["principal_id"]))
+    async def _learn_authors(
+        self,
+        connection: Connection,
+        project_id: ProjectId,
+        tree: WorkingTree,
+        places: set[TreePath],
+        bases: Mapping[tuple[TreePath, Seq], Live],
+    ) -> None:
+        lives = [tree.at(place) for place in places] + [tree.node(base.node_id) for base in bases.values()]
+        nodes = {live.node_id for live in lives if live is not None and live.author is None}
+        if nodes:
+            for row in await connection.fetch(_SQL.head_authors, project_id, list(nodes)):
+                tree.name_author(NodeId(row["node_id"]), PrincipalId(row["principal_id"]))
 
     async def answered(
         self, connection: Connection, project_id: ProjectId, keys: Sequence[tuple[PrincipalId, str]]
@@ -127,15 +134,14 @@ class GateRepository:
     async def record_answers(
         self, connection: Connection, project_id: ProjectId, answers: Sequence[tuple[Submitted, str]]
     ) -> None:
-        keyed = [(submitted, text) for submitted, text in answers if submitted.request.key is not None]
-        if keyed:
+        if answers:
             await connection.execute(
                 _SQL.record_answers,
                 project_id,
-                [submitted.caller.principal.id for submitted, _ in keyed],
-                [submitted.request.key for submitted, _ in keyed],
-                [submitted.request_hash for submitted, _ in keyed],
-                [text for _, text in keyed],
+                [submitted.caller.principal.id for submitted, _ in answers],
+                [submitted.request.key for submitted, _ in answers],
+                [submitted.request_hash for submitted, _ in answers],
+                [text for _, text in answers],
             )
 
     async def inline_contents(self, connection: Connection, names: list[ContentHash]) -> dict[ContentHash, bytes]:
@@ -193,13 +199,28 @@ class GateRepository:
             [json.dumps(list(map(conflict_to_dict, item.conflicts))) for item in plan.reviews],
         )
 
+    async def close_reviews(
+        self, connection: Connection, project_id: ProjectId, closings: Sequence[ClosedReview]
+    ) -> None:
+        """Close open review items; raises `Conflict` if one of them is not open any more."""
+        closed = await connection.fetch(
+            _SQL.close_reviews,
+            project_id,
+            [closing.id for closing in closings],
+            [str(closing.state) for closing in closings],
+            [closing.closed_by for closing in closings],
+            [closing.seq for closing in closings],
+        )
+        if len(closed) != len(closings):
+            raise Conflict("The review item is not open any more; look at it again.")
+
 
 def _live(row: asyncpg.Record) -> Live:
     return Live(
         node_id=NodeId(row["node_id"]),
         number=row["number"],
         seq=Seq(row["seq"]),
-        path=TreePath(row["path"]),
+        path=TreePath.stored(row["path"]),
         kind=Kind(row["kind"]),
         content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
         size=row["size"],

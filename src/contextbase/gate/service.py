@@ -3,27 +3,38 @@
 import hashlib
 import json
 from collections.abc import AsyncIterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
+from uuid import UUID
 
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.errors import NotFound
+from contextbase.errors import ContentPurged, NotFound
 from contextbase.gate.batch import Submitted
+from contextbase.gate.cache import PolicyBook
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.model import Change, CommitAnswer, CommitRequest, Content
 from contextbase.gate.repository import GateRepository
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller
-from contextbase.ids import ContentHash, ProjectId, TreePath, new_uuid
+from contextbase.ids import ContentHash, ProjectId, Seq, TreePath, new_uuid
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.ports import StoredBlob
 from contextbase.storage.head import HeadRepository
 
-__all__ = ["Gate"]
+__all__ = ["Gate", "OpenedProject"]
 
 _SQL: Final = load_queries("contextbase.gate")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenedProject:
+    """A project's head for one caller."""
+
+    seq: Seq
+    epoch: UUID
+    authority: PathAuthority
 
 
 class Gate:
@@ -34,11 +45,13 @@ class Gate:
         repository: GateRepository,
         head: HeadRepository,
         catalog: BlobCatalog,
+        policies: PolicyBook,
         group_commit: GroupCommit,
     ) -> None:
         self._database = database
         self._repository = repository
         self._head = head
+        self._policies = policies
         self._catalog = catalog
         self._group_commit = group_commit
 
@@ -76,11 +89,19 @@ class Gate:
             await connection.execute(_SQL.record_upload, project_id, caller.principal.id, blob.hash, blob.size)
         return blob
 
+    async def opened(self, connection: Connection, caller: Caller, project_id: ProjectId) -> OpenedProject:
+        """The head as it is, and what the caller may see and do there; raises `NotFound`."""
+        row = await connection.fetchrow(_SQL.opened_project, project_id, caller.principal.id)
+        if row is None:
+            raise NotFound(f"There is no project {project_id}.")
+        rules = await self._policies.page(connection, project_id, row["policy_version"])
+        return OpenedProject(
+            seq=Seq(row["head"]), epoch=row["epoch"], authority=rules.authority(caller, frozenset(row["groups"]))
+        )
+
     async def authority(self, connection: Connection, caller: Caller, project_id: ProjectId) -> PathAuthority:
         """What the caller may see and do in the project."""
-        policy = await self._repository.policy(connection, project_id)
-        groups = await self._repository.groups(connection, [caller.principal.id])
-        return policy.authority(caller, groups.get(caller.principal.id, frozenset()))
+        return (await self.opened(connection, caller, project_id)).authority
 
     async def _checked(self, caller: Caller, request: CommitRequest) -> CommitRequest:
         """The request with the size of every content it names, after checking that the caller may name it."""
@@ -103,7 +124,9 @@ class Gate:
         if rest:
             authority = await self.authority(connection, caller, project_id)
             for row in await connection.fetch(_SQL.paths_of_contents, project_id, list(rest)):
-                if authority.sees(TreePath(row["path"])) and authority.sees(TreePath(row["path_now"])):
+                if authority.sees(TreePath.stored(row["path"])) and authority.sees(TreePath.stored(row["path_now"])):
+                    if row["purged"]:
+                        raise ContentPurged(f"What stood at {row['path']} was purged from all history.")
                     sizes[ContentHash(row["content_hash"])] = row["size"]
         return sizes
 
@@ -121,6 +144,8 @@ def _hash_of(request: CommitRequest) -> bytes:
         str(request.project_id),
         request.message,
         request.atomic,
+        request.run,
+        [[str(closing.review_id), closing.state] for closing in request.closes],
         [
             [
                 change.action,

@@ -38,7 +38,7 @@ class Settlement:
         submitted: Submitted,
         seq: Seq,
         tree: WorkingTree,
-        bases: Mapping[tuple[TreePath, Seq], Live],
+        bases: Mapping[TreePath, Live],
         policy: ProjectPolicy,
         authority: PathAuthority,
         contents: Contents,
@@ -52,8 +52,7 @@ class Settlement:
         self.outcome = Outcome()
         changes = submitted.request.changes
         self.claimed = {place for change in changes for place in (change.path, change.target) if place is not None}
-        found = {change.path: bases.get((change.path, change.base)) for change in changes}
-        self.bases = {path: live for path, live in found.items() if live is not None}
+        self.bases = bases
 
     def run(self) -> Outcome:
         answers: dict[int, ChangeAnswer] = {}
@@ -133,6 +132,8 @@ class Settlement:
         return replace(answer, side_version_id=lost[0])
 
     def _needs_person(self, change: Change, settled: Settled) -> bool:
+        if self.submitted.request.closes:
+            return False  # a person has decided
         places = (change.path, change.target or change.path, settled.path)
         return any(self.policy.is_critical(place) for place in places)
 
@@ -248,6 +249,7 @@ class Settlement:
             {
                 "action": change.action,
                 "path": change.path,
+                "target": change.target,
                 "result_path": settled.path if settled.path != change.path else None,
                 "status": status,
                 "node_id": str(live.node_id) if live else None,

@@ -163,7 +163,7 @@ class _Search:
         return {number: record for number, record in records if record is not None}
 
     def _record(self, row: asyncpg.Record, details: dict[str, Any], now: dict[UUID, str]) -> AuditRecord | None:
-        if row["path"] is not None and not self._sees(row["path"], now.get(row["node_id"])):
+        if row["path"] is not None and not self._sees_all(_places(row["path"], details), now.get(row["node_id"])):
             return None
         changes = details.get("changes")
         summary, mac = row["summary"], row["mac"].hex()
@@ -176,8 +176,11 @@ class _Search:
             if changes and not shown:
                 return None
             changes = shown
-        if self.wanted.path is not None and row["path"] is None and not any(map(self._matches, changes or ())):
-            return None
+        if self.wanted.path is not None:
+            found = _places(row["path"], details)
+            found += [place for change in changes or () for place in _places(change["path"], change)]
+            if not any(map(self._matches, found)):
+                return None
         return AuditRecord(
             number=row["number"],
             at=row["at"],
@@ -199,15 +202,19 @@ class _Search:
             mac=mac,
         )
 
-    def _sees(self, path: str, path_now: str | None) -> bool:
-        return self.authority.sees(TreePath(path)) and (path_now is None or self.authority.sees(TreePath(path_now)))
-
     def _sees_change(self, change: dict[str, Any], now: dict[UUID, str]) -> bool:
         path_now = now.get(UUID(change["node_id"])) if change.get("node_id") else None
-        result = change.get("result_path")
-        return self._sees(change["path"], path_now) and (result is None or self.authority.sees(TreePath(result)))
+        return self._sees_all(_places(change["path"], change), path_now)
 
-    def _matches(self, change: dict[str, Any]) -> bool:
+    def _sees_all(self, places: list[str], path_now: str | None) -> bool:
+        """Where it was, where it went, and where the node is now."""
+        return all(self.authority.sees(TreePath(place)) for place in (*places, path_now) if place is not None)
+
+    def _matches(self, place: str) -> bool:
         path = self.wanted.path
-        places = (change["path"], change.get("result_path") or "")
-        return any(place == path or place.startswith(f"{path}/") for place in places)
+        return place == path or place.startswith(f"{path}/")
+
+
+def _places(path: str | None, details: dict[str, Any]) -> list[str]:
+    """Every place that a row, or a change in it, names."""
+    return [place for place in (path, details.get("target"), details.get("result_path")) if place is not None]

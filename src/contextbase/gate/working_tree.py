@@ -1,7 +1,8 @@
-"""The part of a project's head that a batch touches, and what the batch has made of it so far."""
+"""The part of a project's head that is known in memory, with what is about to become of it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.identity.levels import Level, PathAuthority
@@ -10,6 +11,8 @@ from contextbase.merge import Entry, EntryKind
 from contextbase.storage.model import Kind
 
 __all__ = ["Live", "RequestView", "WorkingTree"]
+
+_MOST_PAST: Final = 128
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,62 +36,126 @@ class Live:
 
 
 class WorkingTree:
-    """Starts as what was loaded; every settled change moves it on, so that the next request of the batch meets it."""
+    """What is known of a head: as it was loaded, moved on by every settled change, so that the next one meets it."""
 
-    def __init__(self, *, seq: Seq, heads: Iterable[Live], below: dict[TreePath, tuple[TreePath, ...]]) -> None:
-        self.seq = seq  # the committed head this was loaded at
-        self._loaded = {live.path: live for live in heads}
-        self._now: dict[TreePath, Live] = dict(self._loaded)
-        self._by_node = {live.node_id: live for live in self._loaded.values()}
-        self._below = below
+    def __init__(self) -> None:
+        self._at: dict[TreePath, Live | None] = {}  # None: there is nothing
+        self._inside: dict[TreePath, set[TreePath]] = {}  # the entries in `_at`, by every folder above them
+        self._past: dict[TreePath, list[tuple[Seq, Live | None]]] = {}  # since when what was there, newest last
+        self._by_node: dict[NodeId, Live] = {}
+        self._listed: dict[TreePath, tuple[TreePath, ...]] = {}
+        self._undo: list[tuple[TreePath | NodeId, Live | None]] | None = None
+        self.older: dict[tuple[TreePath, Seq], Live] = {}  # bases that were loaded: the past does not change
+        self.left = 0  # how many entries left their path since the tree was begun
 
-    def loaded(self, path: TreePath) -> Live | None:
-        """What stood there when the batch began."""
-        return self._loaded.get(path)
+    def __len__(self) -> int:
+        return len(self._at) + len(self.older)
+
+    def knows(self, path: TreePath) -> bool:
+        return path in self._at
 
     def at(self, path: TreePath) -> Live | None:
-        return self._now.get(path)
+        return self._at.get(path)
+
+    def knows_at(self, path: TreePath, seq: Seq) -> bool:
+        """Whether `then` can tell."""
+        past = self._past.get(path)
+        return past is not None and past[0][0] <= seq
+
+    def then(self, path: TreePath, seq: Seq) -> Live | None:
+        """What stood there in a snapshot of which `knows_at` is true."""
+        return next(live for since, live in reversed(self._past[path]) if since <= seq)
 
     def node(self, node_id: NodeId) -> Live | None:
         """The node as it is now; of kind deleted if it is gone, None if it was never loaded."""
         return self._by_node.get(node_id)
 
-    def nodes(self) -> list[Live]:
-        """Every node that is known, deleted ones too."""
-        return list(self._by_node.values())
-
     def learn(self, live: Live) -> None:
-        """A node that was found elsewhere than at a path of the batch: renamed or deleted since."""
-        if live.node_id not in self._by_node:
-            self._by_node[live.node_id] = live
-            if live.kind is not Kind.DELETED:
-                self._loaded.setdefault(live.path, live)
-                self._now.setdefault(live.path, live)
+        """An entry that was loaded; what is known already is newer."""
+        if live.node_id in self._by_node:
+            return
+        self._by_node[live.node_id] = live
+        if live.kind is not Kind.DELETED and live.path not in self._at:
+            self._set(live.path, live, live.seq)
+
+    def learn_absent(self, paths: Iterable[TreePath]) -> None:
+        """Nothing was found at these."""
+        for path in paths:
+            self._at.setdefault(path, None)
+
+    def learn_inside(self, folder: TreePath, paths: Iterable[TreePath]) -> None:
+        """The first entries of a folder, more of them than have left their path since."""
+        self._listed[folder] = tuple(paths)
 
     def name_author(self, node_id: NodeId, author: PrincipalId) -> None:
-        live = self._by_node[node_id] = replace(self._by_node[node_id], author=author)
-        if live.kind is not Kind.DELETED:
-            self._now[live.path] = self._loaded[live.path] = live
+        before = self._by_node[node_id]
+        live = self._by_node[node_id] = replace(before, author=author)
+        if self._at.get(before.path) is before:
+            self._at[before.path] = live
 
     def put(self, live: Live) -> None:
         """The node's new state; it leaves the path it had."""
         before = self._by_node.get(live.node_id)
-        if before is not None and self._now.get(before.path) is before:
-            del self._now[before.path]
+        if self._undo is not None:
+            self._undo.append((live.node_id, before))
         self._by_node[live.node_id] = live
+        if before is not None and before.path != live.path and self._at.get(before.path) is before:
+            self._vacate(before.path, live.seq)
         if live.kind is not Kind.DELETED:
-            self._now[live.path] = live
+            self._set(live.path, live, live.seq)
+        elif self._at.get(live.path) is before:
+            self._vacate(live.path, live.seq)
 
     def below(self, folder: TreePath) -> Iterable[TreePath]:
-        seen = set(self._below.get(folder, ()))
-        yield from (path for path in seen if path not in self._loaded or path in self._now)
-        yield from (path for path in self._now if path not in seen and path.is_below(folder))
+        yield from self._inside.get(folder, ())
+        yield from (path for path in self._listed.get(folder, ()) if path not in self._at)
 
-    def saved(self) -> "WorkingTree":
-        """A copy to go back to."""
-        copy = WorkingTree(seq=self.seq, heads=(), below=self._below)
-        copy._loaded, copy._now, copy._by_node = dict(self._loaded), dict(self._now), dict(self._by_node)
-        return copy
+    def remember(self) -> None:
+        """Begin to note what changes, for `undo`."""
+        self._undo = []
+
+    def keep(self) -> None:
+        """What changed since `remember` stays."""
+        self._undo = None
+
+    def undo(self) -> None:
+        """Back to what it was when `remember` was said."""
+        changes, self._undo = self._undo or [], None
+        for key, before in reversed(changes):
+            if isinstance(key, TreePath):
+                self._past[key].pop()
+                self._index(key, before)
+            elif before is None:
+                del self._by_node[key]
+            else:
+                self._by_node[key] = before
+
+    def _vacate(self, path: TreePath, seq: Seq) -> None:
+        self.left += 1
+        self._set(path, None, seq)
+
+    def _set(self, path: TreePath, live: Live | None, seq: Seq) -> None:
+        if self._undo is not None:
+            self._undo.append((path, self._at.get(path)))
+        past = self._past.setdefault(path, [])
+        past.append((seq, live))
+        if len(past) > _MOST_PAST:
+            del past[: _MOST_PAST // 2]
+        self._index(path, live)
+
+    def _index(self, path: TreePath, live: Live | None) -> None:
+        before = self._at.get(path)
+        self._at[path] = live
+        if (before is None) == (live is None):
+            return
+        folder = path.parent
+        while folder is not None:
+            inside = self._inside.setdefault(folder, set())
+            if live is None:
+                inside.discard(path)
+            else:
+                inside.add(path)
+            folder = folder.parent
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,7 @@ default does. The owner always has RW.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import lru_cache
@@ -109,6 +109,11 @@ class PathAuthority:
         applying = (rule for rule in rules if _applies(rule, principal_id, groups))
         # Most specific first; between equals the lower level.
         self._rules = sorted(applying, key=lambda rule: (*(-part for part in rule.specificity), rule.level))
+        levels = [default, *(rule.level for rule in self._rules)]
+        self.sees_everything = below is None and (is_owner or min(levels) > Level.HIDDEN)
+        shown = () if is_owner else tuple((rule.pattern, rule.level > Level.HIDDEN) for rule in self._rules)
+        self.sight: Hashable = () if self.sees_everything else (below, is_owner, default > Level.HIDDEN, shown)
+        """Equal for callers who see the same paths, so that what is made for one can serve all of them."""
 
     def level(self, path: TreePath) -> Level:
         """As `decide`, without the words."""
@@ -123,6 +128,11 @@ class PathAuthority:
 
     def sees(self, path: TreePath) -> bool:
         return self.level(path) > Level.HIDDEN
+
+    def may_read_message(self, places: Iterable[TreePath]) -> bool:
+        """Whether a commit's message is for this caller: it speaks of all that the commit did, and so nothing of that
+        may be hidden. `places`: where each change stands, where it stood before, and where its node is now."""
+        return self.sees_everything or all(map(self.sees, places))
 
     def decide(self, path: TreePath) -> Decision:
         """The level on a path, and why."""

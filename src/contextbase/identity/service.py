@@ -9,6 +9,7 @@ from typing import Final
 from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
+from contextbase.db.remembered import Remembered
 from contextbase.errors import Forbidden, NotFound, Unauthenticated
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token, TokenRequest
 from contextbase.identity.repository import IdentityRepository
@@ -29,13 +30,13 @@ class IdentityService:
         self._repository = repository
         self._audit = audit
         self._clock = clock
+        self._known: Remembered[bytes, Token] = Remembered()
 
     async def authenticate(self, secret: str, *, origin: str = "", trace_id: str = "") -> Caller:
         """The caller a secret stands for; raises `Unauthenticated`, saying no more than needed."""
         if not _SECRET.fullmatch(secret):
             raise Unauthenticated("The token is malformed; make one with `contextbase token create`.")
-        async with self._database.connection() as connection:
-            token = await self._repository.token_by_secret(connection, _hash(secret))
+        token = await self._token(_hash(secret))
         if token is None:
             raise Unauthenticated("The token is unknown.")
         if token.revoked_at is not None:
@@ -43,6 +44,15 @@ class IdentityService:
         if token.expires_at <= self._clock.now():
             raise Unauthenticated("The token has expired; make a new one with `contextbase token create`.")
         return Caller(principal=token.principal, token=token, origin=origin, trace_id=trace_id)
+
+    async def _token(self, secret_hash: bytes) -> Token | None:
+        token = self._known.get(secret_hash)
+        if token is None:
+            async with self._database.connection() as connection:
+                token = await self._repository.token_by_secret(connection, secret_hash)
+            if token is not None:
+                self._known.put(secret_hash, token)
+        return token
 
     async def create_token(self, caller: Caller, request: TokenRequest) -> tuple[Token, str]:
         """Make a token; the secret is returned here and can never be read again."""
@@ -68,7 +78,9 @@ class IdentityService:
             return await self._repository.tokens(connection, before=before, limit=limit)
 
     async def revoke_token(self, caller: Caller, token_id: TokenId) -> bool:
-        """Revoke it; False when it was revoked already. Requests under way finish; the next one is refused."""
+        """Revoke it; False when it was revoked already.
+
+        Requests under way finish; the next one is refused, by other servers of this database within a second."""
         caller.require(Action.ADMIN)
         async with self._database.transaction() as connection:
             found = await self._repository.revoke(connection, token_id, self._clock.now())
@@ -77,6 +89,7 @@ class IdentityService:
             name, now = found
             if now:
                 await self._record(connection, caller, "token.revoke", f"Revoked token '{name}'.", token_id)
+        self._known.forget()
         return now
 
     async def ensure_owner(self, secret: str | None) -> str | None:

@@ -1,14 +1,9 @@
-"""The line merge: libgit2's, out of the pygit2 wheel, so that its verdicts are git's own.
-
-pygit2 does not expose `git_merge_file`, hence ctypes. The calls release the GIL and share no state.
-"""
+"""The line merge: libgit2's, so that its verdicts are git's own. The calls release the GIL and share no state."""
 
 import ctypes
-import importlib.util
-from ctypes.util import find_library
-from pathlib import Path
 from typing import Final
 
+from contextbase.merge.libgit2 import libgit2
 from contextbase.merge.model import Sides
 
 __all__ = [
@@ -59,25 +54,9 @@ class _Result(ctypes.Structure):
     )
 
 
-def _load() -> ctypes.CDLL:
-    spec = importlib.util.find_spec("pygit2")
-    places: list[str] = []
-    if spec is not None and spec.origin is not None:
-        package = Path(spec.origin).parent
-        for folder in (package.parent / "pygit2.libs", package / ".dylibs", package):
-            places += sorted(str(file) for file in folder.glob("libgit2*") if "_libgit2" not in file.name)
-    places += filter(None, [find_library("git2")])
-    if not places:
-        raise ImportError("libgit2 was not found in the pygit2 wheel nor on the system; reinstall pygit2 from a wheel.")
-    library = ctypes.CDLL(places[0])
-    library.git_libgit2_init()
-    library.git_merge_file.argtypes = [ctypes.POINTER(_Result), *[ctypes.POINTER(_Input)] * 3, ctypes.POINTER(_Options)]
-    library.git_merge_file_result_free.argtypes = [ctypes.POINTER(_Result)]
-    library.git_merge_file_result_free.restype = None
-    return library
-
-
-_libgit2: Final = _load()
+libgit2.git_merge_file.argtypes = [ctypes.POINTER(_Result), *[ctypes.POINTER(_Input)] * 3, ctypes.POINTER(_Options)]
+libgit2.git_merge_file_result_free.argtypes = [ctypes.POINTER(_Result)]
+libgit2.git_merge_file_result_free.restype = None
 
 
 def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
@@ -177,11 +156,11 @@ def _unused_marker_size(*texts: bytes) -> int:
 def _merge(base: bytes, ours: bytes, theirs: bytes, options: _Options) -> tuple[bytes, bool]:
     result = _Result()
     inputs = [_Input(version=1, ptr=text, size=len(text)) for text in (base, ours, theirs)]
-    code = _libgit2.git_merge_file(result, *inputs, options)
+    code = libgit2.git_merge_file(result, *inputs, options)
     try:
         if code != 0:
             raise MemoryError(f"libgit2 could not merge {len(base)} + {len(ours)} + {len(theirs)} bytes (code {code}).")
         text = ctypes.string_at(result.ptr, result.len) if result.len else b""
         return text, bool(result.automergeable)
     finally:
-        _libgit2.git_merge_file_result_free(result)
+        libgit2.git_merge_file_result_free(result)

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from contextbase.errors import InvalidInput, Unavailable
 from contextbase.sdk.connection import Body, Connection, parsed
 from contextbase.sdk.policies import AsyncPolicies
+from contextbase.sdk.restore import AsyncRestore
 from contextbase.wire.commit import ChangeBody, CommitCreate, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
 from contextbase.wire.project import NAME_OR_ID, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
@@ -49,6 +50,7 @@ class AsyncClient:
             url, token, timeout_seconds=timeout_seconds, attempts=attempts, transport=transport
         )
         self.policies = AsyncPolicies(self._connection)
+        self.restore = AsyncRestore(self._connection)
 
     async def __aenter__(self) -> Self:
         return self
@@ -129,6 +131,7 @@ class AsyncClient:
         message: str = "",
         key: str | None = None,
         atomic: bool = False,
+        run: str | None = None,
     ) -> CommitView:
         """Settle changes. Sent again as long as nobody answers, with one key (yours, or one made here): once is
         enough for it to happen, and more does not make it happen twice."""
@@ -139,6 +142,7 @@ class AsyncClient:
             message=message,
             key=key or uuid4().hex,
             atomic=atomic,
+            run=run,
         )
         return await self._connection.retried(
             lambda: self._connection.call(CommitView, "POST", f"{_COLLAB}/commit", body)

@@ -87,6 +87,7 @@ class HeadRepository:
             [commit.principal_id for commit in commits],
             [str(commit.operator_type) for commit in commits],
             [commit.message for commit in commits],
+            [commit.run for commit in commits],
             [version.node_id for _, version in made],
             [seq for seq, _ in made],
             [node_id for node_id, _ in ended],

@@ -97,6 +97,7 @@ class NewCommit:
     principal_id: PrincipalId
     operator_type: OperatorType
     message: str
+    run: str | None = None
     versions: tuple[NewVersion, ...]
 
 

@@ -8,6 +8,7 @@ from contextbase.audit.model import AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
+from contextbase.db.remembered import Remembered
 from contextbase.errors import Conflict, InvalidInput, NotFound
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import Clock, ProjectId, Seq, new_uuid
@@ -24,6 +25,7 @@ class ProjectService:
         self._database = database
         self._audit = audit
         self._clock = clock
+        self._ids: Remembered[str, ProjectId] = Remembered()
 
     async def create(self, caller: Caller, name: str, description: str = "") -> Project:
         """Make an empty project; raises `Conflict` when the name is taken."""
@@ -54,6 +56,15 @@ class ProjectService:
         caller.require(action, row["id"])
         return _project(row)
 
+    async def id_of(self, caller: Caller, name_or_id: str, *, action: Action = Action.READ) -> ProjectId:
+        """Like `find`, for callers who need no more than the id; a name may be a second old."""
+        project_id = self._ids.get(name_or_id)
+        if project_id is None or caller.token.project_id not in (None, project_id):
+            project_id = (await self.find(caller, name_or_id, action=action)).id
+            self._ids.put(name_or_id, project_id)
+        caller.require(action, project_id)
+        return project_id
+
     async def list(self, caller: Caller, *, after: str = "", limit: int = 100) -> "list[Project]":
         """By name, after a name."""
         caller.require(Action.READ, caller.token.project_id)
@@ -70,6 +81,7 @@ class ProjectService:
             if not await connection.fetchval(_SQL.delete_project, project_id):
                 raise NotFound(f"There is no project {project_id}.")
             await self._record(connection, caller, project_id, "project.delete", "Deleted the project.")
+        self._ids.forget()
 
     async def sizes(self, project_id: ProjectId) -> StoredSizes:
         async with self._database.connection() as connection:

@@ -147,13 +147,13 @@ SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS
 -- name: begin_commits
 -- Add commits and new nodes, and end the versions that are replaced: each must be its node's head. Says how many were.
 WITH added AS (
-    INSERT INTO commits (project_id, seq, id, principal_id, operator_type, message)
-    SELECT $1, * FROM unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[])
+    INSERT INTO commits (project_id, seq, id, principal_id, operator_type, message, run)
+    SELECT $1, * FROM unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[])
 ), made AS (
-    INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($7::uuid[], $8::bigint[])
+    INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($8::uuid[], $9::bigint[])
 ), ended AS (
     UPDATE versions v SET replaced_seq = r.seq
-    FROM unnest($9::uuid[], $10::integer[], $11::bigint[]) AS r (node_id, number, seq)
+    FROM unnest($10::uuid[], $11::integer[], $12::bigint[]) AS r (node_id, number, seq)
     WHERE v.project_id = $1 AND v.node_id = r.node_id AND v.number = r.number AND v.replaced_seq IS NULL
     RETURNING true
 )
@@ -191,7 +191,7 @@ DELETE FROM blob_contents WHERE hash = $1 RETURNING true
 -- back, and nothing is stored, while GC removes that blob.
 WITH renewed AS (
     INSERT INTO blobs (hash, size) VALUES ($1, octet_length($2::bytea))
-    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live
+    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live AND blobs.purged_at IS NULL
     RETURNING true AS live
 ), stored AS (
     INSERT INTO blob_contents (hash, content) SELECT $1, $2 FROM renewed ON CONFLICT (hash) DO NOTHING
@@ -210,17 +210,27 @@ ON CONFLICT (hash) DO UPDATE SET live = true, size = excluded.size, renewed_at =
 -- name: blob_row
 SELECT size, live FROM blobs WHERE hash = $1
 
+-- name: is_purged
+SELECT EXISTS (SELECT FROM blobs WHERE hash = $1 AND purged_at IS NOT NULL)
+
+-- name: purge_blobs
+-- The rows stay, as tombstones; the bytes in the database go. Nobody can bring them again.
+WITH marked AS (
+    UPDATE blobs SET purged_at = coalesce(purged_at, clock_timestamp()) WHERE hash = ANY ($1::bytea[])
+)
+DELETE FROM blob_contents WHERE hash = ANY ($1::bytea[])
+
+-- name: purged_page
+SELECT hash FROM blobs WHERE purged_at IS NOT NULL AND hash > $1 ORDER BY hash LIMIT $2
+
 -- name: blob_page
-SELECT hash, size, live FROM blobs WHERE hash > $1 ORDER BY hash LIMIT $2
+SELECT hash, size, live, purged_at IS NOT NULL AS purged FROM blobs WHERE hash > $1 ORDER BY hash LIMIT $2
 
 -- name: count_blobs
 SELECT count(*) FROM blobs
 
 -- name: lock_blob
 SELECT pg_advisory_lock($1)
-
--- name: unlock_blob
-SELECT pg_advisory_unlock($1)
 
 -- name: garbage_page
 -- Blobs nothing refers to, put before $2; those an earlier GC did not finish, too.

@@ -78,6 +78,12 @@ class CommitCreate(BaseModel):
         description="Idempotency: the same key and request has the effect of one. Also as header Idempotency-Key.",
     )
     atomic: bool = Field(default=False, description="All changes, or none.")
+    run: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="The execution it belongs to, by a name of yours: what was done in it can be undone in one go.",
+    )
 
     @model_validator(mode="after")
     def _every_change_has_a_base(self) -> Self:
@@ -129,7 +135,9 @@ class ChangeView(BaseModel):
 class CommitView(BaseModel):
     seq: int = Field(description="Of this commit; when nothing was to be done, the head's.")
     committed: bool = Field(description="False: no change needed a commit.")
-    changes: list[ChangeView] = Field(description="One for each change, in order.")
+    changes: list[ChangeView] = Field(
+        description="One for each change, in order; for a change of a folder, one for each entry in it."
+    )
 
 
 class UploadView(BaseModel):

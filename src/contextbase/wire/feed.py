@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-__all__ = ["AuthorView", "CommitItem", "EventItem", "FeedChangeView", "FeedItemView", "FeedPageView"]
+__all__ = ["AuthorView", "CommitItem", "EventItem", "FeedChangeView", "FeedItemView", "FeedPageView", "SetAsideView"]
 
 
 class AuthorView(BaseModel):
@@ -25,15 +25,27 @@ class FeedChangeView(BaseModel):
     executable: bool = False
 
 
+class SetAsideView(BaseModel):
+    """What lost against the head, or waits for a review: the tree does not have it."""
+
+    reason: Literal["superseded", "in_review"]
+    path: str
+    side_version_id: UUID = Field(description="Its content: `versions/content?side_version_id=`.")
+    review_id: UUID | None
+
+
 class CommitItem(BaseModel):
     type: Literal["commit"] = "commit"
     seq: int
     at: datetime
     author: AuthorView
     operator_type: str
-    message: str = Field(description="Empty when the reader does not see the whole commit.")
-    changes: list[FeedChangeView] = Field(description="At most 1000.")
-    left_off: int = Field(0, description="How many changes are not listed, because there are so many.")
+    message: str = Field(description="Empty when the reader may not see all of the commit.")
+    changes: list[FeedChangeView] = Field(
+        description="What it did to the tree; empty when all of it was set aside. At most 1000."
+    )
+    set_aside: list[SetAsideView] = Field(default=[], description="At most 1000.")
+    left_off: int = Field(0, description="How many of both are not listed, because there are so many.")
 
 
 class EventItem(BaseModel):

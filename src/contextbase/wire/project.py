@@ -14,7 +14,10 @@ NAME_OR_ID: Final = "^[a-zA-Z0-9][a-zA-Z0-9._-]*$"
 class ProjectCreate(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(description="1 to 100 of a-z, 0-9 and ._- , starting with a letter or digit.")
+    name: str = Field(
+        description="1 to 100 of a-z, 0-9 and ._- , starting with a letter or digit.",
+        json_schema_extra={"pattern": "^[a-z0-9][a-z0-9._-]{0,99}$"},  # said here, checked where projects are made
+    )
     description: str = Field("", max_length=4096)
 
 

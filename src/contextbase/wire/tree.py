@@ -79,7 +79,7 @@ class CheckoutView(BaseModel):
 class AuthorView(BaseModel):
     principal: str = Field(description="Such as agent:indexer.")
     operator_type: str
-    message: str
+    message: str = Field(description="Empty when you may not see all of the commit.")
     at: datetime
 
 

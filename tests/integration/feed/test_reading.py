@@ -126,6 +126,35 @@ async def test_of_a_commit_that_is_partly_hidden_only_the_visible_part_shows(wor
     assert "Add secret/plan." in repr(await world.read())
 
 
+async def test_a_commit_of_which_all_was_set_aside_is_an_item_without_changes(world: FeedWorld) -> None:
+    await world.gate.merge_rule("kept", "ours")
+    await world.gate.commit(write("a", b"1\n", 0), write("kept", b"1\n", 0))
+    await world.gate.commit(write("a", b"2\n", 1), write("kept", b"2\n", 1))
+    lost = await world.gate.commit(write("a", b"3\n", 1), write("kept", b"3\n", 1))
+    page = await world.read()
+    assert seqs_of(page.items) == [1, 2, 3]
+    last = page.items[-1].body
+    assert isinstance(last, FeedCommit)
+    assert last.changes == ()
+    assert [(aside.path, aside.reason, aside.side_version_id, aside.review_id) for aside in last.set_aside] == [
+        (answer.path, answer.status, answer.side_version_id, answer.review_id) for answer in lost.changes
+    ]
+    assert seqs_of((await world.read(below="elsewhere")).items) == []
+
+
+async def test_what_was_set_aside_out_of_sight_is_not_shown_and_takes_the_message_along(world: FeedWorld) -> None:
+    bob = await world.gate.agent("bob")
+    await world.gate.rule("secret/**", "hidden", bob)
+    await world.gate.commit(write("secret/a", b"1\n", 0))
+    await world.gate.commit(write("secret/a", b"2\n", 1))
+    await world.gate.commit(write("secret/a", b"3\n", 1), message="A secret quarrel.")
+    await world.gate.commit(write("secret/a", b"4\n", 1), write("open", b"1", 1), message="Add open, and secret/a.")
+    page = await world.read(bob)
+    assert (seqs_of(page.items), shown(page)) == ([4], [("created", "open")])
+    assert "secret" not in repr(page)
+    assert "Add open, and secret/a." in repr(await world.read())
+
+
 async def test_a_rename_across_the_border_of_what_one_sees_is_a_deletion_or_a_creation(world: FeedWorld) -> None:
     bob = await world.gate.agent("bob")
     await world.gate.rule("secret/**", "hidden", bob)

@@ -209,3 +209,14 @@ async def test_renaming_a_folder_moves_its_nodes(world: GateWorld) -> None:
     assert await world.files() == {"new/a": b"1", "new/b/c": b"2", "new/empty": None}
     nodes = {change.node_id for change in made.changes}
     assert {change.node_id for change in moved.changes} == nodes
+
+
+async def test_a_folder_of_which_all_is_hidden_is_no_folder(world: GateWorld) -> None:
+    agent = await world.agent("unseeing")
+    await world.rule("d/y", "hidden", agent)
+    await world.commit(write("d/y", b"secret", 0))
+    for change in (delete, lambda path, base: rename(path, f"{path}-moved", base)):
+        there, nowhere = await world.one(change("d", 1), agent), await world.one(change("n", 1), agent)
+        assert (there.status, there.code) == (nowhere.status, nowhere.code)
+        assert str(there.reason).replace("d", "n") == str(nowhere.reason).replace("d", "n")
+    assert await world.files() == {"d/y": b"secret"}

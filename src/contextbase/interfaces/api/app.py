@@ -1,10 +1,11 @@
 """Puts routes, authentication, errors and middleware together."""
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import Depends, FastAPI
 
 from contextbase import __version__
 from contextbase.bootstrap import Services
 from contextbase.interfaces.api.authentication import authenticate
+from contextbase.interfaces.api.document import DocumentedApp, problem_answers
 from contextbase.interfaces.api.metrics import Metrics
 from contextbase.interfaces.api.middleware import RequestMiddleware
 from contextbase.interfaces.api.problems import install_problem_handlers
@@ -16,39 +17,35 @@ from contextbase.interfaces.api.routes import (
     pages,
     policies,
     projects,
+    restore,
     snapshots,
     system,
     tokens,
 )
-from contextbase.wire.problem import PROBLEM_TYPE, Problem
 
 __all__ = ["create_app"]
 
 
 def create_app(services: Services) -> FastAPI:
     """The ASGI application over services that are open for as long as it runs."""
-    problem = {"content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
-    app = FastAPI(
+    app = DocumentedApp(
         title="contextbase",
         version=__version__,
         description="A shared, versioned context base for AI agents.",
         openapi_url=None,  # served by routes/pages.py, behind authentication like everything else
         docs_url=None,
         redoc_url=None,
-        responses={
-            "4XX": {"description": "The caller can mend it.", "model": Problem, **problem},
-            "5XX": {"description": "The server's problem.", "model": Problem, **problem},
-        },
+        responses=problem_answers(413, 500),
     )
     app.state.services = services
-    app.state.metrics = Metrics()
+    app.state.metrics = Metrics(services.metrics)
+    # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
+    for module in (commits, snapshots, feed, history, restore, policies, projects, tokens, system, pages):
+        app.include_router(
+            module.router, dependencies=[Depends(authenticate)], responses=problem_answers(400, 401, 403, 422, 503)
+        )
     app.include_router(health.router)
     app.include_router(pages.open_router)
-    # Deny by default: what is not named above needs a caller.
-    guarded = APIRouter(dependencies=[Depends(authenticate)])
-    for module in (system, projects, tokens, commits, snapshots, history, policies, feed, pages):
-        guarded.include_router(module.router)
-    app.include_router(guarded)
     install_problem_handlers(app)
     app.add_middleware(
         RequestMiddleware,

@@ -1,4 +1,4 @@
-"""Prometheus metrics of one server process, in a registry of its own."""
+"""Prometheus metrics of one server process, beside what its services count."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.gc_collector import GCCollector
@@ -11,8 +11,8 @@ __all__ = ["Metrics"]
 
 
 class Metrics:
-    def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._registry)
         Gauge("contextbase_info", "Version of this server.", ["version"], registry=self._registry).labels(

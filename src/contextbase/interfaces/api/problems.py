@@ -23,6 +23,7 @@ _STATUS: Final[dict[type[errors.ContextbaseError], HTTPStatus]] = {
     errors.InvalidInput: HTTPStatus.BAD_REQUEST,
     errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
     errors.Forbidden: HTTPStatus.FORBIDDEN,
+    errors.ContentPurged: HTTPStatus.GONE,
     errors.NotFound: HTTPStatus.NOT_FOUND,
     errors.Conflict: HTTPStatus.CONFLICT,
     errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -99,9 +100,10 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     if isinstance(error.__cause__, errors.ContextbaseError):  # ours, raised while FastAPI read the body
         return await _on_our_error(request, error.__cause__)
     code = _CODE_OF_STATUS.get(error.status_code, "invalid_input")
-    detail = str(error.detail)
+    detail, headers = str(error.detail), dict(error.headers or {})
     if error.status_code == HTTPStatus.NOT_FOUND:
         detail = f"There is nothing at {request.url.path[:200]}; /docs lists what there is."
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         detail = f"{request.url.path[:200]} does not take {request.method[:20]}; /docs lists what there is."
-    return problem_response(error.status_code, code, detail, headers=dict(error.headers or {}))
+        headers["Allow"] = ", ".join(sorted(request.app.methods_at(request.url.path))) or headers["Allow"]
+    return problem_response(error.status_code, code, detail, headers=headers)

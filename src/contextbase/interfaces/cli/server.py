@@ -27,7 +27,10 @@ def up(
     as_json: Json = False,
 ) -> None:
     """Start the server, with its embedded database unless CONTEXTBASE_DATABASE_URL is set. Ctrl-C stops both."""
-    from contextbase.interfaces.api.server import serve  # FastAPI and uvicorn: only this command needs them
+    # FastAPI, uvicorn and its loop: only this command needs them.
+    import uvloop
+
+    from contextbase.interfaces.api.server import serve
 
     settings = settings_for(data, port=port, host=host)
     configure_logs(level=settings.log_level, format=settings.log_format)
@@ -47,7 +50,8 @@ def up(
         console.print(f"[dim]Data in {escape(str(services.data.path))}. Stop with Ctrl-C.[/]")
 
     try:
-        asyncio.run(serve(settings, on_step=on_step, on_ready=on_ready))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serve(settings, on_step=on_step, on_ready=on_ready))
     except asyncio.CancelledError:
         raise typer.Exit(128 + signal.SIGTERM) from None
     if not as_json:

@@ -48,6 +48,7 @@ def _lines(item: FeedItemView) -> list[Text]:
     for change in item.changes:
         moved = f"{change.previous_path} -> " if change.previous_path else ""
         lines.append(Text(f"  {_SIGN[change.action]} {moved}{change.path}", style=_STYLE[change.action]))
+    lines += [Text(f"  ? {aside.path} ({aside.reason.replace('_', ' ')})", style="magenta") for aside in item.set_aside]
     if item.left_off:
         lines.append(Text(f"  … and {item.left_off} more"))
     return lines

@@ -4,14 +4,16 @@ import base64
 import binascii
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request, Response
 
 from contextbase.errors import BlobCorrupted, InvalidInput
 from contextbase.gate.answers import conflict_to_dict
 from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content, ContentKind
 from contextbase.identity.model import Action
 from contextbase.ids import ContentHash, Seq, TreePath
+from contextbase.interfaces.api.answers import as_json
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.wire.commit import (
     CONTENT_HASH,
     ChangeBody,
@@ -23,7 +25,7 @@ from contextbase.wire.commit import (
     UploadView,
 )
 
-__all__ = ["UPLOADS", "router"]
+__all__ = ["UPLOADS", "change_view", "router"]
 
 UPLOADS: Final = "/api/v1/collab/uploads"
 _RAW_BODY: Final[dict[str, Any]] = {
@@ -33,31 +35,32 @@ _RAW_BODY: Final[dict[str, Any]] = {
     }
 }
 
-router = APIRouter(tags=["collab"])
+router = APIRouter(tags=["collab"], responses=problem_answers(404, 409, 429))
 
 
-@router.post("/api/v1/collab/commit")
+@router.post("/api/v1/collab/commit", response_model=CommitView)
 async def commit(
     body: CommitCreate,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     way_in: WayIn,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
-) -> CommitView:
+) -> Response:
     """Settle changes against the head: each is written, merged, unchanged, superseded, in review or refused.
 
     When this answers, all but the refused are durably in the project. Needs 'write'."""
     if body.key is not None and idempotency_key not in (None, body.key):
         raise InvalidInput("The header Idempotency-Key and the body's key differ; send one of them.")
-    project = await services.projects.find(caller, body.project, action=Action.WRITE)
+    project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
     request = CommitRequest(
-        project_id=project.id,
+        project_id=project_id,
         changes=tuple(_change(change, body.base_seq) for change in body.changes),
         message=body.message,
         key=body.key or idempotency_key,
         atomic=body.atomic,
+        run=body.run,
     )
-    return _view(await services.gate.commit(caller, request, operator_type=way_in))
+    return as_json(_view(await services.gate.commit(caller, request, operator_type=way_in)))
 
 
 @router.post(UPLOADS, status_code=201, openapi_extra=_RAW_BODY)
@@ -71,10 +74,10 @@ async def upload(
     ] = None,
 ) -> UploadView:
     """Store the request's body, to be named by its hash in a commit. Streams; needs 'write'."""
-    found = await services.projects.find(caller, project, action=Action.WRITE)
+    project_id = await services.projects.id_of(caller, project, action=Action.WRITE)
     expected = None if hash is None else ContentHash.parse(hash)
     try:
-        blob = await services.gate.upload(caller, found.id, request.stream(), expected=expected)
+        blob = await services.gate.upload(caller, project_id, request.stream(), expected=expected)
     except BlobCorrupted:
         raise InvalidInput(f"What arrived does not hash to {hash}; nothing was stored. Send it again.") from None
     return UploadView(hash=str(blob.hash), size=blob.size)
@@ -113,11 +116,11 @@ def _content(body: ChangeBody) -> Content | None:
 
 def _view(answer: CommitAnswer) -> CommitView:
     return CommitView(
-        seq=answer.seq, committed=answer.committed, changes=[_change_view(change) for change in answer.changes]
+        seq=answer.seq, committed=answer.committed, changes=[change_view(change) for change in answer.changes]
     )
 
 
-def _change_view(change: ChangeAnswer) -> ChangeView:
+def change_view(change: ChangeAnswer) -> ChangeView:
     return ChangeView(
         path=change.path,
         status=change.status.value,

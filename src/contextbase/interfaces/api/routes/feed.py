@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header, Query, Request
 from contextbase.feed.model import FeedPage
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.feed_reader import AUTHORISED_SECONDS, FeedReader
 from contextbase.interfaces.api.feed_stream import EVENT_STREAM, FeedStream, item_view
 from contextbase.wire.feed import FeedPageView
@@ -15,7 +16,7 @@ from contextbase.wire.project import NAME_OR_ID
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/collab", tags=["feed"])
+router = APIRouter(prefix="/api/v1/collab", tags=["feed"], responses=problem_answers(404, 409))
 
 LONGEST_WAIT_SECONDS: Final = 60
 _STREAMED: Final[dict[int | str, dict[str, Any]]] = {
@@ -47,9 +48,9 @@ async def read_feed(
     With `Accept: text/event-stream` it goes on for as long as both sides like: each event's `id` is the cursor to
     resume from. A cursor from before a restore of the project is refused: 409, `cursor_outdated`.
     """
-    found = await services.projects.find(caller, project)
+    project_id = await services.projects.id_of(caller, project)
     below = TreePath.parse(path) if path is not None else None
-    reader = FeedReader(request, services, found.id, below)
+    reader = FeedReader(request, services, project_id, below)
     if EVENT_STREAM in request.headers.get("accept", ""):
         heads, cursor = await reader.start(last_event_id or after)
         return FeedStream(reader, heads, cursor)

@@ -5,6 +5,7 @@ from fastapi import APIRouter, Request, Response
 from contextbase.errors import ContextbaseError
 from contextbase.ids import ContentHash
 from contextbase.interfaces.api.authentication import services_of
+from contextbase.interfaces.api.document import OPEN
 from contextbase.wire.system import Health, Readiness
 
 __all__ = ["router"]
@@ -14,13 +15,15 @@ router = APIRouter(tags=["health"])
 _PROBE = ContentHash.of(b"")  # any hash will do: the answer matters, not whether it is there
 
 
-@router.get("/healthz")
+@router.get("/healthz", openapi_extra=OPEN)
 async def healthz() -> Health:
     """The process answers."""
     return Health()
 
 
-@router.get("/readyz", responses={503: {"model": Readiness, "description": "A part does not answer."}})
+@router.get(
+    "/readyz", openapi_extra=OPEN, responses={503: {"model": Readiness, "description": "A part does not answer."}}
+)
 async def readyz(request: Request, response: Response) -> Readiness:
     """The database and the blob store answer; codes only, since anyone may ask."""
     services = services_of(request)

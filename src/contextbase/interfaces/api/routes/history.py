@@ -13,6 +13,7 @@ from contextbase.gate.trail import AuditFilter, AuditRecord
 from contextbase.identity.model import Action, PrincipalName
 from contextbase.ids import Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.routes.snapshots import author_view
 from contextbase.wire.commit import MOST_SEQ, ProjectName
 from contextbase.wire.history import (
@@ -26,7 +27,7 @@ from contextbase.wire.history import (
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/collab", tags=["collab"])
+router = APIRouter(prefix="/api/v1/collab", tags=["collab"], responses=problem_answers(404))
 
 JSON_LINES: Final = "application/jsonl"
 _LINES: Final[dict[int | str, dict[str, Any]]] = {
@@ -55,10 +56,10 @@ async def log(
     limit: Limit = 50,
 ) -> LogPageView:
     """Commits, newest first: of the project, of the file at a path, or of a principal."""
-    found = await services.projects.find(caller, project)
+    project_id = await services.projects.id_of(caller, project)
     page = await services.history.log(
         caller,
-        found.id,
+        project_id,
         path=None if path is None else TreePath.parse(path),
         principal=None if principal is None else PrincipalName.parse(principal),
         before=None if before is None else Seq(before),
@@ -93,8 +94,8 @@ async def audit(
     limit: Limit = 100,
 ) -> AuditPageView:
     """The project's audit trail, newest first. Needs 'admin'."""
-    found = await services.projects.find(caller, project, action=Action.ADMIN)
-    page = await services.trail.page(caller, found.id, wanted, before=before, limit=limit)
+    project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
+    page = await services.trail.page(caller, project_id, wanted, before=before, limit=limit)
     return AuditPageView(records=[_record_view(record) for record in page.records], next_before=page.next_before)
 
 
@@ -103,8 +104,8 @@ async def export_audit(
     project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices, wanted: Wanted
 ) -> StreamingResponse:
     """The whole trail, or what matches, as JSON lines, oldest first. Needs 'admin'."""
-    found = await services.projects.find(caller, project, action=Action.ADMIN)
-    portions = services.trail.export(caller, found.id, wanted)
+    project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
+    portions = services.trail.export(caller, project_id, wanted)
 
     async def lines() -> AsyncIterator[bytes]:
         async with aclosing(portions):

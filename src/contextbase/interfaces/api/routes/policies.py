@@ -9,6 +9,7 @@ from contextbase.identity.model import Action, PrincipalName
 from contextbase.identity.policies import EffectivePolicy, Subject
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.policy import (
     DefaultPut,
@@ -28,7 +29,7 @@ from contextbase.wire.policy import (
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/collab/policies", tags=["policies"])
+router = APIRouter(prefix="/api/v1/collab/policies", tags=["policies"], responses=problem_answers(404, 409))
 
 Project = Annotated[ProjectName, Query()]
 GroupName = Annotated[str, Path(max_length=100, pattern=r"^[^\x00]*$")]
@@ -38,8 +39,8 @@ Member = Annotated[str, Path(description="Such as agent:indexer.", max_length=12
 @router.get("")
 async def show_policy(project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices) -> PolicyView:
     """All of a project's rules."""
-    found = await services.projects.find(caller, project, action=Action.ADMIN)
-    return _policy_view(await services.policies.show(caller, found.id))
+    project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
+    return _policy_view(await services.policies.show(caller, project_id))
 
 
 @router.put("/rules")
@@ -47,10 +48,10 @@ async def put_rule(
     body: RulePut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
 ) -> RuleView:
     """Give a subject a level on a pattern; the rule it had there is replaced."""
-    found = await services.projects.find(caller, body.project, action=Action.ADMIN)
+    project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
     rule = await services.policies.put_rule(
         caller,
-        found.id,
+        project_id,
         subject=Subject.parse(body.subject),
         pattern=body.pattern,
         level=Level.parse(body.level),
@@ -70,9 +71,9 @@ async def delete_rule(
     way_in: WayIn,
 ) -> None:
     """Remove the rule of a subject on a pattern."""
-    found = await services.projects.find(caller, project, action=Action.ADMIN)
+    project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
     await services.policies.delete_rule(
-        caller, found.id, subject=Subject.parse(subject), pattern=pattern, operator_type=way_in
+        caller, project_id, subject=Subject.parse(subject), pattern=pattern, operator_type=way_in
     )
 
 
@@ -81,9 +82,9 @@ async def put_default(
     body: DefaultPut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
 ) -> PolicyView:
     """The level where no rule matches."""
-    found = await services.projects.find(caller, body.project, action=Action.ADMIN)
-    await services.policies.put_default(caller, found.id, Level.parse(body.level), operator_type=way_in)
-    return _policy_view(await services.policies.show(caller, found.id))
+    project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
+    await services.policies.put_default(caller, project_id, Level.parse(body.level), operator_type=way_in)
+    return _policy_view(await services.policies.show(caller, project_id))
 
 
 @router.put("/merge")
@@ -91,10 +92,10 @@ async def put_merge_rules(
     body: MergeRulesPut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
 ) -> PolicyView:
     """All merge rules, in order: the last that matches decides."""
-    found = await services.projects.find(caller, body.project, action=Action.ADMIN)
+    project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
     rules = [(rule.pattern, rule.strategy) for rule in body.rules]
-    await services.policies.put_merge_rules(caller, found.id, rules, operator_type=way_in)
-    return _policy_view(await services.policies.show(caller, found.id))
+    await services.policies.put_merge_rules(caller, project_id, rules, operator_type=way_in)
+    return _policy_view(await services.policies.show(caller, project_id))
 
 
 @router.put("/ranks")
@@ -102,9 +103,9 @@ async def put_rank(
     body: RankPut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
 ) -> RankView:
     """A principal's rank, for the strategy 'priority'."""
-    found = await services.projects.find(caller, body.project, action=Action.ADMIN)
+    project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
     name = await services.policies.put_rank(
-        caller, found.id, PrincipalName.parse(body.principal), body.rank, operator_type=way_in
+        caller, project_id, PrincipalName.parse(body.principal), body.rank, operator_type=way_in
     )
     return RankView(principal=str(name), rank=body.rank)
 
@@ -118,9 +119,9 @@ async def explain(
     services: AuthenticatedServices,
 ) -> ExplanationView:
     """What a principal may do at a path, and which rule decides it."""
-    found = await services.projects.find(caller, project, action=Action.ADMIN)
+    project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
     place = TreePath.parse(path)
-    name, decision = await services.policies.explain(caller, found.id, place, PrincipalName.parse(principal))
+    name, decision = await services.policies.explain(caller, project_id, place, PrincipalName.parse(principal))
     return _explanation_view(place, name, decision)
 
 

@@ -5,12 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.storage.model import Project
 from contextbase.wire.project import NAME_OR_ID, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/projects", tags=["projects"])
+router = APIRouter(prefix="/api/v1/projects", tags=["projects"], responses=problem_answers(404, 409))
 
 NameOrId = Annotated[str, Path(description="The project's name or id.", max_length=100, pattern=NAME_OR_ID)]
 Limit = Annotated[int, Query(ge=1, le=1000)]

@@ -14,7 +14,9 @@ from contextbase.errors import InvalidInput
 from contextbase.gate.read_model import Author, SideVersionEntry, SnapshotEntry, StoredContent, VersionEntry
 from contextbase.gate.reads import Reads
 from contextbase.ids import NodeId, Seq, TreePath
+from contextbase.interfaces.api.answers import as_json
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.problems import problem_response
 from contextbase.interfaces.api.ranges import Unsatisfiable, requested_range
 from contextbase.wire.commit import MOST_SEQ, ProjectName
@@ -31,43 +33,45 @@ from contextbase.wire.tree import (
 
 __all__ = ["author_view", "router"]
 
-router = APIRouter(prefix="/api/v1/collab", tags=["collab"])
+router = APIRouter(prefix="/api/v1/collab", tags=["collab"], responses=problem_answers(404))
 
 Project = Annotated[ProjectName, Query()]
 Path = Annotated[str, Query(max_length=2048)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Number = Annotated[int, Query(ge=1, le=2**31 - 1)]
-_BYTES: Final[dict[str, Any]] = {
-    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-}
+# Its type is the one that the version has; without one, application/octet-stream.
+_BYTES: Final[dict[str, Any]] = {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
 _CONTENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "The whole content; ETag is its sha256."} | _BYTES,
     206: {"description": "The range that was asked for."} | _BYTES,
+    **problem_answers(416),
 }
 
 
-@router.post("/checkout")
-async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services: AuthenticatedServices) -> CheckoutView:
+@router.post("/checkout", response_model=CheckoutView)
+async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services: AuthenticatedServices) -> Response:
     """Read paths, or what is below a prefix, in a snapshot: contents or references, with base versions."""
-    project = await services.projects.find(caller, body.project)
+    project_id = await services.projects.id_of(caller, body.project)
     seq = None if body.seq is None else Seq(body.seq)
     folder = TreePath.parse(body.prefix) if body.prefix else None
     if body.paths is not None:
         paths = [TreePath.parse(path) for path in body.paths]
-        found = await services.reads.at_paths(caller, project.id, paths, seq=seq, contents=body.contents)
+        found = await services.reads.at_paths(caller, project_id, paths, seq=seq, contents=body.contents)
     elif body.recursive:
         found = await services.reads.below(
-            caller, project.id, folder, seq=seq, contents=body.contents, after=body.after, limit=body.limit
+            caller, project_id, folder, seq=seq, contents=body.contents, after=body.after, limit=body.limit
         )
     else:
-        found = await services.reads.folder(caller, project.id, folder, seq=seq, after=body.after, limit=body.limit)
-    return CheckoutView(
-        project_id=project.id,
-        epoch=found.epoch,
-        seq=found.seq,
-        entries=[_entry_view(entry) for entry in found.entries],
-        missing=list(found.missing),
-        next_after=found.next_after,
+        found = await services.reads.folder(caller, project_id, folder, seq=seq, after=body.after, limit=body.limit)
+    return as_json(
+        CheckoutView(
+            project_id=project_id,
+            epoch=found.epoch,
+            seq=found.seq,
+            entries=[_entry_view(entry) for entry in found.entries],
+            missing=list(found.missing),
+            next_after=found.next_after,
+        )
     )
 
 
@@ -82,9 +86,9 @@ async def versions(
     limit: Limit = 100,
 ) -> VersionPage:
     """The versions of the file at a path (or that was there last), newest first, across its renames."""
-    found = await services.projects.find(caller, project)
+    project_id = await services.projects.id_of(caller, project)
     entries, next_before = await services.reads.versions(
-        caller, found.id, TreePath.parse(path), before=before, limit=limit
+        caller, project_id, TreePath.parse(path), before=before, limit=limit
     )
     return VersionPage(versions=[_version_view(entry) for entry in entries], next_before=next_before)
 
@@ -100,9 +104,9 @@ async def side_versions(
     limit: Limit = 100,
 ) -> SideVersionPage:
     """What lost against the head or waits for a review at a path, newest first."""
-    found = await services.projects.find(caller, project)
+    project_id = await services.projects.id_of(caller, project)
     entries, next_before = await services.reads.side_versions(
-        caller, found.id, TreePath.parse(path), before=before, limit=limit
+        caller, project_id, TreePath.parse(path), before=before, limit=limit
     )
     return SideVersionPage(side_versions=[_side_view(entry) for entry in entries], next_before=next_before)
 
@@ -128,14 +132,14 @@ async def content(
         (node_id is None) != (number is None) or (seq is not None and path is None)
     ):
         raise InvalidInput("Name the content by path (and seq), by node_id and number, or by side_version_id.")
-    found = await services.projects.find(caller, project)
+    project_id = await services.projects.id_of(caller, project)
     if path is not None:
         at = None if seq is None else Seq(seq)
-        stored = await services.reads.content_at(caller, found.id, TreePath.parse(path), seq=at)
+        stored = await services.reads.content_at(caller, project_id, TreePath.parse(path), seq=at)
     elif node_id is not None and number is not None:
-        stored = await services.reads.content_of_version(caller, found.id, NodeId(node_id), number)
+        stored = await services.reads.content_of_version(caller, project_id, NodeId(node_id), number)
     elif side_version_id is not None:
-        stored = await services.reads.content_of_side_version(caller, found.id, side_version_id)
+        stored = await services.reads.content_of_side_version(caller, project_id, side_version_id)
     return await _content_response(services.reads, stored, range_, if_range)
 
 

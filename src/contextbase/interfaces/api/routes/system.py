@@ -1,5 +1,7 @@
 """About the server and the caller."""
 
+from typing import Final
+
 from fastapi import APIRouter, Request, Response
 
 from contextbase import __version__
@@ -10,6 +12,8 @@ from contextbase.wire.system import Me, ServerVersion
 __all__ = ["router"]
 
 router = APIRouter(tags=["system"])
+
+_PROMETHEUS: Final = "text/plain; version=0.0.4"
 
 
 @router.get("/api/v1/version")
@@ -29,8 +33,12 @@ async def me(caller: AuthenticatedCaller) -> Me:
     )
 
 
-@router.get("/metrics", response_class=Response)
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"description": "Prometheus text.", "content": {_PROMETHEUS: {"schema": {"type": "string"}}}}},
+)
 async def metrics(request: Request) -> Response:
     """Prometheus metrics of this server process."""
     collected: Metrics = request.app.state.metrics
-    return Response(collected.exposition(), media_type="text/plain; version=0.0.4")
+    return Response(collected.exposition(), media_type=_PROMETHEUS)

@@ -9,11 +9,12 @@ from fastapi import APIRouter, Query
 from contextbase.identity.model import Action, PrincipalKind, Token, TokenRequest
 from contextbase.ids import TokenId, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.document import problem_answers
 from contextbase.wire.token import TokenCreate, TokenCreated, TokenPage, TokenRevoked, TokenView
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
+router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"], responses=problem_answers(404))
 
 
 @router.post("", status_code=201)

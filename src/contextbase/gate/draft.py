@@ -1,0 +1,244 @@
+"""A batch in the making: requests planned one after the other upon a head that is known in memory.
+
+What the plan needs and the tree does not know yet is loaded. A draft holds if the head, once locked, is the one it was
+made upon: whoever writes it looks.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from contextbase.db.database import Connection
+from contextbase.errors import Conflict, ContentPurged, ContextbaseError, InvalidInput
+from contextbase.gate.answers import answer_from_json
+from contextbase.gate.batch import BatchPlan, ContentNeeded, Contents, Submitted
+from contextbase.gate.cache import ContentCache, PolicyBook, PolicyPage
+from contextbase.gate.folders import expand_folders
+from contextbase.gate.model import ChangeAction, CommitAnswer
+from contextbase.gate.plan import Planner
+from contextbase.gate.repository import GateRepository
+from contextbase.gate.working_tree import Live, WorkingTree
+from contextbase.identity.levels import Level, PathAuthority
+from contextbase.ids import Clock, ContentHash, ProjectId, Seq, TokenId, TreePath
+from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.storage.head import LockedHead
+from contextbase.storage.tree import TreeRepository
+
+__all__ = ["Draft", "Drafter"]
+
+
+@dataclass(kw_only=True, slots=True)
+class Draft:
+    project_id: ProjectId
+    head: LockedHead  # what it is made upon
+    tree: WorkingTree  # that head as the draft will leave it
+    rules: PolicyPage
+    planner: Planner
+    contents: Contents
+    fresh: list[Submitted] = field(default_factory=list)  # the requests of the plan, in its order
+    _answered: dict[UUID, CommitAnswer | ContextbaseError] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> BatchPlan:
+        return self.planner.plan
+
+    @property
+    def next_head(self) -> LockedHead:
+        """The head once this is written."""
+        return replace(self.head, seq=Seq(self.head.seq + len(self.plan.commits)))
+
+    def answer_at_once(self, submitted: Submitted, answer: CommitAnswer | ContextbaseError) -> None:
+        """It is no part of the plan: it happened before, or cannot."""
+        self._answered[submitted.commit_id] = answer
+
+    def answers(self, batch: Sequence[Submitted]) -> list[CommitAnswer | ContextbaseError]:
+        new = {submitted.commit_id: answer for submitted, answer in zip(self.fresh, self.plan.answers, strict=True)}
+        return [new.get(submitted.commit_id) or self._answered[submitted.commit_id] for submitted in batch]
+
+
+class Drafter:
+    def __init__(
+        self,
+        *,
+        repository: GateRepository,
+        policies: PolicyBook,
+        catalog: BlobCatalog,
+        contents: ContentCache,
+        clock: Clock,
+    ) -> None:
+        self._repository = repository
+        self._policies = policies
+        self._catalog = catalog
+        self._contents = contents
+        self._clock = clock
+        self._tree = TreeRepository()
+
+    async def begin(
+        self, connection: Connection, project_id: ProjectId, head: LockedHead, tree: WorkingTree | None = None
+    ) -> Draft:
+        """An empty draft upon a head, of which `tree` is what is known."""
+        rules = await self._policies.page(connection, project_id, head.policy_version)
+        tree = WorkingTree() if tree is None else tree
+        contents = Contents()
+        return Draft(
+            project_id=project_id,
+            head=head,
+            tree=tree,
+            rules=rules,
+            contents=contents,
+            planner=Planner(head=head.seq, tree=tree, policy=rules.policy, contents=contents),
+        )
+
+    async def recall(self, connection: Connection, draft: Draft, batch: Sequence[Submitted]) -> list[Submitted]:
+        """Those that did not happen before; the others get the answer they had."""
+        keyed = [(submitted, (submitted.caller.principal.id, submitted.request.key)) for submitted in batch]
+        known = await self._repository.answered(
+            connection, draft.project_id, [(who, key) for _, (who, key) in keyed if key is not None]
+        )
+        for submitted, (who, key) in keyed:
+            if key is not None and (who, key) in known:
+                request_hash, text = known[who, key]
+                same = request_hash == submitted.request_hash
+                draft.answer_at_once(submitted, answer_from_json(text) if same else _other_request(key))
+        return [s for s in batch if s.request.key is None or (s.caller.principal.id, s.request.key) not in known]
+
+    async def extend(self, connection: Connection, draft: Draft, batch: Sequence[Submitted]) -> None:
+        """Plan these requests too."""
+        authorities = await self._authorities(connection, draft.rules, batch)
+        fresh = await self._admitted(connection, draft, batch, authorities)
+        changes = [change for submitted in fresh for change in submitted.request.changes]
+        bases = await self._repository.load(
+            connection,
+            draft.project_id,
+            draft.tree,
+            changes,
+            with_authors=draft.rules.policy.uses_ranks,
+            added=_added(fresh, authorities),
+        )
+        _bring(draft, fresh, bases)
+        await self._preload(connection, draft, fresh, bases)
+        for submitted in fresh:
+            own = {change.path: bases.get((change.path, change.base)) for change in submitted.request.changes}
+            await self._plan(
+                draft,
+                submitted,
+                {path: live for path, live in own.items() if live is not None},
+                authorities[submitted.caller.token.id],
+            )
+
+    async def _plan(
+        self, draft: Draft, submitted: Submitted, bases: Mapping[TreePath, Live], authority: PathAuthority
+    ) -> None:
+        while True:
+            try:
+                stored = draft.planner.add(submitted, bases, authority, self._clock.now())
+            except ContentNeeded as needed:
+                try:
+                    draft.contents.loaded[needed.content_hash] = await self._catalog.read(needed.content_hash)
+                except ContentPurged:
+                    draft.contents.purged.add(needed.content_hash)
+            else:
+                draft.fresh.append(submitted)
+                for name in stored:  # the next draft may need it before this one is written
+                    self._contents.keep(name, draft.contents.loaded[name])
+                await asyncio.sleep(0)  # a merge takes its time; whoever writes and answers meanwhile shall not wait
+                return
+
+    async def _authorities(
+        self, connection: Connection, rules: PolicyPage, batch: Sequence[Submitted]
+    ) -> dict[TokenId, PathAuthority]:
+        """By token id. Memberships are read anew: they are not part of the policy's version."""
+        callers = {submitted.caller.token.id: submitted.caller for submitted in batch}
+        principals = {caller.principal.id for caller in callers.values()}
+        groups = await self._repository.groups(connection, principals) if rules.policy.uses_groups else {}
+        return {
+            token_id: rules.authority(caller, groups.get(caller.principal.id, frozenset()))
+            for token_id, caller in callers.items()
+        }
+
+    async def _admitted(
+        self,
+        connection: Connection,
+        draft: Draft,
+        batch: Sequence[Submitted],
+        authorities: Mapping[TokenId, PathAuthority],
+    ) -> list[Submitted]:
+        """The requests that can be planned, with every change of a folder spelt out."""
+        admitted = []
+        for submitted in batch:
+            request = submitted.request
+            if max(change.base for change in request.changes) > draft.head.seq:
+                draft.answer_at_once(submitted, _from_the_future(submitted, draft.head.seq))
+                continue
+            authority = authorities[submitted.caller.token.id]
+            try:
+                changes = await expand_folders(connection, self._tree, request.project_id, authority, request.changes)
+            except ContextbaseError as error:
+                draft.answer_at_once(submitted, error)
+                continue
+            spelt_out = replace(submitted, request=replace(request, changes=changes))
+            admitted.append(submitted if changes is request.changes else spelt_out)
+        return admitted
+
+    async def _preload(
+        self,
+        connection: Connection,
+        draft: Draft,
+        batch: Sequence[Submitted],
+        bases: Mapping[tuple[TreePath, Seq], Live],
+    ) -> None:
+        """The contents that merges will ask for, in one reading."""
+        changes = [change for submitted in batch for change in submitted.request.changes]
+        times: Counter[TreePath] = Counter(change.path for change in changes)
+        wanted: set[ContentHash] = set()
+        for change in changes:
+            current, base = draft.tree.at(change.path), bases.get((change.path, change.base))
+            if current is base and times[change.path] == 1:
+                continue
+            wanted |= {live.content_hash for live in (current, base) if live is not None and live.content_hash}
+            if change.content is not None:
+                wanted.add(change.content.hash)
+        loaded = draft.contents.loaded
+        loaded |= self._contents.find(wanted - loaded.keys())
+        read = await self._repository.inline_contents(connection, [name for name in wanted if name not in loaded])
+        for name, content in read.items():
+            self._contents.keep(name, content)
+        loaded |= read
+
+
+def _bring(draft: Draft, batch: Sequence[Submitted], bases: Mapping[tuple[TreePath, Seq], Live]) -> None:
+    """Make known what the requests bring along, and the size of what they name."""
+    contents = draft.contents
+    for submitted in batch:
+        for change in submitted.request.changes:
+            if change.content is not None:
+                contents.sizes[change.content.hash] = change.content.size
+                if change.content.inline is not None:
+                    contents.loaded[change.content.hash] = change.content.inline
+            base = bases.get((change.path, change.base))
+            now = None if base is None else draft.tree.node(base.node_id)
+            for live in (base, now, draft.tree.at(change.path)):
+                if live is not None and live.content_hash is not None:
+                    contents.sizes[live.content_hash] = live.size
+
+
+def _added(batch: Sequence[Submitted], authorities: Mapping[TokenId, PathAuthority]) -> set[TreePath]:
+    """The names that somebody writes who may only add."""
+    return {
+        change.path
+        for submitted in batch
+        for change in submitted.request.changes
+        if change.action is ChangeAction.WRITE
+        and authorities[submitted.caller.token.id].level(change.path) is Level.READ_ADD
+    }
+
+
+def _from_the_future(submitted: Submitted, head: Seq) -> InvalidInput:
+    base = max(change.base for change in submitted.request.changes)
+    return InvalidInput(f"The base {base} is after the project's head {head}.")
+
+
+def _other_request(key: str) -> Conflict:
+    return Conflict(f"The idempotency key '{key}' was used for another request; use a new one.", key=key)

@@ -1,0 +1,134 @@
+"""Generated requests for every route of the OpenAPI document: each answer is one that the document names."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from prometheus_client import CollectorRegistry
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+from tests.support.postgres import reachable_folder
+from tests.support.server import start_server
+
+from contextbase.config import Settings
+from contextbase.interfaces.api.app import create_app
+
+COLLAB = "/api/v1/collab"
+AGENT, GROUP = "agent:reader", "readers"
+# The document cannot say which paths, names and pairs of fields are valid: what it allows may still be refused.
+LEFT_OUT = [positive_data_acceptance]
+
+schema = schemathesis.openapi.from_dict(
+    create_app(SimpleNamespace(settings=Settings(), metrics=CollectorRegistry())).openapi(),
+    config=schemathesis.Config.from_dict({"cache": {"enabled": False}}),  # or it keeps failures in the source folder
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """A server with a project that has something of everything, and what the routes answered."""
+
+    url: str
+    owner: httpx.Client
+    project: str
+    node_id: str
+    answered: Counter[tuple[str, bool]] = field(default_factory=Counter)  # by route, and whether it went well
+
+    def made(self, route: str, **body: Any) -> dict[str, Any]:
+        answer = self.owner.post(route, json=body)
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    with reachable_folder() as folder, start_server(folder / "data") as server:
+        token = (server.data / "owner-token").read_text().strip()
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=server.url, headers=headers) as owner:
+            world = a_world(server.url, owner)
+            yield world
+    routes = {route for route, _ in world.answered}
+    only_refused = {route for route in routes if not world.answered[route, True]}
+    assert not only_refused, "what was never done proves little"
+
+
+def a_world(url: str, owner: httpx.Client) -> World:
+    name = "fuzzed"
+    owner.post("/api/v1/projects", json={"name": name}).raise_for_status()
+    owner.post("/api/v1/tokens", json={"principal": "reader"}).raise_for_status()
+    owner.post(f"{COLLAB}/policies/groups", json={"name": GROUP}).raise_for_status()
+    for seq, text in enumerate(("1\n", "2\n", "3\n")):
+        change = {"action": "write", "path": "a.txt", "text": text, "base": min(seq, 1)}
+        answer = owner.post(f"{COLLAB}/commit", json={"project": name, "changes": [change]})
+        answer.raise_for_status()
+    [made] = answer.json()["changes"]
+    return World(url=url, owner=owner, project=name, node_id=made["node_id"])
+
+
+def a_rule(world: World) -> dict[str, str]:
+    rule = {"project": world.project, "subject": "everyone", "pattern": f"spare-{uuid4().hex}/**"}
+    world.owner.put(f"{COLLAB}/policies/rules", json=rule | {"level": "R"}).raise_for_status()
+    return rule
+
+
+# What generated text would never hit: things that are there. A short value of these parameters means one of them.
+AIMS: dict[str, Callable[[World], object]] = {
+    "path": lambda _: "a.txt",
+    "principal": lambda _: AGENT,
+    "group": lambda _: GROUP,
+    "subject": lambda _: AGENT,
+    "pattern": lambda _: "docs/**",
+    "node_id": lambda world: world.node_id,
+    "after": lambda _: "start",
+}
+# Requests that need something of their own, to take away or to fit together.
+WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
+    "DELETE /api/v1/projects/{project}": lambda world: {
+        "path_parameters": {"project": world.made("/api/v1/projects", name=f"spare-{uuid4().hex}")["id"]}
+    },
+    "DELETE /api/v1/tokens/{token_id}": lambda world: {
+        "path_parameters": {"token_id": world.made("/api/v1/tokens", principal="spare")["id"]}
+    },
+    f"DELETE {COLLAB}/policies/rules": lambda world: {"query": a_rule(world)},
+}
+
+
+def aim(case: schemathesis.Case, world: World) -> None:
+    """Point a request that the document allows at things that are there."""
+    if isinstance(case.query, dict) and "wait" in case.query:
+        case.query["wait"] = 0  # nothing comes for it to wait for
+    if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
+        return
+    for part in (case.path_parameters, case.query, case.body):
+        if isinstance(part, dict):
+            point(part, world)
+    for name, value in WHOLE.get(case.operation.label, lambda _: {})(world).items():
+        setattr(case, name, value)
+
+
+def point(part: dict[str, Any], world: World) -> None:
+    if "project" in part:
+        part["project"] = world.project
+    for name, aimed in AIMS.items():
+        if isinstance(part.get(name), str) and (len(part[name]) < 2 or name == "node_id"):
+            part[name] = aimed(world)
+    for change in part.get("changes", ()):
+        point(change, world)
+
+
+@schema.parametrize()
+@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_every_answer_is_one_that_the_document_names(case: schemathesis.Case, world: World) -> None:
+    aim(case, world)
+    headers = {"Authorization": world.owner.headers["Authorization"]}
+    answer = case.call_and_validate(base_url=world.url, headers=headers, timeout=30, excluded_checks=LEFT_OUT)
+    world.answered[case.operation.label, answer.status_code < 300] += 1

@@ -1,0 +1,103 @@
+"""Batches that are drafted while another is written, and what becomes of a draft whose ground moves."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.gate_world import GateWorld, write
+
+from contextbase.db.database import Connection, Database
+from contextbase.errors import Conflict
+from contextbase.gate.model import ChangeStatus
+from contextbase.storage.head import HeadRepository
+
+
+@pytest.fixture
+async def world(database: Database, tmp_path: Path) -> GateWorld:
+    return await GateWorld.start(database, tmp_path)
+
+
+async def test_what_keeps_coming_is_drafted_upon_what_is_being_written(world: GateWorld) -> None:
+    """Every agent writes its own file and its own key of a shared one, turn after turn, from its last commit."""
+    agents, turns = 40, 4
+    await world.commit(write("shared.json", b"{\n}\n", 0))
+
+    async def agent(number: int) -> None:
+        base = 1
+        for turn in range(turns):
+            key = f"{number}-{turn}"
+            made = await world.commit(
+                write("shared.json", f'{{\n  "{key}": 1\n}}\n'.encode(), 1),
+                write(f"own/{number}", key.encode(), base),
+                key=key,
+            )
+            assert {change.status for change in made.changes} <= {ChangeStatus.WRITTEN, ChangeStatus.MERGED}
+            base = made.seq
+            await asyncio.sleep(number % 7 * 0.001)
+
+    await asyncio.gather(*(agent(number) for number in range(agents)))
+    files = await world.files()
+    keys = {f"{number}-{turn}" for number in range(agents) for turn in range(turns)}
+    assert json.loads(files["shared.json"] or b"").keys() == keys
+    assert {path: files[path] for path in files if path != "shared.json"} == {
+        f"own/{number}": f"{number}-{turns - 1}".encode() for number in range(agents)
+    }
+    assert await world.problems() == []
+
+
+async def test_a_draft_upon_a_batch_that_failed_is_made_anew(world: GateWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    append, calls = HeadRepository.append, 0
+
+    async def fails_now_and_then(self: HeadRepository, connection: Connection, *rest: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls % 3 == 0:
+            raise Conflict("The commit breaks a rule of the tree: for the test.")
+        return await append(self, connection, *rest)  # type: ignore[arg-type]  # forwarded
+
+    answered: set[str] = set()
+
+    async def agent(number: int) -> None:
+        for turn in range(4):
+            key = f"{number}-{turn}"
+            try:
+                await world.commit(write("shared.json", f'{{\n  "{key}": 1\n}}\n'.encode(), 1), key=key)
+            except Conflict:
+                continue  # replayed alone, it met the failure again
+            answered.add(key)
+
+    await world.commit(write("shared.json", b"{\n}\n", 0))
+    monkeypatch.setattr(HeadRepository, "append", fails_now_and_then)
+    await asyncio.gather(*(agent(number) for number in range(20)))
+    monkeypatch.undo()
+    assert answered
+    assert json.loads((await world.files())["shared.json"] or b"").keys() == answered
+    assert await world.problems() == []
+
+
+async def test_another_process_s_commit_in_between_is_met_by_the_next_batch(
+    world: GateWorld, database: Database, tmp_path: Path
+) -> None:
+    other = await GateWorld.start(database, tmp_path, project_name=world.project.name)
+    await world.commit(write("a.txt", b"1\n2\n3\n4\n5\n", 0))
+    await other.commit(write("a.txt", b"one\n2\n3\n4\n5\n", 1))
+    answer = await world.one(write("a.txt", b"1\n2\n3\n4\nfive\n", 1))
+    assert answer.status is ChangeStatus.MERGED
+    assert await world.files() == {"a.txt": b"one\n2\n3\n4\nfive\n"}
+
+
+async def test_a_rule_that_comes_in_between_is_obeyed_by_the_next_batch(world: GateWorld) -> None:
+    agent = await world.agent("agent")
+    await world.commit(write("docs/a", b"1", 0), who=agent)
+    await world.rule("docs/**", "R")
+    assert (await world.one(write("docs/a", b"2", 1), who=agent)).status is ChangeStatus.REFUSED
+
+
+async def test_a_request_repeated_while_the_first_is_written_gets_its_answer(world: GateWorld) -> None:
+    first, second = await asyncio.gather(
+        world.commit(write("a", b"x", 0), key="k"), world.commit(write("a", b"x", 0), key="k")
+    )
+    assert first == second
+    assert first.committed
+    assert first.seq == 1
