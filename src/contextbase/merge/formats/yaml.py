@@ -6,6 +6,7 @@ The splitter is ours because it must keep the source text; what it makes of a fi
 import re
 from collections import Counter
 from collections.abc import Hashable
+from functools import lru_cache
 from typing import Final
 
 from contextbase.merge.budget import Budget
@@ -45,7 +46,6 @@ _TOKEN: Final = re.compile(
 )
 _IDENTIFYING: Final = ("id", "key", "name", "repo", "uses", "path", "url", "type")
 _SIGNATURE: Final = "signature"
-_NAMED: Final = re.compile(rf"\n( *)({'|'.join(_IDENTIFYING)}):[ \t]+([^\s#|>\[{{&*][^\n#]*)")
 
 
 class YamlFormat:
@@ -280,12 +280,17 @@ def _is_requirement(body: Body) -> bool:
 def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
     """What a mapping may go by in a list, without pinned versions; last what most have: a name, or what it uses."""
     named = {
-        match.group(2): _PINNED_VERSION.sub("", match.group(3).strip(" \t'\""))
-        for match in _NAMED.finditer("\n" + text)
-        if match.start() == 0 or len(match.group(1)) == indent
+        match.group(1): _PINNED_VERSION.sub("", match.group(2).strip(" \t'\""))
+        for match in _naming_lines(indent).finditer(text)
     }
     keys = [(name, named[name]) for name in _IDENTIFYING if name in named]
     return (*keys, (_SIGNATURE, (named.get("name", keys[0][1]), 1))) if keys else ()
+
+
+@lru_cache(maxsize=256)
+def _naming_lines(indent: int) -> re.Pattern[str]:
+    names = "|".join(_IDENTIFYING)
+    return re.compile(rf"(?:\n {{{indent}}}|\A)({names}):[ \t]+([^\s#|>\[{{&*][^\n#]*)")
 
 
 def _document_signature(text: str) -> str:
