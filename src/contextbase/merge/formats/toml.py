@@ -21,7 +21,9 @@ _KEY_PART: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _KEY_PARTS: Final = re.compile(_KEY_PART)
 _KEY: Final = rf"{_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART})*"
 _ENTRY: Final = re.compile(rf"[ \t]*({_KEY})[ \t]*=[ \t]*")
-_HEADER: Final = re.compile(rf"^[ \t]*\[\[?[ \t]*{_KEY}[ \t]*\]\]?[ \t]*(?:\#[^\n]*)?\n", re.MULTILINE)
+_HEADER: Final = re.compile(  # starting with a newline, not `^`: the search for it is many times faster
+    rf"\n[ \t]*\[\[?[ \t]*{_KEY}[ \t]*\]\]?[ \t]*(?:\#[^\n]*)?(?=\n)"
+)
 _MARGIN: Final = re.compile(r"(?:[ \t]*(?:\#[^\n]*)?\n)*")
 _LINE_END: Final = re.compile(r"[ \t]*(?:\#[^\n]*)?\n")
 _STRING: Final = re.compile(
@@ -74,12 +76,12 @@ class _Parser:
 
     def document(self) -> Group:
         """The tables, each taken apart only when the sides differ in it."""
-        headers = [match for match in _HEADER.finditer(self.text) if self._is_header(match)]
+        # A newline is put before the text, so that the end of a match is the start of the line below it in the text.
+        headers = [match.span() for match in _HEADER.finditer("\n" + self.text) if self._is_header(match.start())]
         tables: list[Item] = []
         lead, at, head = "", 0, ""
         key: tuple[Hashable, ...] = ()
-        for header in [*headers, None]:
-            end = header.start() if header is not None else len(self.text)
+        for end, after in [*headers, (len(self.text), len(self.text))]:
             entries_end = _without_margin(self.text, at, end)
             text = self.text[at:entries_end]
             if head:
@@ -89,8 +91,7 @@ class _Parser:
             self.seen.add(key)
             tables.append(self._table(key, lead, head, text))
             lead = self.text[entries_end:end]
-            if header is not None:
-                at, head = header.end(), header.group()
+            at, head = after, self.text[end:after]
         tables.append(Item(key=("", "end of file"), body=Leaf(lead, lead)))
         return Group(kind="document", items=tuple(tables))
 
@@ -105,11 +106,11 @@ class _Parser:
             self.shared.items[lead, head, text] = table
         return table
 
-    def _is_header(self, match: re.Match[str]) -> bool:
+    def _is_header(self, start: int) -> bool:
         """`[x]` on a line of its own may also be an element of an array: then a bracket is open before it."""
         self.budget.tick()
-        before = self.text.rfind("\n", 0, max(0, match.start() - 1)) + 1
-        above = self.text[before : match.start()].rstrip()
+        before = self.text.rfind("\n", 0, max(0, start - 1)) + 1
+        above = self.text[before:start].rstrip()
         return not above.endswith(("[", ",", "=")) or above.lstrip().startswith("#")
 
     def _table_key(self, head: str, text: str) -> tuple[Hashable, ...]:
