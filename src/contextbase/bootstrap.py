@@ -35,7 +35,11 @@ from contextbase.history.archives import Archives
 from contextbase.history.blame import Blames
 from contextbase.history.contents import ContentLoader
 from contextbase.history.diffs import Diffs
+from contextbase.history.purge import Purge
+from contextbase.history.rollback import Rollback
+from contextbase.history.showing import StateDiffs
 from contextbase.history.snapshots import Snapshots
+from contextbase.history.undo import Undo
 from contextbase.identity.policies import PolicyService
 from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
@@ -81,6 +85,9 @@ class Services:
     diffs: Diffs
     blames: Blames
     archives: Archives
+    rollback: Rollback
+    undo: Undo
+    purge: Purge
     feed: FeedService
     housekeeping: Housekeeping
     collector: GarbageCollector
@@ -180,8 +187,10 @@ async def open_services(
             catalog=catalog,
             contents=contents,
         )
+        projects = ProjectService(database=database, audit=audit, clock=clock)
         snapshots = Snapshots(database=database, gate=gate, audit=audit, clock=clock)
-        loader = ContentLoader(repository=gate_repository, catalog=catalog, cache=contents)
+        past = ContentLoader(repository=gate_repository, catalog=catalog, cache=contents)
+        shown = StateDiffs(database=database, contents=past)
         stack.push_async_callback(group_commit.close)
         yield Services(
             settings=settings,
@@ -191,16 +200,19 @@ async def open_services(
             large_blobs=large,
             catalog=catalog,
             identity=IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock),
-            projects=ProjectService(database=database, audit=audit, clock=clock),
+            projects=projects,
             policies=PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=clock),
             gate=gate,
             reads=reads,
             history=History(database=database, gate=gate, reads=reads),
             trail=Trail(database=database, gate=gate),
             snapshots=snapshots,
-            diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=loader),
-            blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=loader),
+            diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=past),
+            blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=past),
             archives=Archives(database=database, gate=gate, snapshots=snapshots, catalog=catalog),
+            rollback=Rollback(database=database, gate=gate, reads=reads, snapshots=snapshots, diffs=shown),
+            undo=Undo(database=database, gate=gate, contents=past, diffs=shown),
+            purge=Purge(database=database, gate=gate, catalog=catalog, projects=projects, audit=audit, clock=clock),
             feed=FeedService(
                 database=database,
                 repository=FeedRepository(),

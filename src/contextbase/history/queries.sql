@@ -190,3 +190,9 @@ WITH uploaded AS (
     DELETE FROM answered_requests WHERE project_id = ANY ($1::uuid[]) AND answer LIKE '%"conflicts": [{%'
 )
 UPDATE projects SET policy_version = policy_version + 1 WHERE id = ANY ($1::uuid[])
+
+-- name: side_state
+SELECT s.path, s.kind, s.content_hash, s.size, s.executable, coalesce(h.path, s.path) AS path_now
+FROM side_versions s
+LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+WHERE s.project_id = $1 AND s.id = $2

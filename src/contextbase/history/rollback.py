@@ -1,11 +1,16 @@
-"""Rollback: a file, a folder or a project as it was, as new commits. Nothing of what came since is lost."""
+"""Rollback: a file, a folder or a project as it was, or what was set aside, as new commits. Nothing that came since is
+lost."""
 
 from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
+
+import asyncpg
 
 from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Connection, Database
+from contextbase.db.queries import load_queries
 from contextbase.errors import Conflict, NotFound
 from contextbase.gate.model import MOST_CHANGES, Change, ChangeAnswer, ChangeStatus, CommitRequest
 from contextbase.gate.reads import Reads
@@ -16,11 +21,13 @@ from contextbase.history.restoring import change_to
 from contextbase.history.showing import StateDiffs
 from contextbase.history.snapshots import Snapshots
 from contextbase.identity.model import Action, Caller
-from contextbase.ids import ProjectId, Seq, TreePath
+from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
+from contextbase.storage.model import Kind
 from contextbase.storage.tree import TreeRepository
 
 __all__ = ["Rollback", "RollbackAnswer", "RollbackWanted"]
 
+_SQL: Final = load_queries("contextbase.history")
 _MOST_TRIES: Final = 10
 
 
@@ -73,6 +80,7 @@ class Rollback:
     ) -> RollbackAnswer:
         """All of it, or nothing: raises `Conflict` if something of it may not be changed by the caller, or if others
         change it faster than it can be compared. Over 10,000 changes are made in several commits."""
+        caller.require(Action.READ, project_id)  # what it answers tells of the past
         caller.require(Action.WRITE, project_id)
         for _ in range(_MOST_TRIES):
             head, steps, named = await self._steps(caller, project_id, wanted)
@@ -83,6 +91,37 @@ class Rollback:
             if answer is not None:
                 return answer
         raise Conflict("Others change it faster than it can be rolled back; try again.")
+
+    async def bring_back(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        side_version_id: UUID,
+        *,
+        message: str = "",
+        operator_type: OperatorType,
+    ) -> RollbackAnswer:
+        """Put what was set aside where it was meant to be, in the place of what is there now."""
+        caller.require(Action.READ, project_id)  # what it answers tells of the past
+        caller.require(Action.WRITE, project_id)
+        for _ in range(_MOST_TRIES):
+            async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
+                opened = await self._gate.opened(connection, caller, project_id)
+                row = await connection.fetchrow(_SQL.side_state, project_id, side_version_id)
+                if row is None or not (
+                    opened.authority.sees(TreePath.stored(row["path"]))
+                    and opened.authority.sees(TreePath.stored(row["path_now"]))
+                ):
+                    raise NotFound(f"There is no side version {side_version_id} that you may read.")
+                path = TreePath.stored(row["path"])
+                now = State.of(await self._tree.at_path(connection, project_id, path, opened.seq))
+            change = change_to(now, _side_state(row), base=opened.seq)
+            named = message or f"Bring back {path}"
+            changes = [] if change is None else [change]
+            answer = await self._commit(caller, project_id, changes, named, operator_type=operator_type)
+            if answer is not None:
+                return answer
+        raise Conflict("Others change it faster than it can be brought back; try again.")
 
     async def _commit(
         self,
@@ -144,6 +183,19 @@ class Rollback:
             raise NotFound(f"There is no version {number} of {path} that you may go back to.")
         now = State.of(head)
         return _Step(now=now, wanted=state if now is None else state.at(now.path))
+
+
+def _side_state(row: asyncpg.Record) -> State | None:
+    kind = Kind(row["kind"])
+    if kind is Kind.DELETED:
+        return None
+    return State(
+        path=TreePath.stored(row["path"]),
+        kind=kind,
+        content=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
+        size=row["size"],
+        executable=row["executable"],
+    )
 
 
 def _steps_back(pairs: list[NodePair], below: TreePath | None) -> list[_Step]:

@@ -90,6 +90,7 @@ class Undo:
         operator_type: OperatorType,
     ) -> UndoAnswer:
         """Commit the inverse. What others built upon becomes a review item each."""
+        caller.require(Action.READ, project_id)  # what it answers tells of the past
         caller.require(Action.WRITE, project_id)
         plan = await self._plan(caller, project_id, wanted)
         clean = [

@@ -22,6 +22,7 @@ from contextbase.interfaces.cli import (
     maintenance,
     policies,
     projects,
+    restore,
     server,
     tags,
     tokens,
@@ -75,6 +76,10 @@ app.add_typer(tags.commands, name="tag")
 app.command("export")(exporting.export)
 app.command("import")(importing.import_folder)
 app.command()(audit.audit)
+app.command()(restore.rollback)
+app.command()(restore.undo)
+app.command()(restore.bring_back)
+app.command()(restore.purge)
 app.add_typer(policies.commands, name="policy")
 app.add_typer(database.commands, name="db")
 app.command()(watch.watch)
