@@ -14,6 +14,7 @@ from contextbase.gate.reads import Reads
 from contextbase.gate.service import Gate
 from contextbase.history.changes import NodePair, Selection, differing, selected_commits, state_pair, stretches
 from contextbase.history.contents import ContentLoader
+from contextbase.history.finished import FinishedDiffs
 from contextbase.history.snapshots import Snapshots
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller, PrincipalName
@@ -52,6 +53,7 @@ class Diffs:
         self._reads = reads
         self._snapshots = snapshots
         self._contents = contents
+        self._finished = FinishedDiffs()
 
     async def between(
         self,
@@ -154,19 +156,24 @@ class Diffs:
             if version.content_hash is not None
         }
         loaded = await self._contents.load_kept(connection, names)
-        return await asyncio.to_thread(lambda: [_compare(pair, loaded, names, limits) for pair in pairs])
+        is_whole = len(loaded) == len(names)  # else something was purged: nothing of it may come from memory
+        diffs = [self._finished.find(pair, context) if is_whole else None for pair in pairs]
+        new = [pair for pair, diff in zip(pairs, diffs, strict=True) if diff is None]
+        made = await asyncio.to_thread(lambda: [_compare(pair, loaded, names, limits) for pair in new]) if new else []
+        for pair, diff in zip(new, made, strict=True):
+            self._finished.keep(pair, context, diff)
+        rest = iter(made)
+        return [ComparedFile(pair=pair, diff=diff or next(rest)) for pair, diff in zip(pairs, diffs, strict=True)]
 
 
-def _compare(
-    pair: NodePair, loaded: dict[ContentHash, bytes], wanted: set[ContentHash], limits: Limits
-) -> ComparedFile:
+def _compare(pair: NodePair, loaded: dict[ContentHash, bytes], wanted: set[ContentHash], limits: Limits) -> FileDiff:
     sides = [_side(version, loaded) for version in (pair.old, pair.new)]
     old_path = None if pair.old is None else pair.old.path
     diff = compare(*sides, path=pair.path, old_path=old_path, limits=limits)
     hashes = [side.hash for side in sides if side is not None and side.hash is not None]
     if any(name in wanted and name not in loaded for name in hashes):
         diff = replace(diff, notes=(_PURGED,))
-    return ComparedFile(pair=pair, diff=diff)
+    return diff
 
 
 def _side(version: Version | None, loaded: dict[ContentHash, bytes]) -> Side | None:
