@@ -88,11 +88,10 @@ class History:
             if path is not None:
                 node_id = await self._reads.node_of(connection, project_id, path, authority)
             by = None if principal is None else await principals_named(connection, principal)
+            wanted = _Wanted(node_id=node_id, by=by, run=run, page=max(_PAGE, limit))
             entries: list[LogEntry] = []
             last, scanned = before or Seq(_ABOVE_EVERY_SEQ), 0
-            async for commit, changes in _commits(
-                connection, project_id, last, _Wanted(node_id=node_id, by=by, run=run)
-            ):
+            async for commit, changes in _commits(connection, project_id, last, wanted):
                 last, scanned = Seq(commit["seq"]), scanned + 1
                 visible = [_change(row, authority) for row in changes if _sees(authority, row)]
                 if visible:
@@ -123,16 +122,17 @@ class _Wanted:
     node_id: NodeId | None
     by: list[UUID] | None
     run: str | None
+    page: int  # how many are read at a time
 
-    async def page(self, connection: Connection, project_id: ProjectId, before: Seq) -> list[asyncpg.Record]:
+    async def read(self, connection: Connection, project_id: ProjectId, before: Seq) -> list[asyncpg.Record]:
         if self.node_id is not None:
-            wanted = (self.node_id, self.by, self.run)
-            return await connection.fetch(_SQL.log_page_of_node, project_id, before, _PAGE, *wanted)
+            sieve = (self.node_id, self.by, self.run)
+            return await connection.fetch(_SQL.log_page_of_node, project_id, before, self.page, *sieve)
         if self.run is not None:
-            return await connection.fetch(_SQL.log_page_of_run, project_id, before, _PAGE, self.run, self.by)
+            return await connection.fetch(_SQL.log_page_of_run, project_id, before, self.page, self.run, self.by)
         if self.by is not None:
-            return await connection.fetch(_SQL.log_page_of_principals, project_id, before, _PAGE, self.by)
-        return await connection.fetch(_SQL.log_page, project_id, before, _PAGE)
+            return await connection.fetch(_SQL.log_page_of_principals, project_id, before, self.page, self.by)
+        return await connection.fetch(_SQL.log_page, project_id, before, self.page)
 
 
 async def _commits(
@@ -140,7 +140,7 @@ async def _commits(
 ) -> AsyncIterator[tuple[asyncpg.Record, Sequence[asyncpg.Record]]]:
     """Commits, newest first, each with all it changed."""
     while True:
-        commits = await wanted.page(connection, project_id, before)
+        commits = await wanted.read(connection, project_id, before)
         seqs = [commit["seq"] for commit in commits]
         rows = await connection.fetch(_SQL.log_changes, project_id, seqs, wanted.node_id, _MOST_ROWS) if commits else []
         # When the rows were too many for one reading, the last commit's may not all be here.
@@ -151,7 +151,7 @@ async def _commits(
                 break
             yield commit, changes.get(commit["seq"], [])
             before = commit["seq"]
-        if len(commits) < _PAGE and incomplete is None:
+        if len(commits) < wanted.page and incomplete is None:
             return
 
 

@@ -264,25 +264,34 @@ LIMIT $3
 -- name: log_page_of_node
 -- Likewise, those that touched a node; $5: made by these principals, or (NULL) by anybody; $6: of a run, or (NULL) any.
 SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, c.run, p.kind AS principal_kind, p.name AS principal_name
-FROM commits c JOIN principals p ON p.id = c.principal_id
-WHERE c.project_id = $1 AND c.seq < $2 AND ($5::uuid[] IS NULL OR c.principal_id = ANY ($5))
-  AND ($6::text IS NULL OR c.run = $6)
-  AND c.seq IN (SELECT v.seq FROM versions v WHERE v.project_id = $1 AND v.node_id = $4
-                UNION SELECT s.seq FROM side_versions s WHERE s.project_id = $1 AND s.node_id = $4)
+FROM (
+    SELECT v.seq FROM versions v WHERE v.project_id = $1 AND v.node_id = $4 AND v.seq < $2
+    UNION SELECT s.seq FROM side_versions s WHERE s.project_id = $1 AND s.node_id = $4 AND s.seq < $2
+) touched
+CROSS JOIN LATERAL (SELECT * FROM commits c WHERE c.project_id = $1 AND c.seq = touched.seq LIMIT 1) c
+JOIN principals p ON p.id = c.principal_id
+WHERE ($5::uuid[] IS NULL OR c.principal_id = ANY ($5)) AND ($6::text IS NULL OR c.run = $6)
 ORDER BY c.seq DESC
 LIMIT $3
 
 -- name: log_changes
--- What these commits did, whole or ($3) to one node: new versions, and what was set aside.
+-- What these commits did, whole or ($3) to one node: new versions, and what was set aside. (Other states of a node are
+-- looked up one by one, so that a plan made before the tables were analyzed is no worse.)
 SELECT v.seq, v.node_id, v.number, v.path, v.kind, v.content_hash, v.size,
        b.path AS path_before, b.kind AS kind_before, b.seq AS seq_before, f.seq AS fork_seq, f.path AS fork_path,
        h.path AS path_now, NULL AS set_aside, NULL::uuid AS side_id
 FROM versions v
-JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
-LEFT JOIN versions b ON b.project_id = v.project_id AND b.node_id = v.node_id AND b.number = v.number - 1
--- what it was made from, if that was overtaken
-LEFT JOIN versions f ON f.project_id = v.project_id AND f.node_id = v.node_id AND f.number = v.base_number
-    AND f.number < v.number - 1
+CROSS JOIN LATERAL (
+    SELECT path FROM versions o WHERE o.project_id = $1 AND o.node_id = v.node_id AND o.replaced_seq IS NULL LIMIT 1
+) h
+LEFT JOIN LATERAL (
+    SELECT path, kind, seq FROM versions o
+    WHERE o.project_id = $1 AND o.node_id = v.node_id AND o.number = v.number - 1 LIMIT 1
+) b ON true
+LEFT JOIN LATERAL (  -- what it was made from, if that was overtaken
+    SELECT path, seq FROM versions o
+    WHERE o.project_id = $1 AND o.node_id = v.node_id AND o.number = v.base_number AND o.number < v.number - 1 LIMIT 1
+) f ON true
 WHERE v.project_id = $1 AND v.seq = ANY ($2::bigint[]) AND ($3::uuid IS NULL OR v.node_id = $3)
 UNION ALL
 SELECT s.seq, s.node_id, s.base_number, s.path, s.kind, s.content_hash, s.size,
