@@ -1,7 +1,7 @@
 """Makes backups, while others write.
 
-All tables are read in one transaction that sees one moment. Blobs are held in place from before it begins, so that those
-the moment names are still there when their turn comes.
+All tables are read in one transaction that sees one moment. Blobs are held in place from before it begins: those the
+moment names are still there when their turn comes.
 """
 
 import secrets
