@@ -25,7 +25,7 @@ from contextbase.storage.blobs.s3_connection import S3Connection
 from contextbase.storage.model import Project
 from contextbase.storage.tree import TreeRepository
 
-__all__ = ["INLINE_LIMIT", "Place", "System", "filled", "opened_system", "restored", "s3_settings", "place"]
+__all__ = ["INLINE_LIMIT", "Place", "System", "filled", "opened_system", "place", "restored", "s3_settings"]
 
 INLINE_LIMIT = 1000
 LARGE = b"0123456789abcdef" * 500

@@ -16,8 +16,9 @@ from contextbase.ids import ContentHash
 from contextbase.storage.blobs.disk import explained
 from contextbase.storage.blobs.waiting import in_thread
 
-__all__ = ["KEY_FILE", "PART_BYTES", "Parts", "Snapshot", "begun_archive", "manifests", "opened_archive"]
+__all__ = ["BLOB_LIST", "KEY_FILE", "PART_BYTES", "Parts", "Snapshot", "begun_archive", "manifests", "opened_archive"]
 
+BLOB_LIST: Final = "blob-list"
 KEY_FILE: Final = "audit.key"
 PART_BYTES: Final = 8 * 1024 * 1024
 _LARGEST_SMALL_FILE: Final = 256 * 1024 * 1024
@@ -111,7 +112,7 @@ class Snapshot:
     async def blobs(self) -> list[tuple[ContentHash, int]]:
         """The blobs it needs that are in no table, with their sizes."""
         record = self.manifest.blobs
-        pieces = self._joined("blobs", record.parts, record.sha256, what="the list of blobs")
+        pieces = self._joined(BLOB_LIST, record.parts, record.sha256, what="the list of blobs")
         text = b"".join([piece async for piece in pieces])
         lines = (line.split() for line in text.decode().splitlines())
         damaged = set(self.manifest.damaged)

@@ -14,7 +14,7 @@ import asyncpg
 
 from contextbase import __version__
 from contextbase.audit.chain import AuditKey
-from contextbase.backup.archive import KEY_FILE, Parts, begun_archive
+from contextbase.backup.archive import BLOB_LIST, KEY_FILE, Parts, begun_archive
 from contextbase.backup.manifest import (
     FORMAT,
     Anchor,
@@ -142,7 +142,7 @@ class _BlobCopying:
 
 
 async def _add_list(writer: ArchiveWriter, stored: list[asyncpg.Record]) -> BlobsRecord:
-    parts = Parts(writer, "blobs")
+    parts = Parts(writer, BLOB_LIST)
     for row in stored:
         await parts.add(f"{row['hash'].hex()} {row['size']}\n".encode())
     return BlobsRecord(

@@ -4,7 +4,7 @@ Both have the same files in it, so that an unpacked tar is a backup folder:
 
     blobs/objects/ab/cdef…             blobs by their sha256, shared by all snapshots
     snapshots/NAME/tables/TABLE.0000…  PostgreSQL's binary COPY of each table, in parts
-    snapshots/NAME/blobs.0000…         the list of blobs that are not in a table: hash and size in each line
+    snapshots/NAME/blob-list.0000…     the list of blobs that are not in a table: hash and size in each line
     snapshots/NAME/audit.key           0600
     snapshots/NAME/manifest.json       written last
 """

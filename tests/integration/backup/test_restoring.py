@@ -49,9 +49,7 @@ async def test_a_backup_of_what_was_restored_has_the_same_tables(
     async with opened_system(elsewhere.settings) as copy:
         again = await copy.back_up(tmp_path / "again")
     changed = {
-        table.name
-        for table, before in zip(again.tables, manifest.tables, strict=True)
-        if table.sha256 != before.sha256
+        table.name for table, before in zip(again.tables, manifest.tables, strict=True) if table.sha256 != before.sha256
     }
     assert changed == CHANGED_BY_A_RESTORE | {"tokens"}  # opening the system made one
     assert {table.name for table in manifest.tables if not table.rows} < {table.name for table in manifest.tables}
@@ -154,9 +152,7 @@ async def test_a_restore_refuses_a_database_in_use(system: System, target: Path)
     assert await system.problems() == []
 
 
-async def test_a_restore_refuses_a_data_folder_with_another_key(
-    system: System, target: Path, elsewhere: Place
-) -> None:
+async def test_a_restore_refuses_a_data_folder_with_another_key(system: System, target: Path, elsewhere: Place) -> None:
     await system.back_up(target)
     elsewhere.settings.data.mkdir()
     (elsewhere.settings.data / "audit.key").write_text("ab" * 32)
@@ -210,9 +206,7 @@ async def test_an_older_backup_is_brought_to_the_newer_schema(
     assert await rows_in(elsewhere.settings, "SELECT max(version) FROM schema_migrations") == len(ours) + 1
 
 
-async def test_an_empty_database_of_a_newer_schema_is_refused(
-    system: System, target: Path, elsewhere: Place
-) -> None:
+async def test_an_empty_database_of_a_newer_schema_is_refused(system: System, target: Path, elsewhere: Place) -> None:
     await system.back_up(target)
     later = Migration(version=len(all_migrations()) + 1, name="later", sql="SELECT 1")
     async with open_database(elsewhere.settings, own=False) as database:

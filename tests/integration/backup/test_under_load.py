@@ -7,8 +7,8 @@ import pytest
 from tests.support.backups import LARGE, System, filled, opened_system, place, restored, s3_settings
 from tests.support.gate_world import delete, rename, write
 
+from contextbase.backup import verify_backup
 from contextbase.backup.manifest import Manifest
-from contextbase.backup.verify import verify_backup
 from contextbase.db.database import DatabaseAddress
 from contextbase.ids import ProjectId
 from contextbase.storage.blobs.s3_connection import S3Connection
@@ -16,7 +16,9 @@ from contextbase.storage.blobs.s3_connection import S3Connection
 AGENTS = 8
 
 
-async def _write_until(done: asyncio.Event, system: System, projects: list[ProjectId], number: int) -> None:
+async def _write_until(
+    done: asyncio.Event, turns: asyncio.Semaphore, system: System, projects: list[ProjectId], number: int
+) -> None:
     """Files of its own and a shared one, small and large, renamed and deleted."""
     agent = await system.agent(f"agent-{number}")
     for turn in range(10_000):
@@ -31,6 +33,7 @@ async def _write_until(done: asyncio.Event, system: System, projects: list[Proje
         elif turn % 3 == 1:
             changes.append(delete(f"own/{number}/{turn}", seq))
         await system.commit(project, *changes, who=agent)
+        turns.release()
     raise AssertionError("the backup did not end")
 
 
@@ -42,11 +45,10 @@ async def _heads(system: System) -> int:
 
 async def _backed_up_under_load(system: System, target: Path) -> Manifest:
     projects = [(await filled(system, name)).id for name in ("first", "second", "third")]
-    done = asyncio.Event()
-    writers = [asyncio.create_task(_write_until(done, system, projects, number)) for number in range(AGENTS)]
+    done, turns = asyncio.Event(), asyncio.Semaphore(0)
+    writers = [asyncio.create_task(_write_until(done, turns, system, projects, number)) for number in range(AGENTS)]
     try:
-        while await _heads(system) < 100:
-            await asyncio.sleep(0.01)
+        await asyncio.gather(*(turns.acquire() for _ in range(50)))
         before = await _heads(system)
         manifest = await system.back_up(target)
         assert await _heads(system) > before, "nobody wrote meanwhile"
