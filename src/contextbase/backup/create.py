@@ -15,6 +15,7 @@ import asyncpg
 from contextbase import __version__
 from contextbase.audit.chain import AuditKey
 from contextbase.backup.archive import BLOB_LIST, KEY_FILE, Parts, begun_archive
+from contextbase.backup.copying import LONGEST_SECONDS, copy_out
 from contextbase.backup.manifest import (
     FORMAT,
     Anchor,
@@ -34,10 +35,9 @@ from contextbase.ids import Clock, ContentHash
 from contextbase.storage.blobs.ports import BlobStore
 from contextbase.storage.blobs.removal import blobs_kept
 
-__all__ = ["COPY_SECONDS", "BackupService"]
+__all__ = ["BackupService"]
 
 _SQL: Final = load_queries("contextbase.backup")
-COPY_SECONDS: Final = 7 * 24 * 3600.0  # a table may be large and the disk slow; it is not a statement to cut off
 
 
 class BackupService:
@@ -60,7 +60,7 @@ class BackupService:
                 projects = await connection.fetch(_SQL.projects)
                 anchors = await connection.fetch(_SQL.anchors)
                 tables = await self._add_tables(connection, writer, on_progress)
-                stored = await connection.fetch(_SQL.stored_blobs, timeout=COPY_SECONDS)
+                stored = await connection.fetch(_SQL.stored_blobs, timeout=LONGEST_SECONDS)
             listed = await _add_list(writer, stored)
             copying = _BlobCopying(self._large_blobs, writer, on_progress, total=listed.bytes)
             await each(stored, copying.copy, at_once=writer.at_once)
@@ -96,16 +96,14 @@ class BackupService:
                 await parts.add(piece)
                 on_progress(Progress(stage="tables", done=before + parts.bytes, total=None))
 
-            status = await connection.copy_from_table(
-                name, output=take, columns=columns, format="binary", timeout=COPY_SECONDS
-            )
+            rows = await copy_out(self._database, connection, name, columns, take)
             sha256 = await parts.finish()
             done += parts.bytes
             records.append(
                 TableRecord(
                     name=name,
                     columns=columns,
-                    rows=int(status.split()[-1]),
+                    rows=rows,
                     bytes=parts.bytes,
                     parts=parts.count,
                     sha256=sha256,

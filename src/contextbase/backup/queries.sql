@@ -44,6 +44,9 @@ SELECT b.hash, b.size FROM blobs b
 WHERE b.live AND b.purged_at IS NULL AND NOT EXISTS (SELECT FROM blob_contents c WHERE c.hash = b.hash)
 ORDER BY b.hash
 
+-- name: cancel_statement
+SELECT pg_cancel_backend($1)
+
 -- name: check_deferred
 -- What would be checked at the end of the transaction: while it waits, no migration could change those tables.
 SET CONSTRAINTS ALL IMMEDIATE

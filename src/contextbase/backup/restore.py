@@ -16,7 +16,7 @@ from contextbase.audit.chain import AuditKey
 from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.backup.archive import Snapshot, opened_archive
-from contextbase.backup.create import COPY_SECONDS
+from contextbase.backup.copying import LONGEST_SECONDS, copy_in
 from contextbase.backup.manifest import Anchor, Manifest, ProjectRecord, TableRecord, fingerprint
 from contextbase.backup.model import OnProgress, Progress, Restored, each
 from contextbase.data_folder import DataFolder, write_private
@@ -126,7 +126,7 @@ class RestoreService:
         for name in order.static_order():
             await loading.load(records[name])
         try:
-            await connection.execute(_SQL.check_deferred, timeout=COPY_SECONDS)
+            await connection.execute(_SQL.check_deferred, timeout=LONGEST_SECONDS)
         except asyncpg.IntegrityConstraintViolationError as error:
             raise Damaged(f"The backup contradicts itself: {error.args[0]}. Use another backup.") from error
         await _compare(connection, chosen.manifest)
@@ -157,14 +157,11 @@ class _TableLoading:
     async def load(self, table: TableRecord) -> None:
         async with aclosing(self._pieces(table)) as pieces:
             try:
-                status = await self._connection.copy_to_table(
-                    table.name, source=pieces, columns=table.columns, format="binary", timeout=COPY_SECONDS
-                )
+                loaded = await copy_in(self._connection, table, pieces)
             except (asyncpg.IntegrityConstraintViolationError, asyncpg.DataError) as error:
                 raise Damaged(
                     f"The table '{table.name}' of the backup cannot be loaded: {error.args[0]}. Use another backup."
                 ) from error
-        loaded = int(status.split()[-1])
         if loaded != table.rows:
             raise Damaged(f"The table '{table.name}' of the backup has {loaded} rows instead of {table.rows}.")
         self.rows += loaded

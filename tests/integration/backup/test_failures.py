@@ -73,6 +73,20 @@ async def test_a_flipped_byte_is_found_by_verify_and_by_restore(
     await assert_refused(elsewhere, target, said)
 
 
+@pytest.mark.parametrize("target", ["backups"], indirect=True)
+async def test_a_flipped_byte_anywhere_in_a_table_is_told_as_damage(
+    system: System, target: Path, elsewhere: Place
+) -> None:
+    """Whether the server stumbles over it first, or the sum at the end."""
+    await filled(system)
+    await system.back_up(target)
+    path, _ = place_in(target, "tables/audit.0000")
+    for offset in range(0, size_of(path), size_of(path) // 15):
+        flip(path, offset)
+        await assert_refused(elsewhere, target, "'audit'")
+        flip(path, offset)
+
+
 async def test_a_flipped_byte_in_the_manifest_is_found_wherever_it_is(system: System, target: Path) -> None:
     await filled(system)
     await system.back_up(target)

@@ -1,5 +1,6 @@
 """What a restore brings back, what it renews, and where it refuses to go."""
 
+import asyncio
 from pathlib import Path
 
 import httpx
@@ -9,7 +10,8 @@ from tests.support.backups import Place, System, filled, opened_system, restored
 from tests.support.gate_world import write
 
 from contextbase.backup import restore as restore_module
-from contextbase.backup.model import Progress
+from contextbase.backup import verify_backup
+from contextbase.backup.model import OnProgress, Progress
 from contextbase.bootstrap import open_database
 from contextbase.config import Settings
 from contextbase.db.migrations.runner import Migration, all_migrations, migrate
@@ -175,6 +177,36 @@ async def test_an_interrupted_restore_leaves_the_database_empty_and_can_be_done_
         assert await copy.problems() == []
         head = manifest.projects[0].head
         assert await copy.tree(project.id, head) == await system.tree(project.id, head)
+
+
+async def test_a_cancelled_restore_and_a_cancelled_backup_leave_nothing_half_done(
+    system: System, target: Path, elsewhere: Place
+) -> None:
+    await filled(system)
+
+    def cancel_at(count: int, stage: str) -> OnProgress:
+        """When that many are done, from within: Ctrl-C comes at any time."""
+        seen = 0
+
+        def on_progress(progress: Progress) -> None:
+            nonlocal seen
+            seen += progress.stage == stage
+            if seen == count:
+                task.cancel()
+
+        return on_progress
+
+    for count, stage in ((4, "tables"), (1, "blobs")):
+        task = asyncio.create_task(system.services.backups.create(target, on_progress=cancel_at(count, stage)))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await system.back_up(target)
+    assert (await verify_backup(target)).problems == ()
+    task = asyncio.create_task(restored(elsewhere.settings, target, on_progress=cancel_at(4, "tables")))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await rows_in(elsewhere.settings, "SELECT to_regclass('projects')") is None
+    await restored(elsewhere.settings, target)
 
 
 async def test_a_migrated_and_empty_database_is_as_good_as_one_never_seen(
