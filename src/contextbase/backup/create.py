@@ -149,5 +149,5 @@ async def _add_list(writer: ArchiveWriter, stored: list[asyncpg.Record]) -> Blob
 
 
 def _snapshot_name(now: datetime) -> str:
-    """Sorts by time; two of one second differ."""
-    return f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(3)}"
+    """Sorts by time; two of one millisecond differ."""
+    return f"{now:%Y-%m-%dT%H-%M-%S}-{now.microsecond // 1000:03d}Z-{secrets.token_hex(2)}"

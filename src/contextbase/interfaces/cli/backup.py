@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeElapsedColumn, TransferSpeedColumn
 from rich.progress import Progress as ProgressBars
 
-from contextbase.backup.archive import manifests, opened_archive
+from contextbase.backup.archive import Snapshot, manifests, opened_archive
 from contextbase.backup.manifest import Manifest
 from contextbase.backup.model import Made, OnProgress, Progress, Restored, Verified
 from contextbase.backup.verify import verify_backup
@@ -123,6 +123,8 @@ def restore(
     settings = settings_for(data)
 
     async def run() -> Restored:
+        async with opened_archive(source.absolute()) as reader:
+            await Snapshot.of(reader, snapshot)  # before a data folder is made for nothing
         async with open_restore(settings) as restoring:
             with _bars(quiet=as_json) as on_progress:
                 return await restoring.restore(source.absolute(), snapshot=snapshot, on_progress=on_progress)
