@@ -25,6 +25,7 @@ READ_LEVELS = ("R", "RA", "RW-", "RW")
 LEVELS = ("hidden", *READ_LEVELS)
 NO_PROJECT = "no-such-project"
 COLLAB = "/api/v1/collab"
+HISTORY = "/api/v1/history"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class World:
     project: Project
     project_id: UUID
     node_id: str
+    side_version_id: str
     group: str
     spare_token: str
     unique: str = field(default_factory=lambda: uuid4().hex[:10])
@@ -62,6 +64,10 @@ def body(**fields: Any) -> Callable[[World, str], dict[str, Any]]:
 
 def rule(world: World, project: str) -> dict[str, Any]:
     return {"json": {"project": project, "subject": "everyone", "pattern": f"{world.unique}/**", "level": "R"}}
+
+
+def aside(world: World, project: str) -> dict[str, Any]:
+    return {"json": {"project": project, "side_version_id": world.side_version_id}}
 
 
 def member(world: World, _: str) -> dict[str, str]:
@@ -97,6 +103,10 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{COLLAB}/versions/content"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{COLLAB}/log"): route("read", "project", query()),
     ("GET", f"{COLLAB}/feed"): route("read", "project", query()),
+    ("POST", f"{HISTORY}/rollback"): route("read write", "project", body(to="head")),
+    ("POST", f"{HISTORY}/undo"): route("read write", "project", body(seqs=[1])),
+    ("POST", f"{HISTORY}/bring-back"): route("read write", "project", aside),
+    ("POST", f"{HISTORY}/purge"): route("admin", "server", body(path="area/a.txt", dry_run=True)),
     ("GET", f"{COLLAB}/audit"): route("admin", "project", query()),
     ("GET", f"{COLLAB}/audit/export"): route("admin", "project", query()),
     ("GET", f"{COLLAB}/policies"): route("admin", "project", query()),
@@ -127,7 +137,7 @@ async def a_world(api: Api) -> World:
     project = await a_project(api)
     made = await project.write("area/a.txt", "1\n")
     await project.write("area/a.txt", "2\n", base=1)
-    await project.write("area/a.txt", "3\n", base=1)
+    contested = await project.write("area/a.txt", "3\n", base=1)
     await project.rule("everyone", "spare/**", "R")
     group = f"g-{uuid4().hex[:12]}"
     assert (await project.call("POST", "policies/groups", json={"name": group})).status_code == 201
@@ -135,6 +145,7 @@ async def a_world(api: Api) -> World:
         project=project,
         project_id=UUID((await api.client.get(f"/api/v1/projects/{project.name}")).json()["id"]),
         node_id=made["changes"][0]["node_id"],
+        side_version_id=contested["changes"][0]["side_version_id"],
         group=group,
         spare_token=(await api.token())["id"],
     )

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
@@ -23,6 +23,7 @@ POLL_SECONDS: Final = 1.0
 _AT_ONCE: Final = 200
 _MOST_KEPT: Final = 1000
 _MOST_CHANGES_KEPT: Final = 20_000
+_MOST_PAGES: Final = 200
 
 Entry = TypeVar("Entry", FeedCommit, FeedEvent)
 
@@ -62,6 +63,8 @@ class Window:
         self._gone: NotFound | None = None
         self._commits: _Tail[FeedCommit] = _Tail(0)
         self._events: _Tail[FeedEvent] = _Tail(0)
+        # Readers who see the same stand at the same place most of the time: they share what they are shown.
+        self._pages: dict[Hashable, FeedPage] = {}
 
     @property
     def heads(self) -> FeedHeads | None:
@@ -79,14 +82,19 @@ class Window:
             raise CursorOutdated("The project was restored; its feed starts anew.")
         if after.seq < self._commits.after or after.event < self._events.after:
             return None
-        return page_of(
-            self._commits.since(after.seq, limit),
-            self._events.since(after.event, limit),
-            scope=scope,
-            heads=heads,
-            after=after,
-            limit=limit,
-        )
+        key = (scope.authority.sight, scope.below, after, limit)
+        if (page := self._pages.get(key)) is None:
+            page = page_of(
+                self._commits.since(after.seq, limit),
+                self._events.since(after.event, limit),
+                scope=scope,
+                heads=heads,
+                after=after,
+                limit=limit,
+            )
+            if len(self._pages) < _MOST_PAGES:  # a reader chooses its path and limit: it must not fill the memory
+                self._pages[key] = page
+        return page
 
     def is_past(self, cursor: Cursor) -> bool:
         """Whether there is something to read, or to be told, after a cursor."""
@@ -153,6 +161,7 @@ class Window:
 
     def _move(self, heads: FeedHeads) -> None:
         self._heads = heads
+        self._pages.clear()
         self.wake()
 
 

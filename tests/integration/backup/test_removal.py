@@ -8,9 +8,12 @@ import pytest
 from tests.support.backups import LARGE, System, filled
 from tests.support.tree_writer import in_pieces
 
+from contextbase.audit.model import OperatorType
 from contextbase.backup import verify_backup
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, DatabaseUnavailable
+from contextbase.history.purge import PurgeWanted
+from contextbase.ids import ContentHash, TreePath
 from contextbase.storage.blobs import removal
 from contextbase.storage.blobs.removal import blobs_kept, hold_for_removal
 
@@ -33,6 +36,27 @@ async def test_the_collector_removes_nothing_while_a_backup_runs(system: System)
         assert (await collector.run(grace=NO_GRACE, dry_run=True)).blobs == 1
     assert (await collector.run(grace=NO_GRACE)).blobs == 1
     assert not await system.services.catalog.store.exists(blob.hash)
+
+
+async def test_a_purge_is_refused_while_a_backup_runs_and_before_it_did_anything(system: System) -> None:
+    project = await filled(system)
+    purge, wanted = system.services.purge, PurgeWanted(path=TreePath("large.bin"))
+
+    async def do_purge() -> None:
+        await purge.purge(system.owner, project.id, wanted, confirm="notes", operator_type=OperatorType.API)
+
+    before = await system.tree(project.id, 100)
+    async with blobs_kept(system.services.database):
+        with pytest.raises(Conflict, match="backup is running"):
+            await do_purge()
+        with pytest.raises(Conflict, match="backup is running"):
+            await system.services.catalog.purge([ContentHash.of(LARGE)])
+    assert await system.tree(project.id, 100) == before
+    await do_purge()
+    assert not await system.services.large_blobs.exists(ContentHash.of(LARGE))
+    async with blobs_kept(system.services.database):
+        with pytest.raises(Conflict, match="backup is running"):  # GC finishes purges
+            await system.services.collector.run(grace=NO_GRACE)
 
 
 async def test_a_backup_waits_for_a_removal_that_is_under_way(system: System, tmp_path: Path) -> None:
