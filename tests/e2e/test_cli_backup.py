@@ -1,5 +1,6 @@
 """`contextbase backup` and `restore` as an operator uses them: from a running server to another data folder."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from contextbase.sdk import Client
 
 pytestmark = pytest.mark.xdist_group("cli")
 
+OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 LARGE = b"0123456789abcdef" * 40_000
 
 
@@ -20,7 +22,13 @@ def server() -> Iterator[ServerProcess]:
         (folder / "large.bin").write_bytes(LARGE)
         assert here(server, "project", "create", "notes").code == 0
         assert here(server, "put", str(folder / "large.bin"), "large.bin", "-p", "notes").code == 0
+        (folder / "launch.md").write_text("on Monday\n")
+        assert here(server, "put", str(folder / "launch.md"), "plans/launch.md", "-p", "notes").code == 0
         yield server
+
+
+def token_of(server: ServerProcess) -> str:
+    return (server.data / "owner-token").read_text().strip()
 
 
 def here(server: ServerProcess, *arguments: str) -> Done:
@@ -47,12 +55,21 @@ def test_an_operator_backs_up_a_running_server_and_restores_it_elsewhere(server:
         assert (done["ok"], done["checked"], done["rows"]) == (True, True, listed[1]["rows"])
         refused = run_cli("restore", str(target), "--data", str(folder / "data"), "--json")
         assert (refused.code, refused.error["code"]) == (1, "conflict")
-        with (
-            start_server(folder / "data") as copy,
-            Client(copy.url, (copy.data / "owner-token").read_text().strip()) as client,
-        ):
+        with start_server(folder / "data") as copy, Client(copy.url, token_of(copy)) as client:
             assert b"".join(client.download("notes", path="large.bin")) == LARGE
-            assert client.project("notes").epoch != made["projects"][0]["epoch"]
+            assert str(client.project("notes").epoch) != made["projects"][0]["epoch"]
+            bring_back_as_documented(old=copy, live=server)
+
+
+def bring_back_as_documented(*, old: ServerProcess, live: ServerProcess) -> None:
+    """docs/operations.md says how to get a folder of one project back from a restored copy."""
+    here(live, "rm", "plans/launch.md", "-p", "notes")
+    [example] = re.findall(r"```python\n(.*?)```", OPERATIONS.read_text(encoding="utf-8"), re.DOTALL)
+    for documented, real in (("http://127.0.0.1:8899", old.url), ("http://127.0.0.1:8787", live.url)):
+        assert documented in example
+        example = example.replace(documented, real)
+    exec(example, {"OLD_TOKEN": token_of(old), "TOKEN": token_of(live)})  # noqa: S102 - our own docs
+    assert here(live, "cat", "plans/launch.md", "-p", "notes").stdout == "on Monday\n"
 
 
 def test_a_restore_does_not_touch_the_folder_of_a_running_server(server: ServerProcess, tmp_path: Path) -> None:
