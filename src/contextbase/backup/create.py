@@ -26,7 +26,7 @@ from contextbase.backup.manifest import (
     TableRecord,
     fingerprint,
 )
-from contextbase.backup.model import Made, OnProgress, Progress, each
+from contextbase.backup.model import BlobProgress, Made, OnProgress, Progress, each
 from contextbase.backup.ports import ArchiveWriter
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
@@ -62,7 +62,7 @@ class BackupService:
                 tables = await self._add_tables(connection, writer, on_progress)
                 stored = await connection.fetch(_SQL.stored_blobs, timeout=LONGEST_SECONDS)
             listed = await _add_list(writer, stored)
-            copying = _BlobCopying(self._large_blobs, writer, on_progress, total=listed.bytes)
+            copying = _BlobCopying(self._large_blobs, writer, BlobProgress(on_progress, total=listed.bytes))
             await each(stored, copying.copy, at_once=writer.at_once)
             await kept.confirm()
             await writer.add(KEY_FILE, self._audit_key.secret.hex().encode() + b"\n")
@@ -114,29 +114,27 @@ class BackupService:
 
 
 class _BlobCopying:
-    def __init__(self, store: BlobStore, writer: ArchiveWriter, on_progress: OnProgress, *, total: int) -> None:
+    def __init__(self, store: BlobStore, writer: ArchiveWriter, progress: BlobProgress) -> None:
         self._store = store
         self._writer = writer
-        self._on_progress = on_progress
-        self._total = total
-        self._done = 0
+        self._progress = progress
         self.new_blobs = 0
         self.new_bytes = 0
         self.damaged: list[str] = []
 
     async def copy(self, row: asyncpg.Record) -> None:
         content_hash, size = ContentHash(row["hash"]), row["size"]
-        if not await self._writer.holds(content_hash, size):
-            try:
-                async with aclosing(self._store.get(content_hash)) as pieces:
-                    await self._writer.add_blob(content_hash, size, pieces)
-            except Damaged:
-                self.damaged.append(str(content_hash))
-            else:
-                self.new_blobs += 1
-                self.new_bytes += size
-        self._done += size
-        self._on_progress(Progress(stage="blobs", done=self._done, total=self._total))
+        if await self._writer.holds(content_hash, size):
+            self._progress.add(size)
+            return
+        try:
+            async with aclosing(self._progress.counted(self._store.get(content_hash))) as pieces:
+                await self._writer.add_blob(content_hash, size, pieces)
+        except Damaged:
+            self.damaged.append(str(content_hash))
+        else:
+            self.new_blobs += 1
+            self.new_bytes += size
 
 
 async def _add_list(writer: ArchiveWriter, stored: list[asyncpg.Record]) -> BlobsRecord:

@@ -1,13 +1,14 @@
 """What making, verifying and restoring tell their callers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from contextbase.backup.manifest import Manifest
 
-__all__ = ["Made", "OnProgress", "Progress", "Restored", "Verified", "each"]
+__all__ = ["BlobProgress", "Made", "OnProgress", "Progress", "Restored", "Verified", "each"]
 
 Item = TypeVar("Item")
 
@@ -20,6 +21,25 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
+
+
+class BlobProgress:
+    """Tells of blobs as their bytes pass, since one may be as large as all others."""
+
+    def __init__(self, on_progress: OnProgress, *, total: int) -> None:
+        self._on_progress = on_progress
+        self._total = total
+        self._done = 0
+
+    def add(self, size: int) -> None:
+        self._done += size
+        self._on_progress(Progress(stage="blobs", done=self._done, total=self._total))
+
+    async def counted(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                self.add(len(piece))
+                yield piece
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,7 +18,7 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.backup.archive import Snapshot, opened_archive
 from contextbase.backup.copying import LONGEST_SECONDS, copy_in
 from contextbase.backup.manifest import Anchor, Manifest, ProjectRecord, TableRecord, fingerprint
-from contextbase.backup.model import OnProgress, Progress, Restored, each
+from contextbase.backup.model import BlobProgress, OnProgress, Progress, Restored, each
 from contextbase.data_folder import DataFolder, write_private
 from contextbase.db.database import Connection, Database
 from contextbase.db.migrations.runner import Migration, all_migrations, migrate_within
@@ -66,7 +66,7 @@ class RestoreService:
             await self._refuse_unless_empty(manifest)
             key = await chosen.audit_key()
             self._check_key(key)
-            copying = _BlobCopying(chosen, self._large_blobs, on_progress)
+            copying = _BlobCopying(chosen, self._large_blobs, BlobProgress(on_progress, total=manifest.blobs.bytes))
             async with blobs_kept(self._database) as kept:  # no row speaks for them yet
                 await each(await chosen.blobs(), copying.copy, at_once=reader.at_once)
                 self._keep_key(key)
@@ -176,27 +176,24 @@ class _TableLoading:
 
 
 class _BlobCopying:
-    def __init__(self, chosen: Snapshot, store: BlobStore, on_progress: OnProgress) -> None:
+    def __init__(self, chosen: Snapshot, store: BlobStore, progress: BlobProgress) -> None:
         self._chosen = chosen
         self._store = store
-        self._on_progress = on_progress
-        self._done = 0
+        self._progress = progress
         self.new_blobs = 0
 
     async def copy(self, item: tuple[ContentHash, int]) -> None:
         content_hash, size = item
-        if await self._store.size(content_hash) != size:
-            try:
-                async with aclosing(self._chosen.reader.blob(content_hash)) as pieces:
-                    await self._store.put(pieces, expected=content_hash)
-            except Damaged as error:
-                place = self._chosen.reader.place
-                raise Damaged(
-                    f"The blob {content_hash} in {place} is damaged or missing. Use another backup."
-                ) from error
-            self.new_blobs += 1
-        self._done += size
-        self._on_progress(Progress(stage="blobs", done=self._done, total=self._chosen.manifest.blobs.bytes))
+        if await self._store.size(content_hash) == size:
+            self._progress.add(size)
+            return
+        try:
+            async with aclosing(self._progress.counted(self._chosen.reader.blob(content_hash))) as pieces:
+                await self._store.put(pieces, expected=content_hash)
+        except Damaged as error:
+            place = self._chosen.reader.place
+            raise Damaged(f"The blob {content_hash} in {place} is damaged or missing. Use another backup.") from error
+        self.new_blobs += 1
 
 
 def _known(manifest: Manifest) -> list[Migration]:

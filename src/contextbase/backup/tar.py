@@ -116,7 +116,7 @@ class _Member:
 
 
 class TarReader:
-    at_once = 1
+    at_once = 8
 
     def __init__(self, path: Path, file: int, files: dict[str, _Member], blobs: dict[bytes, _Member]) -> None:
         self.place = str(path)

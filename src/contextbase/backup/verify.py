@@ -7,7 +7,7 @@ from typing import Final
 
 from contextbase.backup.archive import Snapshot, opened_archive
 from contextbase.backup.manifest import TableRecord
-from contextbase.backup.model import OnProgress, Progress, Verified, each
+from contextbase.backup.model import BlobProgress, OnProgress, Progress, Verified, each
 from contextbase.backup.rows import CopyRows, Row
 from contextbase.errors import BlobMissing, Damaged
 from contextbase.ids import ContentHash
@@ -35,6 +35,7 @@ class _Checking:
         self._snapshot = snapshot
         self._manifest = snapshot.manifest
         self._on_progress = on_progress
+        self._blob_progress = BlobProgress(on_progress, total=snapshot.manifest.blobs.bytes)
         self._done = 0
         self.problems: list[str] = []
 
@@ -53,8 +54,7 @@ class _Checking:
         if len(whole) == len(self._manifest.tables):
             await self._check_names(listed)
             await self._check_anchors()
-        self._done = 0
-        await each(listed.items(), self._check_blob, at_once=self._snapshot.reader.at_once)
+        await each(listed, self._check_blob, at_once=self._snapshot.reader.at_once)
 
     async def _table_is_whole(self, table: TableRecord) -> bool:
         before = len(self.problems)
@@ -88,10 +88,9 @@ class _Checking:
             if heads.get(anchor.chain.bytes) != (anchor.number.to_bytes(8, "big"), bytes.fromhex(anchor.mac)):
                 self.problems.append(f"The audit chain {anchor.chain} does not end where the manifest says.")
 
-    async def _check_blob(self, item: tuple[ContentHash, int]) -> None:
-        content_hash, size = item
+    async def _check_blob(self, content_hash: ContentHash) -> None:
         try:
-            await length_of(self._snapshot.reader.blob(content_hash))
+            await length_of(self._blob_progress.counted(self._snapshot.reader.blob(content_hash)))
         except BlobMissing:
             self.problems.append(f"The blob {content_hash} is missing from the backup.")
         except Damaged:
@@ -99,8 +98,6 @@ class _Checking:
                 f"The blob {content_hash} in the backup does not hash to its name. If this is a folder, remove that "
                 "file: the next backup brings it anew."
             )
-        self._done += size
-        self._on_progress(Progress(stage="blobs", done=self._done, total=self._manifest.blobs.bytes))
 
     async def _columns(self, table_name: str, *names: str) -> AsyncIterator[Row]:
         """Some columns of a table that was found whole."""

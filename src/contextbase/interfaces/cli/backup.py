@@ -51,10 +51,12 @@ def create(target: Target, data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print_json(_summary(manifest) | {"new_blobs": made.new_blobs, "new_bytes": made.new_bytes})
     else:
-        console.print(f"Backup [bold]{escape(manifest.snapshot)}[/] is in {escape(str(target))}.", soft_wrap=True)
+        name, place = escape(manifest.snapshot), escape(str(target))
+        console.print(f"Backup [bold]{name}[/] is in {place}.", highlight=False, soft_wrap=True)
         console.print(
             f"{len(manifest.projects)} projects, {_rows(manifest)} rows ({decimal(manifest.table_bytes)}), "
-            f"{manifest.blobs.count} blobs ({decimal(manifest.blobs.bytes)}; new: {decimal(made.new_bytes)})."
+            f"{manifest.blobs.count} blobs ({decimal(manifest.blobs.bytes)}; new: {decimal(made.new_bytes)}).",
+            highlight=False,
         )
         for name in manifest.damaged:
             console.print(f"[bold red]damaged[/] {name}: not in the backup; see `contextbase fsck`.", highlight=False)
@@ -79,7 +81,8 @@ def verify(source: Source, snapshot: SnapshotName = None, as_json: Json = False)
             console.print(f"[bold red]wrong[/] {escape(problem)}", highlight=False, soft_wrap=True)
         name = escape(verified.manifest.snapshot)
         console.print(
-            f"[red]{len(verified.problems)} problems in {name}.[/]" if verified.problems else f"{name} is whole."
+            f"[red]{len(verified.problems)} problems in {name}.[/]" if verified.problems else f"{name} is whole.",
+            highlight=False,
         )
     if verified.problems:
         raise typer.Exit(1)
@@ -134,6 +137,7 @@ def restore(
         console.print(
             f"Restored {escape(restored.manifest.snapshot)}: {len(restored.manifest.projects)} projects, "
             f"{restored.rows} rows, {restored.manifest.blobs.count} blobs.",
+            highlight=False,
             soft_wrap=True,
         )
     checked, problems = (0, []) if no_check else asyncio.run(checked_storage(settings, quiet=as_json))
