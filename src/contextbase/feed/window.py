@@ -15,11 +15,12 @@ from contextbase.feed.paging import page_of
 from contextbase.feed.repository import FeedRepository
 from contextbase.ids import ProjectId
 
-__all__ = ["Window"]
+__all__ = ["TICK_SECONDS", "Window"]
 
 _log = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 1.0
+TICK_SECONDS: Final = 1.0
 _AT_ONCE: Final = 200
 _MOST_KEPT: Final = 1000
 _MOST_CHANGES_KEPT: Final = 20_000
@@ -59,6 +60,7 @@ class Window:
         self._notifier = notifier
         self._hinted = asyncio.Event()
         self._moved = asyncio.Event()
+        self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self.wake)
         self._heads: FeedHeads | None = None
         self._gone: NotFound | None = None
         self._commits: _Tail[FeedCommit] = _Tail(0)
@@ -104,14 +106,24 @@ class Window:
         return heads.seq > cursor.seq or heads.event > cursor.event or heads.epoch != cursor.epoch or bool(self._gone)
 
     async def moved(self) -> None:
-        """Return at the next change of the heads, or when the window is woken."""
+        """Return at the next change of the heads, when the window is woken, and at least every `TICK_SECONDS`."""
         await self._moved.wait()
 
     def wake(self) -> None:
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
+        # One timer for all readers is much cheaper than one for each wait of each of them.
+        self._tick.cancel()
+        if self._gone is None:
+            self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self.wake)
 
     async def run(self) -> None:
+        try:
+            await self._follow_heads()
+        finally:
+            self._tick.cancel()
+
+    async def _follow_heads(self) -> None:
         with self._notifier.subscribed(self._project_id, self._hinted.set):
             while self._gone is None:
                 self._hinted.clear()
