@@ -12,7 +12,7 @@ from contextbase.db.database import Database
 from contextbase.gate.model import Change, ChangeStatus
 from contextbase.ids import Seq
 
-_SETTINGS = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 PATHS = ("a", "b", "d", "d/a", "d/b", "d/e/a")
 STEPS = st.lists(
@@ -42,7 +42,7 @@ async def test_rolling_back_gives_exactly_the_snapshot(
         head = (await world.commit(_change(step, number, head))).seq
     target = back % (head + 1)
     await history.roll_back(target)
-    assert await _tree(world) == await _tree(world, target)
+    assert _plain(await _tree(world)) == _plain(await _tree(world, target))
     assert await world.problems() == []
 
 
@@ -50,6 +50,15 @@ async def _tree(world: GateWorld, seq: int = 2**60) -> dict[str, tuple[str, obje
     async with world.database.connection() as connection:
         page = await world.tree.page(connection, world.project.id, Seq(seq), limit=10_000)
     return {str(entry.path): (str(entry.kind), entry.content_hash, entry.executable) for entry in page}
+
+
+def _plain(tree: dict[str, tuple[str, object, bool]]) -> dict[str, tuple[str, object, bool]]:
+    """Without folders that are there by themselves and have something in them: their contents imply them."""
+    return {
+        path: entry
+        for path, entry in tree.items()
+        if entry[0] != "directory" or not any(other.startswith(f"{path}/") for other in tree)
+    }
 
 
 # Who edits which key; the first agent's work is taken back.
