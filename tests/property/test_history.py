@@ -1,6 +1,7 @@
 """Generated histories: going back gives exactly the snapshot; taking back one agent's work leaves the other's."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -9,6 +10,7 @@ from tests.support.gate_world import GateWorld, delete, mkdir, rename, write
 from tests.support.history_writer import HistoryWriter
 
 from contextbase.db.database import Database
+from contextbase.errors import InvalidInput
 from contextbase.gate.model import Change, ChangeStatus
 from contextbase.ids import Seq
 
@@ -39,7 +41,8 @@ async def test_rolling_back_gives_exactly_the_snapshot(
     history = await HistoryWriter.start(embedded_database, tmp_path)
     world, head = history.world, 0
     for number, step in enumerate(steps):
-        head = (await world.commit(_change(step, number, head))).seq
+        with suppress(InvalidInput):  # a folder cannot be moved into itself
+            head = (await world.commit(_change(step, number, head))).seq
     target = back % (head + 1)
     await history.roll_back(target)
     assert _plain(await _tree(world)) == _plain(await _tree(world, target))
