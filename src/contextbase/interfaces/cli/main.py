@@ -10,6 +10,7 @@ from contextbase import __version__
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli import (
     audit,
+    backup,
     blame,
     configuration,
     database,
@@ -85,6 +86,8 @@ app.add_typer(database.commands, name="db")
 app.command()(watch.watch)
 app.command()(maintenance.fsck)
 app.command()(maintenance.gc)
+app.add_typer(backup.commands, name="backup")
+app.command()(backup.restore)
 
 
 def main() -> None:
