@@ -104,6 +104,7 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
         "path_parameters": {"token_id": world.made("/api/v1/tokens", principal="spare")["id"]}
     },
     f"DELETE {COLLAB}/policies/rules": lambda world: {"query": a_rule(world)},
+    f"GET {HISTORY}/blame": lambda world: {"query": {"project": world.project, "path": "a.txt"}},
     f"POST {HISTORY}/tags": lambda world: {"body": {"project": world.project, "name": f"t-{uuid4().hex}"}},
     f"DELETE {HISTORY}/tags/{{name}}": lambda world: {
         "path_parameters": {
