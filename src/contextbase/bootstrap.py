@@ -33,7 +33,10 @@ from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.gate.trail import Trail
+from contextbase.history.archives import Archives
+from contextbase.history.blame import Blames
 from contextbase.history.contents import ContentLoader
+from contextbase.history.diffs import Diffs
 from contextbase.history.purge import Purge
 from contextbase.history.rollback import Rollback
 from contextbase.history.showing import StateDiffs
@@ -80,6 +83,10 @@ class Services:
     reads: Reads
     history: History
     trail: Trail
+    snapshots: Snapshots
+    diffs: Diffs
+    blames: Blames
+    archives: Archives
     rollback: Rollback
     undo: Undo
     purge: Purge
@@ -203,6 +210,10 @@ async def open_services(
             reads=reads,
             history=History(database=database, gate=gate, reads=reads),
             trail=Trail(database=database, gate=gate),
+            snapshots=snapshots,
+            diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=past),
+            blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=past),
+            archives=Archives(database=database, gate=gate, snapshots=snapshots, catalog=catalog),
             rollback=Rollback(database=database, gate=gate, reads=reads, snapshots=snapshots, diffs=shown),
             undo=Undo(database=database, gate=gate, contents=past, diffs=shown),
             purge=Purge(database=database, gate=gate, catalog=catalog, projects=projects, audit=audit, clock=clock),

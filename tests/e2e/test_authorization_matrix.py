@@ -66,6 +66,10 @@ def rule(world: World, project: str) -> dict[str, Any]:
     return {"json": {"project": project, "subject": "everyone", "pattern": f"{world.unique}/**", "level": "R"}}
 
 
+def tag(world: World, project: str) -> dict[str, Any]:
+    return {"json": {"project": project, "name": f"t-{world.unique}"}}
+
+
 def aside(world: World, project: str) -> dict[str, Any]:
     return {"json": {"project": project, "side_version_id": world.side_version_id}}
 
@@ -102,6 +106,16 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{COLLAB}/versions/sides"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{COLLAB}/versions/content"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{COLLAB}/log"): route("read", "project", query()),
+    ("GET", f"{HISTORY}/resolve"): route("read", "project", query()),
+    ("GET", f"{HISTORY}/tags"): route("read", "project", query()),
+    ("POST", f"{HISTORY}/tags"): route("read write", "project", tag, ok=201),
+    ("DELETE", f"{HISTORY}/tags/{{name}}"): route(
+        "write", "project", query(), ok=204, fill=lambda *_: {"{name}": "spare"}
+    ),
+    ("GET", f"{HISTORY}/diff"): route("read", "project", query(old="0")),
+    ("GET", f"{HISTORY}/diff/versions"): route("read", "project", query(path="area/a.txt", old=1)),
+    ("GET", f"{HISTORY}/blame"): route("read", "project", query(path="area/a.txt")),
+    ("GET", f"{HISTORY}/archive"): route("read", "project", query()),
     ("GET", f"{COLLAB}/feed"): route("read", "project", query()),
     ("POST", f"{HISTORY}/rollback"): route("read write", "project", body(to="head")),
     ("POST", f"{HISTORY}/undo"): route("read write", "project", body(seqs=[1])),
@@ -139,6 +153,8 @@ async def a_world(api: Api) -> World:
     await project.write("area/a.txt", "2\n", base=1)
     contested = await project.write("area/a.txt", "3\n", base=1)
     await project.rule("everyone", "spare/**", "R")
+    named = {"project": project.name, "name": "spare"}
+    assert (await api.client.post(f"{HISTORY}/tags", json=named)).status_code == 201
     group = f"g-{uuid4().hex[:12]}"
     assert (await project.call("POST", "policies/groups", json={"name": group})).status_code == 201
     return World(

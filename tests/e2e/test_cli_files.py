@@ -2,52 +2,14 @@
 
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.support.postgres import reachable_folder
-from tests.support.server import Done, ServerProcess, run_cli, start_server
-
-from contextbase.interfaces.cli.main import main
+from tests.support.cli import Cli
+from tests.support.server import ServerProcess, run_cli
 
 pytestmark = pytest.mark.xdist_group("cli")
-
-Cli = Callable[..., Done]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ServerProcess]:
-    with reachable_folder() as folder, start_server(folder / "data") as server:
-        yield server
-
-
-@pytest.fixture
-def cb(server: ServerProcess, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Cli:
-    """Runs a command in this process, about a project of the test's own, as the owner."""
-    for name in list(os.environ):
-        if name.startswith("CONTEXTBASE_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("CONTEXTBASE_DATA", str(server.data))
-    monkeypatch.setenv("CONTEXTBASE_PROJECT", f"p-{uuid4().hex[:10]}")
-
-    def run(*arguments: str, **variables: str) -> Done:
-        capfdbinary.readouterr()
-        with monkeypatch.context() as patched:
-            patched.setattr(sys, "argv", ["contextbase", *arguments])
-            for name, value in variables.items():
-                patched.setenv(name, value)
-            with pytest.raises(SystemExit) as ended:
-                main()
-        written = capfdbinary.readouterr()
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        return Done(code=code or 0, stdout=written.out.decode(), stderr=written.err.decode())
-
-    assert run("project", "create", os.environ["CONTEXTBASE_PROJECT"]).code == 0
-    return run
 
 
 @pytest.fixture

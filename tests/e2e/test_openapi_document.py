@@ -21,6 +21,7 @@ from contextbase.config import Settings
 from contextbase.interfaces.api.app import create_app
 
 COLLAB = "/api/v1/collab"
+HISTORY = "/api/v1/history"
 AGENT, GROUP = "agent:reader", "readers"
 # The document cannot say which paths, names and pairs of fields are valid: what it allows may still be refused.
 LEFT_OUT = [positive_data_acceptance]
@@ -39,6 +40,7 @@ class World:
     owner: httpx.Client
     project: str
     node_id: str
+    side_version_id: str
     answered: Counter[tuple[str, bool]] = field(default_factory=Counter)  # by route, and whether it went well
 
     def made(self, route: str, **body: Any) -> dict[str, Any]:
@@ -71,7 +73,7 @@ def a_world(url: str, owner: httpx.Client) -> World:
         answer = owner.post(f"{COLLAB}/commit", json={"project": name, "changes": [change]})
         answer.raise_for_status()
     [made] = answer.json()["changes"]
-    return World(url=url, owner=owner, project=name, node_id=made["node_id"])
+    return World(url=url, owner=owner, project=name, node_id=made["node_id"], side_version_id=made["side_version_id"])
 
 
 def a_rule(world: World) -> dict[str, str]:
@@ -89,6 +91,10 @@ AIMS: dict[str, Callable[[World], object]] = {
     "pattern": lambda _: "docs/**",
     "node_id": lambda world: world.node_id,
     "after": lambda _: "start",
+    "ref": lambda _: "head",
+    "at": lambda _: "head",
+    "old": lambda _: "0",
+    "new": lambda _: "head",
 }
 # Requests that need something of their own, to take away or to fit together.
 WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
@@ -99,6 +105,19 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
         "path_parameters": {"token_id": world.made("/api/v1/tokens", principal="spare")["id"]}
     },
     f"DELETE {COLLAB}/policies/rules": lambda world: {"query": a_rule(world)},
+    f"POST {HISTORY}/rollback": lambda world: {"body": {"project": world.project, "to": "head"}},
+    f"POST {HISTORY}/undo": lambda world: {"body": {"project": world.project, "seqs": [1], "dry_run": True}},
+    f"POST {HISTORY}/bring-back": lambda world: {
+        "body": {"project": world.project, "side_version_id": world.side_version_id}
+    },
+    f"POST {HISTORY}/purge": lambda world: {"body": {"project": world.project, "path": "a.txt", "dry_run": True}},
+    f"POST {HISTORY}/tags": lambda world: {"body": {"project": world.project, "name": f"t-{uuid4().hex}"}},
+    f"DELETE {HISTORY}/tags/{{name}}": lambda world: {
+        "path_parameters": {
+            "name": world.made(f"{HISTORY}/tags", project=world.project, name=f"t-{uuid4().hex}")["name"]
+        },
+        "query": {"project": world.project},
+    },
 }
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tests.support.gate_world import GateWorld
 from tests.support.tree_writer import TEST_AUDIT_KEY
@@ -10,10 +10,20 @@ from tests.support.tree_writer import TEST_AUDIT_KEY
 from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
+from contextbase.gate.cache import ContentCache
+from contextbase.gate.history import History
+from contextbase.gate.reads import Reads
+from contextbase.gate.repository import GateRepository
+from contextbase.history.archive_writers import ArchiveFormat
+from contextbase.history.archives import Archives
+from contextbase.history.blame import Blames
 from contextbase.history.changes import NodePair, Selection, differing, selected_commits, stretches
+from contextbase.history.contents import ContentLoader
+from contextbase.history.diffs import ComparedFile, Diffs
 from contextbase.history.snapshots import Snapshots, Tag
 from contextbase.identity.model import Caller
 from contextbase.ids import Seq, SystemClock, TreePath
+from contextbase.storage.tree import TreeRepository
 
 __all__ = ["HistoryWorld"]
 
@@ -22,15 +32,63 @@ __all__ = ["HistoryWorld"]
 class HistoryWorld:
     gate: GateWorld
     snapshots: Snapshots
+    diffs: Diffs
+    blames: Blames
+    archives: Archives
+    log: History
 
     @classmethod
     async def start(cls, database: Database, folder: Path) -> Self:
         world = await GateWorld.start(database, folder)
+        repository, cache = GateRepository(), ContentCache()
+        gate, catalog = world.gate, world.catalog
+        reads = Reads(
+            database=database, gate=gate, repository=repository, tree=TreeRepository(), catalog=catalog, contents=cache
+        )
+        contents = ContentLoader(repository=repository, catalog=catalog, cache=cache)
         audit = AuditRepository(TEST_AUDIT_KEY)
+        snapshots = Snapshots(database=database, gate=gate, audit=audit, clock=SystemClock())
         return cls(
             gate=world,
-            snapshots=Snapshots(database=database, gate=world.gate, audit=audit, clock=SystemClock()),
+            snapshots=snapshots,
+            diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=contents),
+            blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=contents),
+            archives=Archives(database=database, gate=gate, snapshots=snapshots, catalog=catalog),
+            log=History(database=database, gate=gate, reads=reads),
         )
+
+    async def diff(
+        self, old: int | str, new: int | str, *, who: Caller | None = None, limit: int = 1000, **options: Any
+    ) -> list[ComparedFile]:
+        """Every page of it."""
+        found: list[ComparedFile] = []
+        after = ""
+        work = options.keys() & {"principal", "run"}
+        ask = self.diffs.of_work if work else self.diffs.between
+        for _ in range(1000):
+            page = await ask(
+                who or self.gate.owner, self.gate.project.id, str(old), str(new), after=after, limit=limit, **options
+            )
+            found += page.files
+            if page.next_after is None:
+                return found
+            old, new, after = page.old, page.new, page.next_after
+        raise AssertionError("the pages do not end")
+
+    async def blamed(self, path: str, *, ref: str = "", who: Caller | None = None) -> list[int]:
+        """The seq that each line comes from."""
+        found = await self.blames.lines(who or self.gate.owner, self.gate.project.id, TreePath(path), ref=ref)
+        seqs = {origin.number: origin.seq for origin in found.origins}
+        return [seqs[run.number] for run in found.lines for _ in run.lines]
+
+    async def archive(
+        self, form: str = "tar", *, ref: str = "", path: str | None = None, who: Caller | None = None
+    ) -> bytes:
+        archive = await self.archives.open(
+            who or self.gate.owner, self.gate.project.id, ref=ref, path=None if path is None else TreePath(path),
+            form=ArchiveFormat(form),
+        )  # fmt: skip
+        return b"".join([piece async for piece in archive.pieces])
 
     async def seq(self, ref: str, who: Caller | None = None) -> int:
         return await self.snapshots.find(who or self.gate.owner, self.gate.project.id, ref)

@@ -65,7 +65,7 @@ def _facts(side: Side | None, path: str) -> Side | None:
     if side is None:
         return None
     mime = side.mime or (guessed_mime(path) if side.kind is EntryKind.FILE else None)
-    return replace(side, content=None, mime=mime)
+    return Side(content=None, size=side.size, hash=side.hash, kind=side.kind, executable=side.executable, mime=mime)
 
 
 def _with_content(diff: FileDiff, old: Side | None, new: Side | None, limits: Limits) -> FileDiff:

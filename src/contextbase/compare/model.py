@@ -3,6 +3,7 @@
 import mimetypes
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 from contextbase.compare.values import Step, Value
@@ -153,5 +154,6 @@ class FileDiff:
         return self.old is not None and self.new is not None and self.old.kind is not self.new.kind
 
 
+@lru_cache(maxsize=4096)
 def guessed_mime(path: str) -> str:
     return mimetypes.guess_type(path)[0] or "application/octet-stream"

@@ -1,6 +1,5 @@
 """Changed lines as git shows them, and as a patch."""
 
-import re
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Final
@@ -12,7 +11,7 @@ from contextbase.errors import Conflict
 
 __all__ = ["apply_hunks", "hunks_between", "lines_of"]
 
-_SECTION: Final = re.compile(rb"[A-Za-z_$]")
+_SECTION: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_$")  # what a heading starts with
 _SECTION_BYTES: Final = 80
 
 
@@ -93,7 +92,7 @@ class _Sections:
 
     def above(self, line: int) -> bytes:
         for at in range(line - 1, self._seen - 1, -1):
-            if _SECTION.match(self._lines[at]):
+            if self._lines[at][0] in _SECTION:
                 self._last = self._lines[at][:_SECTION_BYTES].rstrip(b" \t\r\n")
                 break
         self._seen = max(self._seen, line)

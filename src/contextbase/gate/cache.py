@@ -1,22 +1,25 @@
 """What one batch learned and the next can use: only what cannot have changed since."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
 from contextbase.db.database import Connection
 from contextbase.gate.policy import ProjectPolicy
+from contextbase.gate.read_model import SnapshotEntry
 from contextbase.gate.repository import GateRepository
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Caller
-from contextbase.ids import ContentHash, ProjectId, TokenId
+from contextbase.ids import ContentHash, ProjectId, Seq, TokenId
 
-__all__ = ["ContentCache", "PolicyBook", "PolicyPage"]
+__all__ = ["ContentCache", "PolicyBook", "PolicyPage", "TreeCache"]
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 LARGEST: Final = 1024 * 1024
+MOST_ENTRIES: Final = 100_000  # about 100 MB
+LARGEST_TREE: Final = 20_000
 _MOST_AUTHORITIES: Final = 10_000
 _MOST_PROJECTS: Final = 1_000
 
@@ -46,6 +49,28 @@ class ContentCache:
         while self._bytes > MOST_BYTES:
             _, oldest = self._contents.popitem(last=False)
             self._bytes -= len(oldest)
+
+
+class TreeCache:
+    """The whole trees that were read last, without contents. A snapshot is a number: what it holds never changes."""
+
+    def __init__(self) -> None:
+        self._trees: OrderedDict[tuple[ProjectId, UUID, Seq], tuple[SnapshotEntry, ...]] = OrderedDict()
+        self._entries = 0
+
+    def find(self, snapshot: tuple[ProjectId, UUID, Seq]) -> tuple[SnapshotEntry, ...] | None:
+        if snapshot in self._trees:
+            self._trees.move_to_end(snapshot)
+        return self._trees.get(snapshot)
+
+    def keep(self, snapshot: tuple[ProjectId, UUID, Seq], entries: Sequence[SnapshotEntry]) -> None:
+        if snapshot in self._trees or len(entries) > LARGEST_TREE:
+            return
+        self._trees[snapshot] = tuple(entries)
+        self._entries += len(entries)
+        while self._entries > MOST_ENTRIES:
+            _, oldest = self._trees.popitem(last=False)
+            self._entries -= len(oldest)
 
 
 @dataclass(slots=True)

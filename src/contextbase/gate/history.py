@@ -40,6 +40,8 @@ class LogChange:
     content_hash: ContentHash | None
     size: int
     side_id: UUID | None
+    made_from: Seq | None = None  # the commit of the version before it
+    forked_from: Seq | None = None  # that of the version its writer saw, if that was overtaken and both were joined
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +49,9 @@ class LogEntry:
     seq: Seq
     commit_id: UUID
     author: Author
+    run: str | None
+    parents: tuple[Seq, ...]  # the commits that its changes were made upon, newest first
+    forks: tuple[Seq, ...]  # of these, those from which it forked: what its writer saw was overtaken, and joined here
     changes: tuple[LogChange, ...]  # the first of them
     change_count: int  # of those the caller may see
 
@@ -70,6 +75,7 @@ class History:
         *,
         path: TreePath | None = None,
         principal: PrincipalName | None = None,
+        run: str | None = None,
         before: Seq | None = None,
         limit: int = 50,
     ) -> LogPage:
@@ -82,9 +88,10 @@ class History:
             if path is not None:
                 node_id = await self._reads.node_of(connection, project_id, path, authority)
             by = None if principal is None else await principals_named(connection, principal)
+            wanted = _Wanted(node_id=node_id, by=by, run=run, page=max(_PAGE, limit))
             entries: list[LogEntry] = []
             last, scanned = before or Seq(_ABOVE_EVERY_SEQ), 0
-            async for commit, changes in _commits(connection, project_id, last, node_id, by):
+            async for commit, changes in _commits(connection, project_id, last, wanted):
                 last, scanned = Seq(commit["seq"]), scanned + 1
                 visible = [_change(row, authority) for row in changes if _sees(authority, row)]
                 if visible:
@@ -108,19 +115,34 @@ async def principals_named(connection: Connection, name: PrincipalName) -> list[
     return [row["id"] for row in rows]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Wanted:
+    """Which commits; None: any."""
+
+    node_id: NodeId | None
+    by: list[UUID] | None
+    run: str | None
+    page: int  # how many are read at a time
+
+    async def read(self, connection: Connection, project_id: ProjectId, before: Seq) -> list[asyncpg.Record]:
+        if self.node_id is not None:
+            sieve = (self.node_id, self.by, self.run)
+            return await connection.fetch(_SQL.log_page_of_node, project_id, before, self.page, *sieve)
+        if self.run is not None:
+            return await connection.fetch(_SQL.log_page_of_run, project_id, before, self.page, self.run, self.by)
+        if self.by is not None:
+            return await connection.fetch(_SQL.log_page_of_principals, project_id, before, self.page, self.by)
+        return await connection.fetch(_SQL.log_page, project_id, before, self.page)
+
+
 async def _commits(
-    connection: Connection, project_id: ProjectId, before: Seq, node_id: NodeId | None, by: list[UUID] | None
+    connection: Connection, project_id: ProjectId, before: Seq, wanted: _Wanted
 ) -> AsyncIterator[tuple[asyncpg.Record, Sequence[asyncpg.Record]]]:
     """Commits, newest first, each with all it changed."""
     while True:
-        if node_id is not None:
-            commits = await connection.fetch(_SQL.log_page_of_node, project_id, before, _PAGE, node_id, by)
-        elif by is not None:
-            commits = await connection.fetch(_SQL.log_page_of_principals, project_id, before, _PAGE, by)
-        else:
-            commits = await connection.fetch(_SQL.log_page, project_id, before, _PAGE)
+        commits = await wanted.read(connection, project_id, before)
         seqs = [commit["seq"] for commit in commits]
-        rows = await connection.fetch(_SQL.log_changes, project_id, seqs, node_id, _MOST_ROWS) if commits else []
+        rows = await connection.fetch(_SQL.log_changes, project_id, seqs, wanted.node_id, _MOST_ROWS) if commits else []
         # When the rows were too many for one reading, the last commit's may not all be here.
         incomplete = rows[-1]["seq"] if len(rows) == _MOST_ROWS else None
         changes = {seq: list(group) for seq, group in groupby(rows, key=lambda row: row["seq"])}
@@ -129,27 +151,34 @@ async def _commits(
                 break
             yield commit, changes.get(commit["seq"], [])
             before = commit["seq"]
-        if len(commits) < _PAGE and incomplete is None:
+        if len(commits) < wanted.page and incomplete is None:
             return
 
 
 def _sees(authority: PathAuthority, row: asyncpg.Record) -> bool:
-    return authority.sees(TreePath(row["path"])) and authority.sees(TreePath(row["path_now"]))
+    return authority.sees_everything or (
+        authority.sees(TreePath.stored(row["path"])) and authority.sees(TreePath.stored(row["path_now"]))
+    )
 
 
 def _entry(commit: asyncpg.Record, changes: list[LogChange]) -> LogEntry:
+    forks = {change.forked_from for change in changes if change.forked_from is not None}
+    parents = forks | {change.made_from for change in changes if change.made_from is not None}
     return LogEntry(
         seq=Seq(commit["seq"]),
         commit_id=commit["id"],
         author=Author.of_row(commit),
+        run=commit["run"],
+        parents=tuple(sorted(parents, reverse=True)),
+        forks=tuple(sorted(forks, reverse=True)),
         changes=tuple(changes[:MOST_CHANGES_SHOWN]),
         change_count=len(changes),
     )
 
 
 def _change(row: asyncpg.Record, authority: PathAuthority) -> LogChange:
-    path, kind = TreePath(row["path"]), Kind(row["kind"])
-    before = None if row["path_before"] is None else TreePath(row["path_before"])
+    path, kind = TreePath.stored(row["path"]), Kind(row["kind"])
+    before = None if row["path_before"] is None else TreePath.stored(row["path_before"])
     if before is not None and (row["kind_before"] == Kind.DELETED or not authority.sees(before)):
         before = None
     if row["set_aside"] is not None:
@@ -170,4 +199,8 @@ def _change(row: asyncpg.Record, authority: PathAuthority) -> LogChange:
         content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
         size=row["size"],
         side_id=row["side_id"],
+        made_from=None if before is None else Seq(row["seq_before"]),
+        forked_from=Seq(row["fork_seq"])
+        if row["fork_seq"] and authority.sees(TreePath.stored(row["fork_path"]))
+        else None,
     )

@@ -31,7 +31,7 @@ async def readable_messages(
             if seq == incomplete:
                 break
             places = (place for row in group for place in (row["path"], row["path_before"], row["path_now"]))
-            if authority.may_read_message(TreePath(place) for place in places if place is not None):
+            if authority.may_read_message(TreePath.stored(place) for place in places if place is not None):
                 readable.add(seq)
             left.discard(seq)
         if incomplete is None:

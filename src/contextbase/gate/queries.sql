@@ -176,19 +176,19 @@ DELETE FROM answered_requests WHERE answered_at < $1
 DELETE FROM uploads WHERE uploaded_at < $1
 
 -- name: snapshot_page
--- Snapshot $5's entries in the path range ($2, $3), after $4, each with where its node is now: who reads an old
--- snapshot must be allowed to see both places.
+-- Snapshot $5's entries in the path range ($2, $3), after $4. Who may not see everything must also be allowed to see
+-- where their nodes are now: node_heads.
 SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime, v.base_number,
-       v.merged_number, v.sent_hash, h.path AS path_now
+       v.merged_number, v.sent_hash
 FROM versions v
-JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
 WHERE v.project_id = $1 AND v.path >= $2 AND v.path < $3 AND v.path > $4
   AND v.seq <= $5 AND (v.replaced_seq IS NULL OR v.replaced_seq > $5) AND v.kind <> 'deleted'
 ORDER BY v.path
 LIMIT $6
 
 -- name: snapshot_paths
--- Snapshot $3's entries at these paths, likewise.
+-- Snapshot $3's entries at these paths, each with where its node is now: who reads an old snapshot must be allowed to
+-- see both places.
 SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime, v.base_number,
        v.merged_number, v.sent_hash, h.path AS path_now
 FROM versions v
@@ -239,41 +239,63 @@ WHERE s.project_id = $1 AND s.id = $2
 
 -- name: log_page
 -- A project's commits, newest first, before a seq.
-SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, p.kind AS principal_kind, p.name AS principal_name
+SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, c.run, p.kind AS principal_kind, p.name AS principal_name
 FROM commits c JOIN principals p ON p.id = c.principal_id
 WHERE c.project_id = $1 AND c.seq < $2
 ORDER BY c.seq DESC
 LIMIT $3
 
+-- name: log_page_of_run
+-- Likewise, those of a run; $5: made by these principals, or (NULL) by anybody.
+SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, c.run, p.kind AS principal_kind, p.name AS principal_name
+FROM commits c JOIN principals p ON p.id = c.principal_id
+WHERE c.project_id = $1 AND c.seq < $2 AND c.run = $4 AND ($5::uuid[] IS NULL OR c.principal_id = ANY ($5))
+ORDER BY c.seq DESC
+LIMIT $3
+
 -- name: log_page_of_principals
 -- Likewise, those these principals made.
-SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, p.kind AS principal_kind, p.name AS principal_name
+SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, c.run, p.kind AS principal_kind, p.name AS principal_name
 FROM commits c JOIN principals p ON p.id = c.principal_id
 WHERE c.project_id = $1 AND c.seq < $2 AND c.principal_id = ANY ($4::uuid[])
 ORDER BY c.seq DESC
 LIMIT $3
 
 -- name: log_page_of_node
--- Likewise, those that touched a node; $5: made by these principals, or (NULL) by anybody.
-SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, p.kind AS principal_kind, p.name AS principal_name
-FROM commits c JOIN principals p ON p.id = c.principal_id
-WHERE c.project_id = $1 AND c.seq < $2 AND ($5::uuid[] IS NULL OR c.principal_id = ANY ($5))
-  AND c.seq IN (SELECT v.seq FROM versions v WHERE v.project_id = $1 AND v.node_id = $4
-                UNION SELECT s.seq FROM side_versions s WHERE s.project_id = $1 AND s.node_id = $4)
+-- Likewise, those that touched a node; $5: made by these principals, or (NULL) by anybody; $6: of a run, or (NULL) any.
+SELECT c.seq, c.id, c.operator_type, c.message, c.committed_at, c.run, p.kind AS principal_kind, p.name AS principal_name
+FROM (
+    SELECT v.seq FROM versions v WHERE v.project_id = $1 AND v.node_id = $4 AND v.seq < $2
+    UNION SELECT s.seq FROM side_versions s WHERE s.project_id = $1 AND s.node_id = $4 AND s.seq < $2
+) touched
+CROSS JOIN LATERAL (SELECT * FROM commits c WHERE c.project_id = $1 AND c.seq = touched.seq LIMIT 1) c
+JOIN principals p ON p.id = c.principal_id
+WHERE ($5::uuid[] IS NULL OR c.principal_id = ANY ($5)) AND ($6::text IS NULL OR c.run = $6)
 ORDER BY c.seq DESC
 LIMIT $3
 
 -- name: log_changes
--- What these commits did, whole or ($3) to one node: new versions, and what was set aside.
+-- What these commits did, whole or ($3) to one node: new versions, and what was set aside. (Other states of a node are
+-- looked up one by one, so that a plan made before the tables were analyzed is no worse.)
 SELECT v.seq, v.node_id, v.number, v.path, v.kind, v.content_hash, v.size,
-       b.path AS path_before, b.kind AS kind_before, h.path AS path_now, NULL AS set_aside, NULL::uuid AS side_id
+       b.path AS path_before, b.kind AS kind_before, b.seq AS seq_before, f.seq AS fork_seq, f.path AS fork_path,
+       h.path AS path_now, NULL AS set_aside, NULL::uuid AS side_id
 FROM versions v
-JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
-LEFT JOIN versions b ON b.project_id = v.project_id AND b.node_id = v.node_id AND b.number = v.number - 1
+CROSS JOIN LATERAL (
+    SELECT path FROM versions o WHERE o.project_id = $1 AND o.node_id = v.node_id AND o.replaced_seq IS NULL LIMIT 1
+) h
+LEFT JOIN LATERAL (
+    SELECT path, kind, seq FROM versions o
+    WHERE o.project_id = $1 AND o.node_id = v.node_id AND o.number = v.number - 1 LIMIT 1
+) b ON true
+LEFT JOIN LATERAL (  -- what it was made from, if that was overtaken
+    SELECT path, seq FROM versions o
+    WHERE o.project_id = $1 AND o.node_id = v.node_id AND o.number = v.base_number AND o.number < v.number - 1 LIMIT 1
+) f ON true
 WHERE v.project_id = $1 AND v.seq = ANY ($2::bigint[]) AND ($3::uuid IS NULL OR v.node_id = $3)
 UNION ALL
 SELECT s.seq, s.node_id, s.base_number, s.path, s.kind, s.content_hash, s.size,
-       NULL, NULL, coalesce(h.path, s.path), s.reason, s.id
+       NULL, NULL, NULL, NULL, NULL, coalesce(h.path, s.path), s.reason, s.id
 FROM side_versions s
 LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
 WHERE s.project_id = $1 AND s.seq = ANY ($2::bigint[]) AND ($3::uuid IS NULL OR s.node_id = $3)

@@ -4,6 +4,7 @@ Everything here is filtered by the caller's authority. What stood at a place lon
 its node is now; what is not visible is told apart from what does not exist by nothing.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -14,7 +15,7 @@ import asyncpg
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import CursorOutdated, InvalidInput, NotFound
-from contextbase.gate.cache import ContentCache
+from contextbase.gate.cache import ContentCache, TreeCache
 from contextbase.gate.messages import readable_messages
 from contextbase.gate.read_model import (
     Author,
@@ -33,7 +34,7 @@ from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.model import Kind, Version
 from contextbase.storage.tree import TreeRepository, path_range, version_of_row
 
-__all__ = ["Reads"]
+__all__ = ["Reads", "nothing_at"]
 
 MOST_INLINE_BYTES: Final = 8 * 1024 * 1024
 _SQL: Final = load_queries("contextbase.gate")
@@ -58,6 +59,7 @@ class Reads:
         self._tree = tree
         self._catalog = catalog
         self._contents = contents
+        self._trees = TreeCache()
 
     async def at_paths(
         self,
@@ -94,15 +96,28 @@ class Reads:
         """Everything below a folder (None: the whole tree) in a snapshot, in path order, after a path."""
         async with self._database.connection() as connection:
             view = await self._opened(connection, caller, project_id, seq, epoch)
-            entries: list[SnapshotEntry] = []
-            async for entry in self._visible_below(connection, view, folder, after):
-                entries.append(entry)
-                if len(entries) > limit:
-                    break
+            known = self._trees.find(view.key) if view.authority.sees_everything else None
+            if known is not None:
+                entries = _part(known, folder, after, limit + 1)
+            else:
+                entries = await self._read_below(connection, view, folder, after, limit)
             page = entries[:limit]
             page = await self._with_contents(connection, page) if contents else page
         more = page[-1].path if len(entries) > limit else None
         return Checkout(epoch=view.epoch, seq=view.seq, entries=tuple(page), next_after=more)
+
+    async def _read_below(
+        self, connection: Connection, view: "_View", folder: TreePath | None, after: str, limit: int
+    ) -> list[SnapshotEntry]:
+        """The entries, one more than asked for if there are more. A whole tree is remembered: it never changes."""
+        entries: list[SnapshotEntry] = []
+        async for rows in self._visible_below(connection, view, folder, after, page=max(_PAGE, limit + 1)):
+            entries += map(_entry, rows)
+            if len(entries) > limit:
+                return entries
+        if view.authority.sees_everything and folder is None and not after:
+            self._trees.keep(view.key, entries)
+        return entries
 
     async def folder(
         self,
@@ -148,7 +163,7 @@ class Reads:
                     break
                 number = rows[-1]["number"]
             if not entries and before is None:
-                raise _nothing_at(path)
+                raise nothing_at(path)
             page = entries[:limit]
             seqs = (entry.version.seq for entry in page)
             readable = await readable_messages(connection, project_id, seqs, view.authority)
@@ -162,7 +177,7 @@ class Reads:
         async with self._database.connection() as connection:
             view = await self._opened(connection, caller, project_id, None)
             if not view.authority.sees(path):
-                raise _nothing_at(path)
+                raise nothing_at(path)
             node_id = await connection.fetchval(_SQL.node_of_path, project_id, path)
             entries: list[SideVersionEntry] = []
             while len(entries) <= limit:
@@ -182,7 +197,7 @@ class Reads:
         """The content at a path in a snapshot (None: the head)."""
         found = await self.at_paths(caller, project_id, [path], seq=seq, contents=False)
         if not found.entries or found.entries[0].version is None:
-            raise _nothing_at(path)
+            raise nothing_at(path)
         return _stored(found.entries[0].version)
 
     async def content_of_version(
@@ -204,7 +219,7 @@ class Reads:
         if row["content_hash"] is None:
             raise InvalidInput(f"The side version {side_id} is a {row['kind']}: it has no content.")
         return StoredContent(
-            path=TreePath(row["path"]), hash=ContentHash(row["content_hash"]), size=row["size"], mime=row["mime"]
+            path=TreePath.stored(row["path"]), hash=ContentHash(row["content_hash"]), size=row["size"], mime=row["mime"]
         )
 
     def stream(self, content: StoredContent, *, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes, None]:
@@ -217,7 +232,7 @@ class Reads:
         """The node at a path, or that was there last; raises `NotFound` when the caller may not know of it."""
         node_id = await connection.fetchval(_SQL.node_of_path, project_id, path) if authority.sees(path) else None
         if node_id is None:
-            raise _nothing_at(path)
+            raise nothing_at(path)
         return NodeId(node_id)
 
     async def _opened(
@@ -243,18 +258,17 @@ class Reads:
         )
 
     async def _visible_below(
-        self, connection: Connection, view: "_View", folder: TreePath | None, after: str = ""
-    ) -> AsyncIterator[SnapshotEntry]:
+        self, connection: Connection, view: "_View", folder: TreePath | None, after: str = "", page: int = _PAGE
+    ) -> AsyncIterator[list[asyncpg.Record]]:
+        """What is below a folder, page by page."""
         bounds = view.range_below(folder)
         if bounds is None:
             return
         first, end = bounds
         while True:
-            rows = await connection.fetch(_SQL.snapshot_page, view.project_id, first, end, after, view.seq, _PAGE)
-            for row in rows:
-                if view.shows(row):
-                    yield _entry(row)
-            if len(rows) < _PAGE:
+            rows = await connection.fetch(_SQL.snapshot_page, view.project_id, first, end, after, view.seq, page)
+            yield rows if view.authority.sees_everything else await _shown(connection, view, rows)
+            if len(rows) < page:
                 return
             after = rows[-1]["path"]
 
@@ -282,8 +296,9 @@ class Reads:
             start = page.next_from
 
     async def _holds_visible(self, connection: Connection, view: "_View", folder: TreePath) -> bool:
-        async for _ in self._visible_below(connection, view, folder):
-            return True
+        async for rows in self._visible_below(connection, view, folder):
+            if rows:
+                return True
         return False
 
     async def _with_contents(self, connection: Connection, entries: list[SnapshotEntry]) -> list[SnapshotEntry]:
@@ -316,6 +331,11 @@ class _View:
     authority: PathAuthority
     only: TreePath | None  # all that the token is for
 
+    @property
+    def key(self) -> tuple[ProjectId, UUID, Seq]:
+        """Names the snapshot for good: after a restore the epoch is another."""
+        return self.project_id, self.epoch, self.seq
+
     def range_below(self, folder: TreePath | None) -> tuple[str, str] | None:
         """The range of paths to look for entries below a folder in, without what the token cannot see anyway; None:
         there is nothing to look for."""
@@ -325,7 +345,30 @@ class _View:
         return (only, f"{only}0") if folder is None or only.is_below(folder) else None
 
     def shows(self, row: asyncpg.Record) -> bool:
-        return self.authority.sees(TreePath(row["path"])) and self.authority.sees(TreePath(row["path_now"]))
+        authority = self.authority
+        return authority.sees_everything or (
+            authority.sees(TreePath.stored(row["path"])) and authority.sees(TreePath.stored(row["path_now"]))
+        )
+
+
+async def _shown(connection: Connection, view: _View, rows: list[asyncpg.Record]) -> list[asyncpg.Record]:
+    """Those that the caller may see, where they stood and where their nodes are now."""
+    sees = view.authority.sees
+    there = [row for row in rows if sees(TreePath.stored(row["path"]))]
+    heads = await connection.fetch(_SQL.node_heads, view.project_id, [row["node_id"] for row in there])
+    now = {row["node_id"] for row in heads if sees(TreePath.stored(row["path"]))}
+    return [row for row in there if row["node_id"] in now]
+
+
+def _part(tree: Sequence[SnapshotEntry], folder: TreePath | None, after: str, limit: int) -> list[SnapshotEntry]:
+    """Entries of a whole tree that lie below a folder, after a path."""
+    first, end = path_range(folder)
+    start = bisect_left(tree, first, key=_path) if first > after else bisect_right(tree, after, key=_path)
+    return list(tree[start : min(start + limit, bisect_left(tree, end, key=_path))])
+
+
+def _path(entry: SnapshotEntry) -> str:
+    return entry.path
 
 
 def _entry(row: asyncpg.Record) -> SnapshotEntry:
@@ -338,7 +381,7 @@ def _side(row: asyncpg.Record) -> SideVersionEntry:
         id=row["id"],
         seq=Seq(row["seq"]),
         node_id=NodeId(row["node_id"]),
-        path=TreePath(row["path"]),
+        path=TreePath.stored(row["path"]),
         reason=row["reason"],
         kind=Kind(row["kind"]),
         content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
@@ -361,5 +404,6 @@ def _bound(cursor: str) -> str:
     return f"{cursor[:-1]}0" if cursor.endswith("/") else f"{cursor}\x01"
 
 
-def _nothing_at(path: TreePath) -> NotFound:
+def nothing_at(path: TreePath) -> NotFound:
+    """What is said of a path where there is nothing, or nothing for the caller."""
     return NotFound(f"There is nothing at {path} that you may read.")

@@ -1,7 +1,7 @@
 """Which nodes differ between two snapshots, and what chosen commits made of each: as far as the caller may see."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -16,7 +16,16 @@ from contextbase.ids import NodeId, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind, Version
 from contextbase.storage.tree import path_range, version_of_row
 
-__all__ = ["NodePair", "PairPage", "Selection", "StretchPage", "differing", "selected_commits", "stretches"]
+__all__ = [
+    "NodePair",
+    "PairPage",
+    "Selection",
+    "StretchPage",
+    "differing",
+    "selected_commits",
+    "state_pair",
+    "stretches",
+]
 
 _SQL: Final = load_queries("contextbase.history")
 _BATCH: Final = 1000
@@ -34,12 +43,20 @@ class NodePair:
     new: Version | None
     path_now: TreePath
     is_partial: bool  # one of the states is there, and is not for the caller
+    ended_by: tuple[Seq, NodeId]  # the commit that made the later state: where a page of stretches goes on
 
     @property
     def path(self) -> TreePath:
         """Where it stands, or stood last."""
         version = self.new or self.old
         return self.path_now if version is None else version.path
+
+    def listed_at(self, below: TreePath | None) -> TreePath | None:
+        """The first of its places, the new one first, that is in a part of the tree; None: neither is."""
+        for version in (self.new, self.old):
+            if version is not None and (below is None or version.path == below or version.path.is_below(below)):
+                return version.path
+        return None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +109,7 @@ async def differing(
                 break
             after = row["path"]
             pair = _pair(row, authority, turned=old > new)
-            if _place(pair, below) != after:
+            if pair.listed_at(below) != after:
                 continue  # listed at its other place, or not for the caller
             if len(pairs) >= limit and listed_at != after:
                 return PairPage(pairs=tuple(pairs), next_after=listed_at)
@@ -128,40 +145,45 @@ async def stretches(
     last = before or (_AFTER_EVERY_COMMIT, _AFTER_EVERY_NODE)
     commits = list(seqs)
     pairs: list[NodePair] = []
-    shown = last
     while True:
         rows = await connection.fetch(_SQL.stretches, project_id, commits, *last, _BATCH)
         for row in rows:
-            last = (Seq(row["newer"]["seq"]), NodeId(row["node_id"]))
             pair = _pair(row, authority, turned=False)
-            if _place(pair, below) is None:
+            last = pair.ended_by
+            if pair.listed_at(below) is None:
                 continue
             if len(pairs) == limit:
-                return StretchPage(pairs=tuple(pairs), next_before=shown)
+                return StretchPage(pairs=tuple(pairs), next_before=pairs[-1].ended_by)
             pairs.append(pair)
-            shown = last
         if len(rows) < _BATCH:
             return StretchPage(pairs=tuple(pairs), next_before=None)
 
 
-def _pair(row: asyncpg.Record, authority: PathAuthority, *, turned: bool) -> NodePair:
-    now = TreePath.stored(row["path_now"])
-    states = [_version(row["older"]), _version(row["newer"])]
+def state_pair(
+    older: asyncpg.Record | None, newer: asyncpg.Record, path_now: str, authority: PathAuthority
+) -> NodePair:
+    """Two states of one node, as the caller may see them."""
+    now = TreePath.stored(path_now)
+    states = [_version(older), _version(newer)]
     seen = [
         version if version is not None and authority.sees(version.path) and authority.sees(now) else None
         for version in states
     ]
-    old, new = reversed(seen) if turned else seen
-    return NodePair(node_id=NodeId(row["node_id"]), old=old, new=new, path_now=now, is_partial=seen != states)
+    node_id = NodeId(newer["node_id"])
+    return NodePair(
+        node_id=node_id,
+        old=seen[0],
+        new=seen[1],
+        path_now=now,
+        is_partial=seen != states,
+        ended_by=(Seq(newer["seq"]), node_id),
+    )
+
+
+def _pair(row: asyncpg.Record, authority: PathAuthority, *, turned: bool) -> NodePair:
+    pair = state_pair(row["older"], row["newer"], row["path_now"], authority)
+    return replace(pair, old=pair.new, new=pair.old) if turned else pair
 
 
 def _version(row: asyncpg.Record | None) -> Version | None:
     return None if row is None or row["kind"] == Kind.DELETED else version_of_row(row)
-
-
-def _place(pair: NodePair, below: TreePath | None) -> TreePath | None:
-    """Where the pair is listed: the first of its places, the new one first, that is in the part asked for."""
-    for version in (pair.new, pair.old):
-        if version is not None and (below is None or version.path == below or version.path.is_below(below)):
-            return version.path
-    return None

@@ -26,23 +26,30 @@ LIMIT $3
 -- The nodes that differ between snapshots $2 < $3, each with both states and where it is now. Costs what changed
 -- between them, whatever the tree's size. A node is listed at each place that it has in either, so that whoever may
 -- see one of them only finds it there: in path order, after $4, at $5 or in the range ($6, $7).
+-- (Each state is looked up by itself, so that a plan made before the tables were analyzed is no worse.)
 WITH touched AS (
     SELECT node_id, min(number) - 1 AS before, max(number) AS after
     FROM versions
     WHERE project_id = $1 AND seq > $2 AND seq <= $3
     GROUP BY node_id
 ), pairs AS (
-    SELECT t.node_id, b AS older, a AS newer, h.path AS path_now,
-           CASE WHEN b.kind <> 'deleted' THEN b.path END AS older_path,
-           CASE WHEN a.kind <> 'deleted' THEN a.path END AS newer_path
+    SELECT t.node_id, b.state AS older, a.state AS newer, h.path AS path_now,
+           CASE WHEN (b.state).kind <> 'deleted' THEN (b.state).path END AS older_path,
+           CASE WHEN (a.state).kind <> 'deleted' THEN (a.state).path END AS newer_path
     FROM touched t
-    JOIN versions a ON a.project_id = $1 AND a.node_id = t.node_id AND a.number = t.after
-    JOIN versions h ON h.project_id = $1 AND h.node_id = t.node_id AND h.replaced_seq IS NULL
-    LEFT JOIN versions b ON b.project_id = $1 AND b.node_id = t.node_id AND b.number = t.before
-    WHERE CASE WHEN b.kind <> 'deleted' AND a.kind <> 'deleted'
-               THEN (a.path, a.kind, a.content_hash, a.executable, a.mime)
-                    IS DISTINCT FROM (b.path, b.kind, b.content_hash, b.executable, b.mime)
-               ELSE b.kind <> 'deleted' OR a.kind <> 'deleted' END
+    CROSS JOIN LATERAL (
+        SELECT v AS state FROM versions v WHERE v.project_id = $1 AND v.node_id = t.node_id AND v.number = t.after LIMIT 1
+    ) a
+    CROSS JOIN LATERAL (
+        SELECT path FROM versions v WHERE v.project_id = $1 AND v.node_id = t.node_id AND v.replaced_seq IS NULL LIMIT 1
+    ) h
+    LEFT JOIN LATERAL (
+        SELECT v AS state FROM versions v WHERE v.project_id = $1 AND v.node_id = t.node_id AND v.number = t.before LIMIT 1
+    ) b ON true
+    WHERE CASE WHEN (b.state).kind <> 'deleted' AND (a.state).kind <> 'deleted'
+               THEN ((a.state).path, (a.state).kind, (a.state).content_hash, (a.state).executable, (a.state).mime)
+                    IS DISTINCT FROM ((b.state).path, (b.state).kind, (b.state).content_hash, (b.state).executable, (b.state).mime)
+               ELSE (b.state).kind <> 'deleted' OR (a.state).kind <> 'deleted' END
 ), places AS (
     SELECT older_path AS path, pairs.* FROM pairs WHERE older_path IS NOT NULL
     UNION ALL
@@ -72,14 +79,61 @@ WITH made AS (
 ), stretches AS (
     SELECT node_id, min(number) AS first, max(number) AS last FROM made GROUP BY node_id, stretch
 )
-SELECT s.node_id, b AS older, a AS newer, h.path AS path_now
+SELECT s.node_id, b.state AS older, a.state AS newer, h.path AS path_now
 FROM stretches s
-JOIN versions a ON a.project_id = $1 AND a.node_id = s.node_id AND a.number = s.last
-JOIN versions h ON h.project_id = $1 AND h.node_id = s.node_id AND h.replaced_seq IS NULL
-LEFT JOIN versions b ON b.project_id = $1 AND b.node_id = s.node_id AND b.number = s.first - 1
-WHERE (a.seq, a.node_id) < ($3::bigint, $4::uuid)
-ORDER BY a.seq DESC, a.node_id DESC
+CROSS JOIN LATERAL (
+    SELECT v AS state FROM versions v WHERE v.project_id = $1 AND v.node_id = s.node_id AND v.number = s.last LIMIT 1
+) a
+CROSS JOIN LATERAL (
+    SELECT path FROM versions v WHERE v.project_id = $1 AND v.node_id = s.node_id AND v.replaced_seq IS NULL LIMIT 1
+) h
+LEFT JOIN LATERAL (
+    SELECT v AS state FROM versions v WHERE v.project_id = $1 AND v.node_id = s.node_id AND v.number = s.first - 1 LIMIT 1
+) b ON true
+WHERE ((a.state).seq, (a.state).node_id) < ($3::bigint, $4::uuid)
+ORDER BY (a.state).seq DESC, (a.state).node_id DESC
 LIMIT $5
+
+-- name: numbered_versions
+-- A node's versions with these numbers (NULL: the last one), with where it is now.
+SELECT v AS state, h.path AS path_now
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+WHERE v.project_id = $1 AND v.node_id = $2 AND (v.number = ANY ($3::integer[]) OR ($4 AND v.replaced_seq IS NULL))
+
+-- name: node_at_path
+-- The node at a path in a snapshot.
+SELECT node_id, number FROM versions
+WHERE project_id = $1 AND path = $2 AND seq <= $3 AND (replaced_seq IS NULL OR replaced_seq > $3) AND kind <> 'deleted'
+
+-- name: lineage
+-- A node's versions up to a number, oldest first, with where it is now.
+SELECT v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.base_number, h.path AS path_now,
+       b.purged_at IS NOT NULL AS purged
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+LEFT JOIN blobs b ON b.hash = v.content_hash
+WHERE v.project_id = $1 AND v.node_id = $2 AND v.number <= $3
+ORDER BY v.number
+
+-- name: authors
+-- Who made these commits.
+SELECT c.seq, c.operator_type, c.message, c.committed_at, p.kind AS principal_kind, p.name AS principal_name
+FROM commits c JOIN principals p ON p.id = c.principal_id
+WHERE c.project_id = $1 AND c.seq = ANY ($2::bigint[])
+
+-- name: archived_page
+-- Snapshot $5's entries at $2 or in the range ($3, $4), after $6, with when each was written and where its node is now.
+-- What was purged has nothing to take out.
+SELECT v.path, v.kind, v.content_hash, v.size, v.executable, c.committed_at, h.path AS path_now
+FROM versions v
+JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+JOIN commits c ON c.project_id = v.project_id AND c.seq = v.seq
+LEFT JOIN blobs b ON b.hash = v.content_hash
+WHERE v.project_id = $1 AND (v.path = $2 OR (v.path >= $3 AND v.path < $4)) AND v.path > $6
+  AND v.seq <= $5 AND (v.replaced_seq IS NULL OR v.replaced_seq > $5) AND v.kind <> 'deleted' AND b.purged_at IS NULL
+ORDER BY v.path
+LIMIT $7
 
 -- name: node_heads
 -- These nodes as they are now, deleted ones too.

@@ -47,6 +47,10 @@ class Snapshots:
         it), or a tag. Raises `InvalidInput`, or `NotFound` if there is none of that name."""
         caller.require(Action.READ, project_id)
         head = (await self._gate.opened(connection, caller, project_id)).seq
+        return await self.within(connection, project_id, head, ref)
+
+    async def within(self, connection: Connection, project_id: ProjectId, head: Seq, ref: str) -> Seq:
+        """As `resolve`, for who has opened the project."""
         if not ref:
             return head
         if match := _HEAD.fullmatch(ref):

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from contextbase.errors import InvalidInput, Unavailable
 from contextbase.sdk.connection import Body, Connection, parsed
+from contextbase.sdk.history import AsyncHistory
 from contextbase.sdk.policies import AsyncPolicies
 from contextbase.sdk.restore import AsyncRestore
 from contextbase.wire.commit import ChangeBody, CommitCreate, CommitView, UploadView
@@ -50,6 +51,7 @@ class AsyncClient:
             url, token, timeout_seconds=timeout_seconds, attempts=attempts, transport=transport
         )
         self.policies = AsyncPolicies(self._connection)
+        self.history = AsyncHistory(self._connection)
         self.restore = AsyncRestore(self._connection)
 
     async def __aenter__(self) -> Self:
@@ -211,12 +213,13 @@ class AsyncClient:
         *,
         path: str | None = None,
         principal: str | None = None,
+        run: str | None = None,
         before: int | None = None,
         limit: int = 50,
     ) -> LogPageView:
-        """Commits, newest first: of the project, of the file at a path, or of a principal."""
+        """Commits, newest first: of the project, of the file at a path, of a principal or of a run."""
         return await self._read(
-            LogPageView, "log", project=project, path=path, principal=principal, before=before, limit=limit
+            LogPageView, "log", project=project, path=path, principal=principal, run=run, before=before, limit=limit
         )
 
     async def audit(

@@ -8,6 +8,7 @@ from uuid import UUID
 import httpx
 
 from contextbase.sdk.async_client import AsyncClient, Uploadable
+from contextbase.sdk.history import History
 from contextbase.sdk.policies import Policies
 from contextbase.sdk.portal import Portal
 from contextbase.sdk.restore import Restore
@@ -38,6 +39,7 @@ class Client:
         self._client = AsyncClient(url, token, timeout_seconds=timeout_seconds, attempts=attempts, transport=transport)
         self._portal = Portal()
         self.policies = Policies(self._client.policies, self._portal)
+        self.history = History(self._client.history, self._portal)
         self.restore = Restore(self._client.restore, self._portal)
 
     def __enter__(self) -> Self:
@@ -174,10 +176,13 @@ class Client:
         *,
         path: str | None = None,
         principal: str | None = None,
+        run: str | None = None,
         before: int | None = None,
         limit: int = 50,
     ) -> LogPageView:
-        return self._portal.run(self._client.log(project, path=path, principal=principal, before=before, limit=limit))
+        return self._portal.run(
+            self._client.log(project, path=path, principal=principal, run=run, before=before, limit=limit)
+        )
 
     def audit(
         self, project: str, wanted: AuditQuery | None = None, *, before: int | None = None, limit: int = 100

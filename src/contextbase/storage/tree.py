@@ -17,6 +17,7 @@ __all__ = ["ChildrenPage", "DiffPage", "TreeRepository", "path_range", "version_
 
 _SQL: Final = load_queries("contextbase.storage")
 _AFTER_EVERY_PATH: Final = "\U0010ffff" * 257  # a path has at most 1024 bytes: 256 of these
+_KINDS: Final = {kind.value: kind for kind in Kind}  # quicker than to call it, for thousands of rows
 _NO_NODE: Final = UUID(int=0)
 _ABOVE_EVERY_NUMBER: Final = 2**31 - 1
 
@@ -146,8 +147,8 @@ def version_of_row(row: asyncpg.Record | dict[str, Any]) -> Version:
         node_id=NodeId(row["node_id"]),
         number=row["number"],
         seq=Seq(row["seq"]),
-        path=TreePath(row["path"]),
-        kind=Kind(row["kind"]),
+        path=TreePath.stored(row["path"]),
+        kind=_KINDS[row["kind"]],
         content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
         size=row["size"],
         executable=row["executable"],

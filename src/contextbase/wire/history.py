@@ -28,6 +28,11 @@ class LogEntryView(BaseModel):
     seq: int
     commit_id: UUID
     author: AuthorView
+    run: str | None = Field(description="The execution it belongs to, as its writer named it.")
+    parents: list[int] = Field(description="The commits that its changes were made upon, newest first.")
+    forks: list[int] = Field(
+        description="Of the parents, those from which it forked: what its writer saw was overtaken, and joined here."
+    )
     changes: list[LogChangeView] = Field(description="The first 100.")
     change_count: int
 

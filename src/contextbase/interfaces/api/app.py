@@ -10,7 +10,10 @@ from contextbase.interfaces.api.metrics import Metrics
 from contextbase.interfaces.api.middleware import RequestMiddleware
 from contextbase.interfaces.api.problems import install_problem_handlers
 from contextbase.interfaces.api.routes import (
+    archives,
+    blame,
     commits,
+    diffs,
     feed,
     health,
     history,
@@ -20,10 +23,13 @@ from contextbase.interfaces.api.routes import (
     restore,
     snapshots,
     system,
+    tags,
     tokens,
 )
 
 __all__ = ["create_app"]
+
+_PAST = (archives, blame, diffs, tags)
 
 
 def create_app(services: Services) -> FastAPI:
@@ -40,7 +46,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     app.state.metrics = Metrics(services.metrics)
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
-    for module in (commits, snapshots, feed, history, restore, policies, projects, tokens, system, pages):
+    for module in (commits, snapshots, feed, history, restore, policies, projects, tokens, system, pages, *_PAST):
         app.include_router(
             module.router, dependencies=[Depends(authenticate)], responses=problem_answers(400, 401, 403, 422, 503)
         )

@@ -11,7 +11,7 @@ from contextbase.data_folder import DataFolder, default_data_folder
 from contextbase.errors import InvalidInput, Unauthenticated, Unavailable
 from contextbase.sdk import Client
 
-__all__ = ["Data", "Project", "address", "connect", "named", "settings_for"]
+__all__ = ["At", "Data", "Project", "address", "connect", "named", "settings_for", "snapshot"]
 
 Data = Annotated[
     Path | None,
@@ -22,6 +22,23 @@ Project = Annotated[
     str | None,
     typer.Option("--project", "-p", envvar="CONTEXTBASE_PROJECT", help="The project's name or id.", show_default=False),
 ]
+
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="REF",
+        help="As it was: a seq, head~3, a time such as 2026-01-31T12:00:00Z, or a tag.",
+        show_default=False,
+    ),
+]
+
+
+def snapshot(client: Client, project: str, at: str | None) -> int | None:
+    """The seq that is meant; None: the head, whatever it is by then."""
+    if at is None:
+        return None
+    return int(at) if at.isdecimal() and len(at) < 16 else client.history.resolve(project, at)
 
 
 def named(project: str | None) -> str:

@@ -12,7 +12,7 @@ import typer
 from rich.filesize import decimal
 
 from contextbase.errors import ContextbaseError, InvalidInput, NotFound, error_of_code
-from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.connection import At, Data, Project, connect, named, snapshot
 from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line
 from contextbase.sdk import Change, Client
 from contextbase.wire.commit import CommitView
@@ -24,7 +24,6 @@ _INLINE_BYTES: Final = 1024 * 1024
 _SIGNS: Final = {"directory": "d", "symlink": "l", "file": "-", "deleted": "x"}
 
 FilePath = Annotated[str, typer.Argument(metavar="PATH", help="A path in the project.", show_default=False)]
-At = Annotated[int | None, typer.Option("--at", help="As it was after this commit (seq).", min=0, show_default=False)]
 Base = Annotated[
     int | None,
     typer.Option("--base", help="The commit (seq) you made it from; default: the head.", min=0, show_default=False),
@@ -43,7 +42,8 @@ def ls(
 ) -> None:
     """List a project's files."""
     with connect(data) as client:
-        entries = list(_listed(client, named(project), path, recursive=recursive, at=at))
+        name = named(project)
+        entries = list(_listed(client, name, path, recursive=recursive, at=snapshot(client, name, at)))
     if as_json:
         print_json(entries)
         return
@@ -60,10 +60,12 @@ def ls(
 def cat(path: FilePath, at: At = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
     """Print a file's content. With --json: its entry, with the content if it is not too long."""
     with connect(data) as client:
+        name = named(project)
+        seq = snapshot(client, name, at)
         if as_json:
-            print_json(_entry(client, named(project), path, at=at, contents=True))
+            print_json(_entry(client, name, path, at=seq, contents=True))
             return
-        for piece in client.download(named(project), path=path, seq=at):
+        for piece in client.download(name, path=path, seq=seq):
             sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
 

@@ -9,17 +9,23 @@ import typer
 from contextbase import __version__
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli import (
+    audit,
     backup,
+    blame,
     configuration,
     database,
+    diff,
     doctor,
+    exporting,
     files,
-    history,
+    importing,
+    log,
     maintenance,
     policies,
     projects,
     restore,
     server,
+    tags,
     tokens,
     watch,
 )
@@ -63,8 +69,14 @@ app.command()(files.cat)
 app.command()(files.put)
 app.command()(files.rm)
 app.command()(files.mv)
-app.command()(history.log)
-app.command()(history.audit)
+app.command()(log.log)
+app.command()(diff.diff)
+app.command()(diff.show)
+app.command()(blame.blame)
+app.add_typer(tags.commands, name="tag")
+app.command("export")(exporting.export)
+app.command("import")(importing.import_folder)
+app.command()(audit.audit)
 app.command()(restore.rollback)
 app.command()(restore.undo)
 app.command()(restore.bring_back)

@@ -2,9 +2,15 @@
 
 import functools
 import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, is_dataclass
+from itertools import chain, islice
 from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
@@ -15,10 +21,24 @@ from rich.text import Text
 
 from contextbase.errors import ContextbaseError, InvalidInput
 
-__all__ = ["EXIT_USAGE", "Json", "console", "errors_shown", "print_json", "print_line", "print_table", "report"]
+__all__ = [
+    "EXIT_USAGE",
+    "Json",
+    "console",
+    "error_console",
+    "errors_shown",
+    "print_json",
+    "print_line",
+    "print_long",
+    "print_table",
+    "report",
+    "visible",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -37,6 +57,32 @@ def print_json(value: object) -> None:
 def print_line(text: str) -> None:
     """One line as it is, however long: it may hold paths, and go into a pipe."""
     console.print(Text(text), soft_wrap=True)
+
+
+def print_long(lines: Iterable[Text]) -> None:
+    """Lines as they are; on a terminal that they do not fit, in a pager ($PAGER, or less)."""
+    left = iter(lines)
+    shown = list(islice(left, console.height - 1)) if console.is_terminal else []
+    more = next(left, None) if console.is_terminal else None
+    pager = shlex.split(os.environ.get("PAGER", "less -FRX")) if more is not None else []
+    if more is None or not pager or shutil.which(pager[0]) is None:
+        for line in chain(shown, [] if more is None else [more], left):
+            console.print(line, soft_wrap=True)
+        return
+    with subprocess.Popen(pager, stdin=subprocess.PIPE, encoding="utf-8", errors="backslashreplace") as process:
+        if process.stdin is None:
+            raise RuntimeError("a pager without a standard input")
+        page = Console(file=process.stdin, force_terminal=True, color_system="standard", width=console.width)
+        try:
+            for line in chain(shown, [more], left):
+                page.print(line, soft_wrap=True)
+        except BrokenPipeError:
+            return  # the reader has seen enough
+
+
+def visible(text: str) -> str:
+    """Text of a file as a terminal may show it: control characters are spelled out, so that they command nothing."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:

@@ -52,16 +52,18 @@ async def log(
     services: AuthenticatedServices,
     path: PathQuery = None,
     principal: PrincipalQuery = None,
+    run: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$")] = None,
     before: Before = None,
     limit: Limit = 50,
 ) -> LogPageView:
-    """Commits, newest first: of the project, of the file at a path, or of a principal."""
+    """Commits, newest first: of the project, of the file at a path, of a principal or of a run."""
     project_id = await services.projects.id_of(caller, project)
     page = await services.history.log(
         caller,
         project_id,
         path=None if path is None else TreePath.parse(path),
         principal=None if principal is None else PrincipalName.parse(principal),
+        run=run,
         before=None if before is None else Seq(before),
         limit=limit,
     )
@@ -120,6 +122,9 @@ def _log_view(entry: LogEntry) -> LogEntryView:
         seq=entry.seq,
         commit_id=entry.commit_id,
         author=author_view(entry.author),
+        run=entry.run,
+        parents=list(entry.parents),
+        forks=list(entry.forks),
         changes=[_change_view(change) for change in entry.changes],
         change_count=entry.change_count,
     )

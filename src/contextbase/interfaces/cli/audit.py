@@ -1,4 +1,4 @@
-"""`contextbase log` and `contextbase audit`."""
+"""`contextbase audit`"""
 
 import sys
 from collections.abc import Iterator
@@ -11,54 +11,12 @@ import typer
 
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.log import By, Limit
 from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line
 from contextbase.sdk import Client
-from contextbase.wire.history import AuditQuery, AuditRecordView, LogEntryView
+from contextbase.wire.history import AuditQuery, AuditRecordView
 
-__all__ = ["audit", "log"]
-
-Limit = Annotated[int, typer.Option("--limit", "-n", help="At most so many.", min=1)]
-By = Annotated[str | None, typer.Option("--by", help="Of this principal, such as agent:indexer.", show_default=False)]
-_CHANGES_SHOWN = 10
-
-
-@errors_shown
-def log(
-    path: Annotated[str | None, typer.Argument(help="Only of the file at this path, across renames.")] = None,
-    by: By = None,
-    limit: Limit = 20,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    """Show commits, newest first."""
-    with connect(data) as client:
-        commits = _commits(client, named(project), path, by, limit)
-    if as_json:
-        print_json(commits)
-        return
-    if not commits:
-        print_line("There are no commits yet that you may see.")
-    for commit in commits:
-        author = commit.author
-        print_line(f"{commit.seq}  {author.at:%Y-%m-%d %H:%M:%S}  {author.principal}  {author.message}")
-        for change in commit.changes[:_CHANGES_SHOWN]:
-            before = f" (was {change.path_before})" if change.path_before else ""
-            print_line(f"    {change.what.replace('_', ' '):10} {change.path}{before}")
-        if commit.change_count > _CHANGES_SHOWN:
-            print_line(f"    … and {commit.change_count - _CHANGES_SHOWN} more")
-
-
-def _commits(client: Client, project: str, path: str | None, by: str | None, limit: int) -> list[LogEntryView]:
-    commits: list[LogEntryView] = []
-    before = None
-    while len(commits) < limit:
-        page = client.log(project, path=path, principal=by, before=before, limit=min(limit - len(commits), 1000))
-        commits += page.commits
-        before = page.next_before
-        if before is None:
-            break
-    return commits
+__all__ = ["audit"]
 
 
 @errors_shown

@@ -1,0 +1,111 @@
+"""A snapshot, or a part of one, as a tar or zip file that is made while it is sent."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+from contextbase.db.database import Database
+from contextbase.db.queries import load_queries
+from contextbase.errors import Damaged
+from contextbase.gate.reads import nothing_at
+from contextbase.gate.service import Gate
+from contextbase.history.archive_writers import ArchiveFormat, ArchiveWriter, Entry, writer_of
+from contextbase.history.snapshots import Snapshots
+from contextbase.identity.levels import PathAuthority
+from contextbase.identity.model import Action, Caller
+from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
+from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.storage.model import Kind
+from contextbase.storage.tree import path_range
+
+__all__ = ["Archive", "Archives"]
+
+_SQL: Final = load_queries("contextbase.history")
+_PAGE: Final = 500
+_MODES: Final = {Kind.FILE: 0o644, Kind.DIRECTORY: 0o755, Kind.SYMLINK: 0o777}
+_LONGEST_LINK: Final = 64 << 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Archive:
+    seq: Seq
+    pieces: AsyncGenerator[bytes, None]  # close it if you stop early
+
+
+class Archives:
+    def __init__(self, *, database: Database, gate: Gate, snapshots: Snapshots, catalog: BlobCatalog) -> None:
+        self._database = database
+        self._gate = gate
+        self._snapshots = snapshots
+        self._catalog = catalog
+
+    async def open(
+        self, caller: Caller, project_id: ProjectId, *, ref: str = "", path: TreePath | None, form: ArchiveFormat
+    ) -> Archive:
+        """What the caller may see of a file, of a folder and all in it, or of the whole tree, in a snapshot. Names are
+        the paths in the project; no name is absolute, has `..`, or lies below a link. Raises `NotFound` if there is
+        nothing at the path; what was purged is left out."""
+        caller.require(Action.READ, project_id)
+        async with self._database.connection() as connection:
+            opened = await self._gate.opened(connection, caller, project_id)
+            seq = await self._snapshots.within(connection, project_id, opened.seq, ref)
+        entries = self._entries(opened.authority, project_id, seq, path)
+        first = await anext(entries, None)
+        if first is None and path is not None:
+            await entries.aclose()
+            raise nothing_at(path)
+        return Archive(seq=seq, pieces=self._pieces(first, entries, form))
+
+    async def _entries(
+        self, authority: PathAuthority, project_id: ProjectId, seq: Seq, path: TreePath | None
+    ) -> AsyncGenerator[Entry, None]:
+        """Holds no connection while the reader is slow."""
+        bounds, after = path_range(path), ""
+        while True:
+            async with self._database.connection() as connection:
+                rows = await connection.fetch(_SQL.archived_page, project_id, path or "", *bounds, seq, after, _PAGE)
+            for row in rows:
+                place = TreePath.stored(row["path"])
+                if authority.sees(place) and authority.sees(TreePath.stored(row["path_now"])):
+                    kind = Kind(row["kind"])
+                    yield Entry(
+                        path=place,
+                        kind=kind,
+                        content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
+                        size=row["size"],
+                        mode=0o755 if row["executable"] else _MODES[kind],
+                        at=row["committed_at"],
+                    )
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1]["path"]
+
+    async def _pieces(
+        self, first: Entry | None, entries: AsyncGenerator[Entry, None], form: ArchiveFormat
+    ) -> AsyncGenerator[bytes, None]:
+        writer = writer_of(form)
+        async with aclosing(entries):
+            if first is not None:
+                async for piece in self._written(writer, first):
+                    yield piece
+            async for entry in entries:
+                async for piece in self._written(writer, entry):
+                    yield piece
+        yield writer.end()
+
+    async def _written(self, writer: ArchiveWriter, entry: Entry) -> AsyncIterator[bytes]:
+        if entry.content_hash is None:
+            yield writer.begin(entry, b"")
+            return
+        if entry.kind is Kind.SYMLINK:
+            if entry.size > _LONGEST_LINK:
+                raise Damaged(f"The link {entry.path} has a target of {entry.size} bytes.")
+            yield writer.begin(entry, await self._catalog.read(entry.content_hash))
+            return
+        yield writer.begin(entry, b"")
+        async with aclosing(self._catalog.get(entry.content_hash)) as pieces:
+            async for piece in pieces:
+                yield await asyncio.to_thread(writer.add, piece)
+        yield writer.finish(entry)

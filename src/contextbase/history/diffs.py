@@ -1,0 +1,227 @@
+"""Differences: between two snapshots, of a commit, of two versions of a file, of somebody's work."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from uuid import UUID
+
+from contextbase.compare import FileDiff, Limits, Side, compare
+from contextbase.db.database import Connection, Database
+from contextbase.db.queries import load_queries
+from contextbase.errors import InvalidInput, NotFound
+from contextbase.gate.reads import Reads
+from contextbase.gate.service import Gate
+from contextbase.history.changes import NodePair, Selection, differing, selected_commits, state_pair, stretches
+from contextbase.history.contents import ContentLoader
+from contextbase.history.finished import FinishedDiffs
+from contextbase.history.snapshots import Snapshots
+from contextbase.identity.levels import PathAuthority
+from contextbase.identity.model import Action, Caller, PrincipalName
+from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
+from contextbase.merge import EntryKind
+from contextbase.storage.model import Version
+
+__all__ = ["ComparedFile", "DiffPage", "Diffs"]
+
+MOST_PAGE_BYTES: Final = 16 << 20  # of contents compared for one page; one file may be more
+_SQL: Final = load_queries("contextbase.history")
+_LIMITS: Final = Limits()
+_PURGED: Final = "Its content was purged."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ComparedFile:
+    pair: NodePair
+    diff: FileDiff
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DiffPage:
+    old: Seq
+    new: Seq
+    files: tuple[ComparedFile, ...]
+    next_after: str | None  # pass as `after`, with `old` and `new` as they are here, for the next page
+
+
+class Diffs:
+    def __init__(
+        self, *, database: Database, gate: Gate, reads: Reads, snapshots: Snapshots, contents: ContentLoader
+    ) -> None:
+        self._database = database
+        self._gate = gate
+        self._reads = reads
+        self._snapshots = snapshots
+        self._contents = contents
+        self._finished = FinishedDiffs()
+
+    async def between(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        old: str,
+        new: str,
+        *,
+        path: TreePath | None = None,
+        after: str = "",
+        limit: int = 100,
+        context: int = 3,
+    ) -> DiffPage:
+        """What differs between two snapshots, by path: of a file, or of a folder and all in it, or everywhere."""
+        async with self._database.connection() as connection:
+            authority, first, last = await self._opened(connection, caller, project_id, old, new)
+            page = await differing(connection, project_id, authority, first, last, below=path, after=after, limit=limit)
+            pairs = _fitting(page.pairs)
+            files = await self._compared(connection, pairs, context)
+        if len(pairs) < len(page.pairs):
+            # Two nodes may stand at one path, and a page goes on after a path: both come again.
+            cut = page.pairs[len(pairs)].listed_at(path)
+            kept = [file for file in files if file.pair.listed_at(path) != cut] or files
+            return DiffPage(old=first, new=last, files=tuple(kept), next_after=kept[-1].pair.listed_at(path))
+        return DiffPage(old=first, new=last, files=tuple(files), next_after=page.next_after)
+
+    async def of_work(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        old: str,
+        new: str,
+        *,
+        principal: PrincipalName | None = None,
+        run: str | None = None,
+        path: TreePath | None = None,
+        after: str = "",
+        limit: int = 100,
+        context: int = 3,
+    ) -> DiffPage:
+        """What a principal, or a run, did after one snapshot and up to another: a file for each stretch of its versions
+        that nobody else's come between, the newest first."""
+        async with self._database.connection() as connection:
+            authority, first, last = await self._opened(connection, caller, project_id, old, new)
+            selection = Selection(principal=principal, run=run, after=first, until=last)
+            seqs = await selected_commits(connection, project_id, selection)
+            page = await stretches(
+                connection, project_id, authority, seqs, below=path, before=_parsed_cursor(after), limit=limit
+            )
+            pairs = _fitting(page.pairs)
+            files = await self._compared(connection, pairs, context)
+        following = page.next_before if len(pairs) == len(page.pairs) else pairs[-1].ended_by
+        return DiffPage(
+            old=first, new=last, files=tuple(files), next_after=None if following is None else _cursor(following)
+        )
+
+    async def of_versions(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        path: TreePath,
+        old: int,
+        new: int | None,
+        *,
+        context: int = 3,
+    ) -> ComparedFile:
+        """Of two versions of the file at a path (or that was there last), by number; None: as it is now."""
+        caller.require(Action.READ, project_id)
+        async with self._database.connection() as connection:
+            authority = await self._gate.authority(connection, caller, project_id)
+            node_id = await self._reads.node_of(connection, project_id, path, authority)
+            numbers = [number for number in (old, new) if number is not None]
+            rows = await connection.fetch(_SQL.numbered_versions, project_id, node_id, numbers, new is None)
+            states = {row["state"]["number"]: row["state"] for row in rows}
+            last = max(states, default=0) if new is None else new
+            asked = f"version {old}" if new is None else f"versions {old} and {new}"
+            unknown = NotFound(f"There is no {asked} of {path} that you may read.")
+            if old not in states or last not in states:
+                raise unknown
+            pair = state_pair(states[old], states[last], rows[0]["path_now"], authority)
+            if pair.is_partial:
+                raise unknown
+            [file] = await self._compared(connection, [pair], context)
+        return file
+
+    async def _opened(
+        self, connection: Connection, caller: Caller, project_id: ProjectId, old: str, new: str
+    ) -> tuple[PathAuthority, Seq, Seq]:
+        caller.require(Action.READ, project_id)
+        opened = await self._gate.opened(connection, caller, project_id)
+        first = await self._snapshots.within(connection, project_id, opened.seq, old)
+        return opened.authority, first, await self._snapshots.within(connection, project_id, opened.seq, new)
+
+    async def _compared(self, connection: Connection, pairs: Sequence[NodePair], context: int) -> list[ComparedFile]:
+        limits = Limits(context=context)
+        names = {
+            version.content_hash
+            for pair in pairs
+            for version in _read_of(pair, limits)
+            if version.content_hash is not None
+        }
+        loaded = await self._contents.load_kept(connection, names)
+        is_whole = len(loaded) == len(names)  # else something was purged: nothing of it may come from memory
+        diffs = [self._finished.find(pair, context) if is_whole else None for pair in pairs]
+        new = [pair for pair, diff in zip(pairs, diffs, strict=True) if diff is None]
+        made = await asyncio.to_thread(lambda: [_compare(pair, loaded, names, limits) for pair in new]) if new else []
+        for pair, diff in zip(new, made, strict=True):
+            self._finished.keep(pair, context, diff)
+        rest = iter(made)
+        return [ComparedFile(pair=pair, diff=diff or next(rest)) for pair, diff in zip(pairs, diffs, strict=True)]
+
+
+def _compare(pair: NodePair, loaded: dict[ContentHash, bytes], wanted: set[ContentHash], limits: Limits) -> FileDiff:
+    sides = [_side(version, loaded) for version in (pair.old, pair.new)]
+    old_path = None if pair.old is None else pair.old.path
+    diff = compare(*sides, path=pair.path, old_path=old_path, limits=limits)
+    hashes = [side.hash for side in sides if side is not None and side.hash is not None]
+    if any(name in wanted and name not in loaded for name in hashes):
+        diff = replace(diff, notes=(_PURGED,))
+    return diff
+
+
+def _side(version: Version | None, loaded: dict[ContentHash, bytes]) -> Side | None:
+    if version is None:
+        return None
+    if version.content_hash is None:
+        return Side.folder()
+    return Side(
+        content=loaded.get(version.content_hash),
+        size=version.size,
+        hash=version.content_hash,
+        kind=EntryKind(version.kind),
+        executable=version.executable,
+        mime=version.mime or None,
+    )
+
+
+def _read_of(pair: NodePair, limits: Limits) -> list[Version]:
+    """The states whose contents must be read to compare them."""
+    old, new = pair.old, pair.new
+    if old is not None and new is not None and (old.content_hash, old.kind) == (new.content_hash, new.kind):
+        return []
+    return [
+        version
+        for version in (old, new)
+        if version is not None and version.content_hash is not None and version.size <= limits.text_bytes
+    ]
+
+
+def _fitting(pairs: Sequence[NodePair]) -> Sequence[NodePair]:
+    """As many as one page may compare, at least one."""
+    room = MOST_PAGE_BYTES
+    for position, pair in enumerate(pairs):
+        room -= sum(version.size for version in _read_of(pair, _LIMITS))
+        if room < 0 and position > 0:
+            return pairs[:position]
+    return pairs
+
+
+def _cursor(place: tuple[Seq, NodeId]) -> str:
+    return f"{place[0]}:{place[1]}"
+
+
+def _parsed_cursor(text: str) -> tuple[Seq, NodeId] | None:
+    if not text:
+        return None
+    seq, _, node_id = text.partition(":")
+    try:
+        return Seq(int(seq)), NodeId(UUID(node_id))
+    except ValueError:
+        raise InvalidInput("The cursor is not one of ours: pass `next_after` of the page before.") from None

@@ -1,0 +1,68 @@
+"""`contextbase blame`"""
+
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+import typer
+from rich.text import Text
+
+from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_long, visible
+from contextbase.sdk import Client
+from contextbase.wire.blame import BlameView, OriginView
+
+__all__ = ["blame"]
+
+_COLOURS: Final = ("cyan", "yellow", "green", "magenta", "blue", "bright_red")
+
+
+@errors_shown
+def blame(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A file in the project.", show_default=False)],
+    at: Annotated[str, typer.Option("--at", metavar="REF", help="In this snapshot.")] = "head",
+    values: Annotated[
+        bool, typer.Option("--values", help="By values (JSON, YAML, TOML) or cells (notebooks), not by lines.")
+    ] = False,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show which commit, by whom, each line of a file comes from."""
+    with connect(data) as client:
+        found = _whole(client, named(project), path, at, values=values)
+    if as_json:
+        print_json(found)
+    else:
+        print_long(_lines(found))
+
+
+def _whole(client: Client, project: str, path: str, at: str, *, values: bool) -> BlameView:
+    found = client.history.blame(project, path, at=at, by="parts" if values else "lines")
+    page = found
+    while page.next_line is not None:  # the version that was found first, whatever happens meanwhile
+        page = client.history.blame(project, path, at=str(found.seq), first=page.next_line)
+        found.lines += page.lines
+    return found.model_copy(update={"next_line": None})
+
+
+def _lines(found: BlameView) -> Iterator[Text]:
+    origins = {origin.number: origin for origin in found.origins}
+    whose = max((len(origin.author.principal) for origin in found.origins), default=0)
+    places = max((len(part.pointer) for part in found.parts), default=0)
+    last = found.lines[-1] if found.lines else None
+    digits = len(str(last.first + len(last.lines))) if last else 1
+    for run in found.lines:
+        for offset, line in enumerate(run.lines):
+            head = _origin(origins[run.number], whose)
+            text = visible(line.rstrip("\r\n"))
+            yield Text.assemble(head, (f" {run.first + offset:>{digits}} ", "dim"), text)
+    for part in found.parts:
+        origin = origins[part.number]
+        message = visible(origin.author.message.partition("\n")[0])
+        yield Text.assemble(_origin(origin, whose), f"  {visible(part.pointer) or '(the whole)':{places}}  {message}")
+
+
+def _origin(origin: OriginView, width: int) -> Text:
+    colour = _COLOURS[origin.number % len(_COLOURS)]
+    text = f"{origin.seq:>6} {origin.author.principal:{width}} {origin.author.at:%Y-%m-%d %H:%M}"
+    return Text(text, style=colour)

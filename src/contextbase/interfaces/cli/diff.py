@@ -1,0 +1,202 @@
+"""`contextbase diff` and `contextbase show`."""
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+import typer
+from rich.text import Text
+
+from contextbase.errors import InvalidInput, NotFound
+from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.log import By, Run, commit_line
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_long, visible
+from contextbase.sdk import Client
+from contextbase.wire.diff import DiffPageView, FileDiffView
+
+__all__ = ["diff", "show"]
+
+_STYLES: Final = {"+": "green", "-": "red", "@": "cyan", "#": "yellow", "~": "yellow", ">": "cyan"}
+_HEADINGS: Final = ("diff ", "+++ ", "--- ", "new ", "old ", "deleted ", "rename ", "Binary ", "Folder ")
+# A time has colons of its own.
+_REF_AND_PATH: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][^/]*?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})|[^:]*):(.+)")
+_GRAPH_WIDTH: Final = 40
+
+
+@errors_shown
+def diff(
+    refs: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[REF..REF]", help="Two snapshots, or one to compare the head with; default: the last commit."
+        ),
+    ] = None,
+    path: Annotated[
+        str | None, typer.Option("--path", help="A file, or a folder and all in it.", show_default=False)
+    ] = None,
+    commit: Annotated[
+        int | None, typer.Option("--commit", help="What this commit did.", min=1, show_default=False)
+    ] = None,
+    by: By = None,
+    run: Run = None,
+    numbers: Annotated[
+        str | None,
+        typer.Option(
+            "--numbers", metavar="N..N", help="Two versions of the file at --path; N: it and now.", show_default=False
+        ),
+    ] = None,
+    stat: Annotated[bool, typer.Option("--stat", help="Only which files, and how many lines.")] = False,
+    values: Annotated[
+        bool, typer.Option("--values", help="Changed values and cells, not lines, where a file is made of them.")
+    ] = False,
+    context: Annotated[int, typer.Option("--unified", "-U", help="Unchanged lines around each change.", min=0)] = 3,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show what differs between two snapshots, or what a commit, a principal or a run did."""
+    if commit is not None and (refs is not None or by is not None or run is not None):
+        raise InvalidInput("--commit stands alone: it is one commit's work.")
+    with connect(data) as client:
+        name = named(project)
+        if numbers is not None:
+            files = iter([_of_versions(client, name, path, numbers, context)])
+        else:
+            old, new = _range(client, name, refs, whole=by is not None or run is not None)
+            files = _files(client, name, old, new, commit=commit, principal=by, run=run, path=path, context=context)
+        if as_json:
+            print_json([file.model_copy(update={"patch": None, "values": None}) for file in files])
+        else:
+            print_long(_stat(list(files)) if stat else _patches(files, values=values))
+
+
+@errors_shown
+def show(
+    what: Annotated[
+        str, typer.Argument(metavar="SEQ|REF|REF:PATH", help="A commit, or a file in a snapshot.", show_default=False)
+    ],
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show a commit and what it did; or a file as it was: v1:docs/note.md"""
+    with connect(data) as client:
+        name = named(project)
+        if match := _REF_AND_PATH.fullmatch(what):
+            _show_file(client, name, match[1], match[2], as_json=as_json)
+            return
+        seq = client.history.resolve(name, what)
+        found = client.log(name, before=seq + 1, limit=1).commits
+        if not found or found[0].seq != seq:
+            raise NotFound(f"There is no commit {seq} that you may see.")
+        files = _files(client, name, None, "head", commit=seq)
+        if as_json:
+            plain = [file.model_copy(update={"patch": None, "values": None}) for file in files]
+            print_json(
+                {"commit": found[0].model_dump(mode="json"), "files": [f.model_dump(mode="json") for f in plain]}
+            )
+            return
+        print_long(_with_heading([commit_line(found[0]), Text()], files))
+
+
+def _show_file(client: Client, project: str, ref: str, path: str, *, as_json: bool) -> None:
+    seq = client.history.resolve(project, ref)
+    if as_json:
+        entries = client.checkout(project, paths=[path], seq=seq, contents=True).entries
+        if not entries:
+            raise NotFound(f"There is nothing at {path} that you may read.")
+        print_json(entries[0])
+        return
+    for piece in client.download(project, path=path, seq=seq):
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+def _range(client: Client, project: str, refs: str | None, *, whole: bool) -> tuple[str, str]:
+    """The two snapshots that are meant; `whole`: without a word, all of the history."""
+    if refs is None:
+        head = client.history.resolve(project)
+        return "0" if whole else str(max(0, head - 1)), str(head)
+    old, dots, new = refs.partition("..")
+    return old or "head", (new or "head") if dots else "head"
+
+
+def _of_versions(client: Client, project: str, path: str | None, numbers: str, context: int) -> FileDiffView:
+    match = re.fullmatch(r"([0-9]{1,9})(?:\.\.([0-9]{1,9})?)?", numbers)
+    if match is None or path is None:
+        raise InvalidInput("Say two versions of a file: --path PATH --numbers 3..5")
+    new = int(match[2]) if match[2] else None
+    return client.history.diff_versions(project, path, int(match[1]), new, context=context, patch=True)
+
+
+def _files(
+    client: Client,
+    project: str,
+    old: str | None,
+    new: str,
+    *,
+    commit: int | None = None,
+    principal: str | None = None,
+    run: str | None = None,
+    path: str | None = None,
+    context: int = 3,
+) -> Iterator[FileDiffView]:
+    """Every page of them."""
+    page: DiffPageView | None = None
+    while page is None or page.next_after is not None:
+        if page is not None:
+            old, new, commit = str(page.old), str(page.new), None  # the snapshots that were found first
+        page = client.history.diff(
+            project,
+            None if commit is not None else old,
+            new,
+            commit=commit,
+            principal=principal,
+            run=run,
+            path=path,
+            after=(page.next_after if page else None) or "",
+            context=context,
+            patch=True,
+        )
+        yield from page.files
+
+
+def _with_heading(heading: list[Text], files: Iterator[FileDiffView]) -> Iterator[Text]:
+    yield from heading
+    yield from _patches(files, values=False)
+
+
+def _patches(files: Iterator[FileDiffView], *, values: bool) -> Iterator[Text]:
+    for file in files:
+        if values and file.values:
+            yield Text(f"{file.status} {visible(file.path)}", style="bold")
+            yield from (_styled(line) for line in file.values.splitlines())
+        else:
+            in_hunks = False
+            for line in (file.patch or "").split("\n")[:-1]:
+                in_hunks = in_hunks or line.startswith("@@")
+                yield (
+                    Text(visible(line), style="bold") if not in_hunks and line.startswith(_HEADINGS) else _styled(line)
+                )
+
+
+def _styled(line: str) -> Text:
+    return Text(visible(line), style=_STYLES.get(line[:1], ""))
+
+
+def _stat(files: list[FileDiffView]) -> Iterator[Text]:
+    names = [visible(f"{file.old_path} -> {file.path}" if file.status == "renamed" else file.path) for file in files]
+    width = max(map(len, names), default=0)
+    most = max((file.added_lines + file.removed_lines for file in files), default=0)
+    scale = min(1.0, _GRAPH_WIDTH / most) if most else 1.0
+    for name, file in zip(names, files, strict=True):
+        if file.kind == "binary":
+            sizes = [side.size if side else 0 for side in (file.old, file.new)]
+            yield Text(f" {name:{width}} | {sizes[0]} -> {sizes[1]} bytes")
+            continue
+        plus, minus = (max(1, round(count * scale)) if count else 0 for count in (file.added_lines, file.removed_lines))
+        count = file.added_lines + file.removed_lines
+        yield Text.assemble(f" {name:{width}} | {count:>5} ", ("+" * plus, "green"), ("-" * minus, "red"))
+    added, removed = (sum(getattr(file, side) for file in files) for side in ("added_lines", "removed_lines"))
+    yield Text(f" {len(files)} files changed, {added} lines added, {removed} removed")

@@ -1,0 +1,183 @@
+"""A project's past, as a part of the clients: `client.history`."""
+
+from collections.abc import AsyncGenerator, Iterator
+from typing import Any, Final, Literal
+from urllib.parse import quote
+
+from contextbase.errors import InvalidInput
+from contextbase.sdk.connection import Body, Connection
+from contextbase.sdk.portal import Portal
+from contextbase.wire.blame import BlameView
+from contextbase.wire.diff import DiffPageView, FileDiffView
+from contextbase.wire.snapshot import SnapshotView, TagCreate, TagPage, TagView
+
+__all__ = ["AsyncHistory", "History"]
+
+_HISTORY: Final = "/api/v1/history"
+
+ArchiveFormat = Literal["tar", "tar.gz", "zip"]
+
+
+class AsyncHistory:
+    """A ref is a seq, `head`, `head~3`, a time such as 2026-01-31T12:00:00Z, or a tag."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def resolve(self, project: str, ref: str = "head") -> int:
+        """The seq of the snapshot that a ref means."""
+        return (await self._read(SnapshotView, "resolve", project=project, ref=ref)).seq
+
+    async def tags(self, project: str, *, after: str = "", limit: int = 100) -> TagPage:
+        return await self._read(TagPage, "tags", project=project, after=after, limit=limit)
+
+    async def create_tag(self, project: str, name: str, *, ref: str = "head", message: str = "") -> TagView:
+        """Give a snapshot a name."""
+        body = TagCreate(project=project, name=name, ref=ref, message=message)
+        return await self._connection.call(TagView, "POST", f"{_HISTORY}/tags", body)
+
+    async def delete_tag(self, project: str, name: str) -> None:
+        if not name or name in (".", "..") or "/" in name:
+            raise InvalidInput(f"{name[:120]!r} is not a tag's name.")
+        await self._connection.done("DELETE", f"{_HISTORY}/tags/{quote(name, safe='')}", project=project)
+
+    async def diff(
+        self,
+        project: str,
+        old: str | None = None,
+        new: str = "head",
+        *,
+        commit: int | None = None,
+        principal: str | None = None,
+        run: str | None = None,
+        path: str | None = None,
+        after: str = "",
+        limit: int = 100,
+        context: int = 3,
+        patch: bool = False,
+    ) -> DiffPageView:
+        """What differs between two snapshots, or what a commit, a principal or a run changed. Further pages: `after`,
+        with the page's own `old` and `new`."""
+        return await self._read(
+            DiffPageView,
+            "diff",
+            project=project,
+            old=old,
+            new=new,
+            commit=commit,
+            principal=principal,
+            run=run,
+            path=path,
+            after=after,
+            limit=limit,
+            context=context,
+            patch=patch,
+        )
+
+    async def diff_versions(
+        self, project: str, path: str, old: int, new: int | None = None, *, context: int = 3, patch: bool = False
+    ) -> FileDiffView:
+        """What differs between two versions of a file, by number; None: as it is now."""
+        return await self._read(
+            FileDiffView, "diff/versions", project=project, path=path, old=old, new=new, context=context, patch=patch
+        )
+
+    async def blame(
+        self,
+        project: str,
+        path: str,
+        *,
+        at: str = "head",
+        by: Literal["lines", "parts"] = "lines",
+        first: int = 1,
+        limit: int = 10_000,
+    ) -> BlameView:
+        """Which version each line (or value, or cell) of a file comes from."""
+        return await self._read(BlameView, "blame", project=project, path=path, at=at, by=by, first=first, limit=limit)
+
+    async def archive(
+        self, project: str, *, at: str = "head", path: str | None = None, form: ArchiveFormat = "tar"
+    ) -> AsyncGenerator[bytes, None]:
+        """A snapshot, or a part of it, as an archive, in pieces. Close it if you stop early (`contextlib.aclosing`)."""
+        query: dict[str, Any] = {"project": project, "at": at, "path": path, "format": form}
+        async with self._connection.stream(f"{_HISTORY}/archive", **query) as response:
+            async for piece in response.aiter_raw():
+                yield piece
+
+    async def _read(self, answer: type[Body], route: str, **query: Any) -> Body:
+        return await self._connection.retried(
+            lambda: self._connection.call(answer, "GET", f"{_HISTORY}/{route}", **query)
+        )
+
+
+class History:
+    """`AsyncHistory` for code that is not async."""
+
+    def __init__(self, history: AsyncHistory, portal: Portal) -> None:
+        self._history = history
+        self._portal = portal
+
+    def resolve(self, project: str, ref: str = "head") -> int:
+        return self._portal.run(self._history.resolve(project, ref))
+
+    def tags(self, project: str, *, after: str = "", limit: int = 100) -> TagPage:
+        return self._portal.run(self._history.tags(project, after=after, limit=limit))
+
+    def create_tag(self, project: str, name: str, *, ref: str = "head", message: str = "") -> TagView:
+        return self._portal.run(self._history.create_tag(project, name, ref=ref, message=message))
+
+    def delete_tag(self, project: str, name: str) -> None:
+        self._portal.run(self._history.delete_tag(project, name))
+
+    def diff(
+        self,
+        project: str,
+        old: str | None = None,
+        new: str = "head",
+        *,
+        commit: int | None = None,
+        principal: str | None = None,
+        run: str | None = None,
+        path: str | None = None,
+        after: str = "",
+        limit: int = 100,
+        context: int = 3,
+        patch: bool = False,
+    ) -> DiffPageView:
+        return self._portal.run(
+            self._history.diff(
+                project,
+                old,
+                new,
+                commit=commit,
+                principal=principal,
+                run=run,
+                path=path,
+                after=after,
+                limit=limit,
+                context=context,
+                patch=patch,
+            )
+        )
+
+    def diff_versions(
+        self, project: str, path: str, old: int, new: int | None = None, *, context: int = 3, patch: bool = False
+    ) -> FileDiffView:
+        return self._portal.run(self._history.diff_versions(project, path, old, new, context=context, patch=patch))
+
+    def blame(
+        self,
+        project: str,
+        path: str,
+        *,
+        at: str = "head",
+        by: Literal["lines", "parts"] = "lines",
+        first: int = 1,
+        limit: int = 10_000,
+    ) -> BlameView:
+        return self._portal.run(self._history.blame(project, path, at=at, by=by, first=first, limit=limit))
+
+    def archive(
+        self, project: str, *, at: str = "head", path: str | None = None, form: ArchiveFormat = "tar"
+    ) -> Iterator[bytes]:
+        return self._portal.iterate(self._history.archive(project, at=at, path=path, form=form))
