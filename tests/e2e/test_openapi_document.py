@@ -40,6 +40,7 @@ class World:
     owner: httpx.Client
     project: str
     node_id: str
+    side_version_id: str
     answered: Counter[tuple[str, bool]] = field(default_factory=Counter)  # by route, and whether it went well
 
     def made(self, route: str, **body: Any) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def a_world(url: str, owner: httpx.Client) -> World:
         answer = owner.post(f"{COLLAB}/commit", json={"project": name, "changes": [change]})
         answer.raise_for_status()
     [made] = answer.json()["changes"]
-    return World(url=url, owner=owner, project=name, node_id=made["node_id"])
+    return World(url=url, owner=owner, project=name, node_id=made["node_id"], side_version_id=made["side_version_id"])
 
 
 def a_rule(world: World) -> dict[str, str]:
@@ -105,6 +106,12 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     },
     f"DELETE {COLLAB}/policies/rules": lambda world: {"query": a_rule(world)},
     f"GET {HISTORY}/blame": lambda world: {"query": {"project": world.project, "path": "a.txt"}},
+    f"POST {HISTORY}/rollback": lambda world: {"body": {"project": world.project, "to": "head"}},
+    f"POST {HISTORY}/undo": lambda world: {"body": {"project": world.project, "seqs": [1], "dry_run": True}},
+    f"POST {HISTORY}/bring-back": lambda world: {
+        "body": {"project": world.project, "side_version_id": world.side_version_id}
+    },
+    f"POST {HISTORY}/purge": lambda world: {"body": {"project": world.project, "path": "a.txt", "dry_run": True}},
     f"POST {HISTORY}/tags": lambda world: {"body": {"project": world.project, "name": f"t-{uuid4().hex}"}},
     f"DELETE {HISTORY}/tags/{{name}}": lambda world: {
         "path_parameters": {
