@@ -50,7 +50,7 @@ def _change(step: Step, head: int) -> Change:
     action, path, other, content, executable = step
     if action == "delete":
         return delete(path, head)
-    if action == "rename" and path != other:
+    if action == "rename" and path != other and not other.startswith(f"{path}/"):  # not into itself
         return rename(path, other, head)
     if action == "mkdir":
         return mkdir(path, head)

@@ -127,9 +127,11 @@ WHERE c.project_id = $1 AND c.seq = ANY ($2::bigint[])
 -- What was purged has nothing to take out.
 SELECT v.path, v.kind, v.content_hash, v.size, v.executable, c.committed_at, h.path AS path_now
 FROM versions v
-JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
-JOIN commits c ON c.project_id = v.project_id AND c.seq = v.seq
-LEFT JOIN blobs b ON b.hash = v.content_hash
+CROSS JOIN LATERAL (
+    SELECT path FROM versions o WHERE o.project_id = $1 AND o.node_id = v.node_id AND o.replaced_seq IS NULL LIMIT 1
+) h
+CROSS JOIN LATERAL (SELECT committed_at FROM commits o WHERE o.project_id = $1 AND o.seq = v.seq LIMIT 1) c
+LEFT JOIN LATERAL (SELECT purged_at FROM blobs o WHERE o.hash = v.content_hash LIMIT 1) b ON true
 WHERE v.project_id = $1 AND (v.path = $2 OR (v.path >= $3 AND v.path < $4)) AND v.path > $6
   AND v.seq <= $5 AND (v.replaced_seq IS NULL OR v.replaced_seq > $5) AND v.kind <> 'deleted' AND b.purged_at IS NULL
 ORDER BY v.path
