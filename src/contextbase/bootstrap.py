@@ -213,7 +213,9 @@ async def open_services(
             snapshots=snapshots,
             diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=past),
             blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=past),
-            archives=Archives(database=database, gate=gate, snapshots=snapshots, catalog=catalog),
+            archives=Archives(
+                database=database, gate=gate, repository=gate_repository, snapshots=snapshots, catalog=catalog
+            ),
             rollback=Rollback(database=database, gate=gate, reads=reads, snapshots=snapshots, diffs=shown),
             undo=Undo(database=database, gate=gate, contents=past, diffs=shown),
             purge=Purge(database=database, gate=gate, catalog=catalog, projects=projects, audit=audit, clock=clock),

@@ -53,7 +53,9 @@ class HistoryWorld:
             snapshots=snapshots,
             diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=contents),
             blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=contents),
-            archives=Archives(database=database, gate=gate, snapshots=snapshots, catalog=catalog),
+            archives=Archives(
+                database=database, gate=gate, repository=repository, snapshots=snapshots, catalog=catalog
+            ),
             log=History(database=database, gate=gate, reads=reads),
         )
 

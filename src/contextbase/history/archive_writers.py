@@ -30,6 +30,7 @@ class Entry:
     size: int
     mode: int
     at: datetime  # when it was committed
+    content: bytes | None = None  # if it is short
 
 
 class ArchiveWriter(Protocol):

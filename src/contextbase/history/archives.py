@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+
+import asyncpg
 
 from contextbase.db.database import Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import Damaged
 from contextbase.gate.reads import nothing_at
+from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.history.archive_writers import ArchiveFormat, ArchiveWriter, Entry, writer_of
 from contextbase.history.snapshots import Snapshots
@@ -26,6 +29,8 @@ _SQL: Final = load_queries("contextbase.history")
 _PAGE: Final = 500
 _MODES: Final = {Kind.FILE: 0o644, Kind.DIRECTORY: 0o755, Kind.SYMLINK: 0o777}
 _LONGEST_LINK: Final = 64 << 10
+_SHORT: Final = 64 << 10
+_SHORT_IN_ALL: Final = 4 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,8 +40,11 @@ class Archive:
 
 
 class Archives:
-    def __init__(self, *, database: Database, gate: Gate, snapshots: Snapshots, catalog: BlobCatalog) -> None:
+    def __init__(
+        self, *, database: Database, gate: Gate, repository: GateRepository, snapshots: Snapshots, catalog: BlobCatalog
+    ) -> None:
         self._database = database
+        self._repository = repository
         self._gate = gate
         self._snapshots = snapshots
         self._catalog = catalog
@@ -66,18 +74,15 @@ class Archives:
         while True:
             async with self._database.connection() as connection:
                 rows = await connection.fetch(_SQL.archived_page, project_id, path or "", *bounds, seq, after, _PAGE)
-            for row in rows:
-                place = TreePath.stored(row["path"])
-                if authority.sees(place) and authority.sees(TreePath.stored(row["path_now"])):
-                    kind = Kind(row["kind"])
-                    yield Entry(
-                        path=place,
-                        kind=kind,
-                        content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
-                        size=row["size"],
-                        mode=0o755 if row["executable"] else _MODES[kind],
-                        at=row["committed_at"],
-                    )
+                page = [
+                    _entry(row)
+                    for row in rows
+                    if authority.sees(TreePath.stored(row["path"])) and authority.sees(TreePath.stored(row["path_now"]))
+                ]
+                short = await self._repository.inline_contents(connection, _short(page))
+            for entry in page:
+                content = short.get(entry.content_hash) if entry.content_hash is not None else None
+                yield entry if content is None else replace(entry, content=content)
             if len(rows) < _PAGE:
                 return
             after = rows[-1]["path"]
@@ -102,10 +107,36 @@ class Archives:
         if entry.kind is Kind.SYMLINK:
             if entry.size > _LONGEST_LINK:
                 raise Damaged(f"The link {entry.path} has a target of {entry.size} bytes.")
-            yield writer.begin(entry, await self._catalog.read(entry.content_hash))
+            yield writer.begin(entry, entry.content or await self._catalog.read(entry.content_hash))
+            return
+        if entry.content is not None:
+            yield writer.begin(entry, b"") + writer.add(entry.content) + writer.finish(entry)
             return
         yield writer.begin(entry, b"")
         async with aclosing(self._catalog.get(entry.content_hash)) as pieces:
             async for piece in pieces:
                 yield await asyncio.to_thread(writer.add, piece)
         yield writer.finish(entry)
+
+
+def _entry(row: asyncpg.Record) -> Entry:
+    kind = Kind(row["kind"])
+    return Entry(
+        path=TreePath.stored(row["path"]),
+        kind=kind,
+        content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
+        size=row["size"],
+        mode=0o755 if row["executable"] else _MODES[kind],
+        at=row["committed_at"],
+    )
+
+
+def _short(page: list[Entry]) -> list[ContentHash]:
+    """The contents that are read at once, with the page: short ones, and not too many."""
+    room = _SHORT_IN_ALL
+    names = []
+    for entry in page:
+        if entry.content_hash is not None and entry.size <= min(_SHORT, room):
+            room -= entry.size
+            names.append(entry.content_hash)
+    return names
