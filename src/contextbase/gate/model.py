@@ -80,6 +80,7 @@ class Closing:
     """A review item that a commit settles."""
 
     review_id: UUID
+    path: TreePath  # the item's, for the audit trail
     state: ReviewState = ReviewState.RESOLVED
 
 

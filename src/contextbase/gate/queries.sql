@@ -85,17 +85,22 @@ WITH bare AS (
     SELECT $1, * FROM unnest($4::uuid[], $5::bigint[], $6::uuid[], $7::text[], $8::text[], $9::text[], $10::bytea[],
                              $11::bigint[], $12::boolean[], $13::text[], $14::integer[])
 )
-INSERT INTO review_items (project_id, id, seq, node_id, path, author_id, reason, base_number, ours_number,
-                          side_version_id, conflicts)
-SELECT $1, * FROM unnest($15::uuid[], $16::bigint[], $17::uuid[], $18::text[], $19::uuid[], $20::text[],
-                         $21::integer[], $22::integer[], $23::uuid[], $24::text[])
+INSERT INTO review_items (project_id, id, seq, checked_seq, node_id, path, author_id, reason, base_path, base_seq,
+                          base_number, ours_number, side_version_id, conflicts)
+SELECT $1, * FROM unnest($15::uuid[], $16::bigint[], $16::bigint[], $17::uuid[], $18::text[], $19::uuid[], $20::text[],
+                         $21::text[], $22::bigint[], $23::integer[], $24::integer[], $25::uuid[], $26::text[])
 
 -- name: close_reviews
+-- Close those that are open; says of each whose it was, and who closed it.
 UPDATE review_items r
 SET state = c.state, closed_by = c.closed_by, closed_seq = c.seq, closed_at = clock_timestamp()
 FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::bigint[]) AS c (id, state, closed_by, seq)
+JOIN principals p ON p.id = c.closed_by
+JOIN review_items i ON i.project_id = $1 AND i.id = c.id
+JOIN principals a ON a.id = i.author_id
 WHERE r.project_id = $1 AND r.id = c.id AND r.state = 'open'
-RETURNING r.id
+RETURNING r.id, r.path, r.state, r.closed_by, r.closed_seq, r.side_version_id,
+          p.kind AS closer_kind, p.name AS closer_name, a.kind AS author_kind, a.name AS author_name
 
 -- name: opened_project
 -- A project's head, and the groups of the principal who looks at it.
@@ -146,12 +151,18 @@ SELECT content_hash, size FROM uploads
 WHERE project_id = $1 AND principal_id = $2 AND content_hash = ANY ($3::bytea[])
 
 -- name: paths_of_contents
--- Where these contents stand, or stood: by path then, and path now.
-SELECT v.content_hash, v.size, v.path, h.path AS path_now
-FROM versions v
-JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
-WHERE v.project_id = $1 AND v.content_hash = ANY ($2::bytea[])
-LIMIT 1000
+-- Where these contents stand, or stood, or were set aside: by path then, and path now.
+(SELECT v.content_hash, v.size, v.path, h.path AS path_now
+ FROM versions v
+ JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+ WHERE v.project_id = $1 AND v.content_hash = ANY ($2::bytea[])
+ LIMIT 1000)
+UNION ALL
+(SELECT s.content_hash, s.size, s.path, coalesce(h.path, s.path)
+ FROM side_versions s
+ LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+ WHERE s.project_id = $1 AND s.content_hash = ANY ($2::bytea[])
+ LIMIT 1000)
 
 -- name: forget_answers
 DELETE FROM answered_requests WHERE answered_at < $1
