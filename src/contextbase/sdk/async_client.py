@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from contextbase.errors import InvalidInput, Unavailable
 from contextbase.sdk.connection import Body, Connection, parsed
 from contextbase.sdk.policies import AsyncPolicies
+from contextbase.sdk.reviews import AsyncReviews
 from contextbase.wire.commit import ChangeBody, CommitCreate, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
 from contextbase.wire.project import NAME_OR_ID, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
@@ -49,6 +50,7 @@ class AsyncClient:
             url, token, timeout_seconds=timeout_seconds, attempts=attempts, transport=transport
         )
         self.policies = AsyncPolicies(self._connection)
+        self.reviews = AsyncReviews(self._connection)
 
     async def __aenter__(self) -> Self:
         return self

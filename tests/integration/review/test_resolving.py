@@ -48,7 +48,7 @@ async def test_theirs_takes_the_contested_places_and_nothing_else(world: ReviewW
 async def test_what_somebody_took_back_since_does_not_come_back(world: ReviewWorld) -> None:
     review = await world.contested("a.txt", BASE, OURS, THEIRS)
     await world.write("a.txt", OURS)  # "eight" went in with the item, and is taken back
-    await world.resolve(review, "theirs")
+    await world.resolve(review, "theirs", at=await world.head())
     assert await world.file("a.txt") == b"1\nTWO\n3\n4\n5\n6\n7\n8\n"
 
 
@@ -261,7 +261,7 @@ async def test_what_both_added_is_not_brought_back_when_it_was_removed_since(wor
     assert json.loads(await world.file("a.json") or b"") == {"x": 1, "y": 1, "z": 2}
     await world.write("a.json", b'{\n  "x": 1,\n  "y": 1\n}\n')
     assert answer.review_id is not None
-    await world.resolve(answer.review_id, "theirs")
+    await world.resolve(answer.review_id, "theirs", at=await world.head())
     assert json.loads(await world.file("a.json") or b"") == {"x": 2, "y": 1}
 
 

@@ -17,6 +17,7 @@ from contextbase.interfaces.cli import (
     maintenance,
     policies,
     projects,
+    reviews,
     server,
     tokens,
     watch,
@@ -63,6 +64,7 @@ app.command()(files.rm)
 app.command()(files.mv)
 app.command()(history.log)
 app.command()(history.audit)
+app.add_typer(reviews.commands, name="review")
 app.add_typer(policies.commands, name="policy")
 app.add_typer(database.commands, name="db")
 app.command()(watch.watch)
