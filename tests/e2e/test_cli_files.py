@@ -2,20 +2,16 @@
 
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from tests.support.cli import Cli, cli_of
 from tests.support.postgres import reachable_folder
-from tests.support.server import Done, ServerProcess, run_cli, start_server
-
-from contextbase.interfaces.cli.main import main
+from tests.support.server import ServerProcess, run_cli, start_server
 
 pytestmark = pytest.mark.xdist_group("cli")
-
-Cli = Callable[..., Done]
 
 
 @pytest.fixture(scope="module")
@@ -26,28 +22,7 @@ def server() -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def cb(server: ServerProcess, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Cli:
-    """Runs a command in this process, about a project of the test's own, as the owner."""
-    for name in list(os.environ):
-        if name.startswith("CONTEXTBASE_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("CONTEXTBASE_DATA", str(server.data))
-    monkeypatch.setenv("CONTEXTBASE_PROJECT", f"p-{uuid4().hex[:10]}")
-
-    def run(*arguments: str, **variables: str) -> Done:
-        capfdbinary.readouterr()
-        with monkeypatch.context() as patched:
-            patched.setattr(sys, "argv", ["contextbase", *arguments])
-            for name, value in variables.items():
-                patched.setenv(name, value)
-            with pytest.raises(SystemExit) as ended:
-                main()
-        written = capfdbinary.readouterr()
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        return Done(code=code or 0, stdout=written.out.decode(), stderr=written.err.decode())
-
-    assert run("project", "create", os.environ["CONTEXTBASE_PROJECT"]).code == 0
-    return run
+    return cli_of(server, monkeypatch, capfdbinary)
 
 
 @pytest.fixture
