@@ -6,12 +6,17 @@ from contextlib import asynccontextmanager
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.support.postgres import database_copy, embedded_server, external_server, named, run_on_server
 from tests.support.s3_server import S3Server, running_s3_server
 
 from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.migrations.runner import migrate
 from contextbase.storage.blobs.s3_connection import S3Connection
+
+# How long an example takes says something about the machine, not about the code.
+settings.register_profile("contextbase", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("contextbase")
 
 _TEMPLATE = "contextbase_template"
 

@@ -31,6 +31,12 @@ from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.gate.trail import Trail
+from contextbase.history.contents import ContentLoader
+from contextbase.history.purge import Purge
+from contextbase.history.rollback import Rollback
+from contextbase.history.showing import StateDiffs
+from contextbase.history.snapshots import Snapshots
+from contextbase.history.undo import Undo
 from contextbase.identity.policies import PolicyService
 from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
@@ -82,6 +88,9 @@ class Services:
     reads: Reads
     history: History
     trail: Trail
+    rollback: Rollback
+    undo: Undo
+    purge: Purge
     feed: FeedService
     reviews: Reviews
     review_upkeep: Upkeep
@@ -152,7 +161,8 @@ async def open_services(
         head, gate_repository = HeadRepository(), GateRepository()
         notifier = Notifier(database)
         stack.push_async_callback(notifier.close)
-        policies, contents = PolicyBook(gate_repository), ContentCache()
+        contents = ContentCache()
+        policies = PolicyBook(gate_repository, contents)
         metrics = CollectorRegistry()
         group_commit = GroupCommit(
             database=database,
@@ -182,6 +192,10 @@ async def open_services(
             catalog=catalog,
             contents=contents,
         )
+        projects = ProjectService(database=database, audit=audit, clock=clock)
+        snapshots = Snapshots(database=database, gate=gate, audit=audit, clock=clock)
+        past = ContentLoader(repository=gate_repository, catalog=catalog, cache=contents)
+        shown = StateDiffs(database=database, contents=past)
         stack.push_async_callback(group_commit.close)
         desk = Desk(
             database=database, gate=gate, repository=gate_repository, audit=audit, clock=clock, hint=notifier.hint
@@ -195,12 +209,15 @@ async def open_services(
             large_blobs=large,
             catalog=catalog,
             identity=IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock),
-            projects=ProjectService(database=database, audit=audit, clock=clock),
+            projects=projects,
             policies=PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=clock),
             gate=gate,
             reads=reads,
             history=History(database=database, gate=gate, reads=reads),
             trail=Trail(database=database, gate=gate),
+            rollback=Rollback(database=database, gate=gate, reads=reads, snapshots=snapshots, diffs=shown),
+            undo=Undo(database=database, gate=gate, contents=past, diffs=shown),
+            purge=Purge(database=database, gate=gate, catalog=catalog, projects=projects, audit=audit, clock=clock),
             feed=FeedService(
                 database=database,
                 repository=FeedRepository(),

@@ -7,6 +7,7 @@
     ├── Unauthenticated         no token, or one that is unknown, expired or revoked
     ├── Forbidden               the principal may not do this
     ├── NotFound                no such thing, or none the principal may know of
+    │   └── ContentPurged       it was removed from all history, on purpose
     ├── Conflict                the state of things forbids it: exists already, moved on, in use
     │   └── CursorOutdated      a cursor from before the project was restored: start anew
     ├── TooLarge                over a stated size limit
@@ -36,6 +37,7 @@ __all__ = [
     "BlobTruncated",
     "BucketMissing",
     "Conflict",
+    "ContentPurged",
     "ContextbaseError",
     "CursorOutdated",
     "Damaged",
@@ -89,6 +91,10 @@ class Forbidden(ContextbaseError):
 
 class NotFound(ContextbaseError):
     code = "not_found"
+
+
+class ContentPurged(NotFound):
+    code = "content_purged"
 
 
 class Conflict(ContextbaseError):

@@ -25,6 +25,7 @@ READ_LEVELS = ("R", "RA", "RW-", "RW")
 LEVELS = ("hidden", *READ_LEVELS)
 NO_PROJECT = "no-such-project"
 COLLAB = "/api/v1/collab"
+HISTORY = "/api/v1/history"
 REVIEWS = "/api/v1/reviews"
 
 
@@ -35,6 +36,7 @@ class World:
     project: Project
     project_id: UUID
     node_id: str
+    side_version_id: str
     review_id: str
     group: str
     spare_token: str
@@ -64,6 +66,10 @@ def body(**fields: Any) -> Callable[[World, str], dict[str, Any]]:
 
 def rule(world: World, project: str) -> dict[str, Any]:
     return {"json": {"project": project, "subject": "everyone", "pattern": f"{world.unique}/**", "level": "R"}}
+
+
+def aside(world: World, project: str) -> dict[str, Any]:
+    return {"json": {"project": project, "side_version_id": world.side_version_id}}
 
 
 def member(world: World, _: str) -> dict[str, str]:
@@ -103,6 +109,10 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{COLLAB}/versions/content"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{COLLAB}/log"): route("read", "project", query()),
     ("GET", f"{COLLAB}/feed"): route("read", "project", query()),
+    ("POST", f"{HISTORY}/rollback"): route("read write", "project", body(to="head")),
+    ("POST", f"{HISTORY}/undo"): route("read write", "project", body(seqs=[1])),
+    ("POST", f"{HISTORY}/bring-back"): route("read write", "project", aside),
+    ("POST", f"{HISTORY}/purge"): route("admin", "server", body(path="area/a.txt", dry_run=True)),
     ("GET", f"{COLLAB}/audit"): route("admin", "project", query()),
     ("GET", f"{COLLAB}/audit/export"): route("admin", "project", query()),
     ("GET", REVIEWS): route("read", "project", query()),
@@ -150,6 +160,7 @@ async def a_world(api: Api) -> World:
         project=project,
         project_id=UUID((await api.client.get(f"/api/v1/projects/{project.name}")).json()["id"]),
         node_id=made["changes"][0]["node_id"],
+        side_version_id=contested["changes"][0]["side_version_id"],
         review_id=contested["changes"][0]["review_id"],
         group=group,
         spare_token=(await api.token())["id"],

@@ -1,5 +1,6 @@
 """A gate and the feed of what goes through it, over a real database."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -45,12 +46,21 @@ class FeedWorld:
         heads = await self.feed.heads(self.gate.project.id)
         return await self.feed.read(await self.scope(who, below), heads, self.feed.cursor(heads, after), limit=limit)
 
-    async def follow(self, last: int, feed: FeedService | None = None) -> list[FeedItem]:
-        """What a reader who starts now gets, until the commit `last`."""
-        feed = feed or self.feed
+    async def follow(self, last: int, feed: FeedService | None = None) -> "asyncio.Task[list[FeedItem]]":
+        """A reader that follows by now; its task returns what it got, up to the commit `last`."""
+        following = asyncio.Event()
+        task = asyncio.create_task(self._follow(last, feed or self.feed, following))
+        task.add_done_callback(lambda _: following.set())
+        await following.wait()
+        return task
+
+    async def _follow(self, last: int, feed: FeedService, following: asyncio.Event) -> list[FeedItem]:
         heads = await feed.heads(self.gate.project.id)
         scope, cursor, items = await self.scope(), heads.cursor, []
-        async with feed.follow(heads) as follower:
+        async with asyncio.timeout(60), feed.follow(heads) as follower:
+            while follower.policy_version == 0:
+                await follower.wait(cursor, 60)
+            following.set()
             while cursor.seq < last:
                 page = await follower.read(scope, cursor)
                 cursor = page.cursor

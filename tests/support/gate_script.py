@@ -4,6 +4,8 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
 from uuid import UUID
 
 from hypothesis import strategies as st
@@ -42,6 +44,8 @@ AGENTS = 3  # who 0 is the owner
 GROUPS = ("readers", "writers")
 # Few, so that edits meet: files that merge by type, a folder and what is in it, names that numbering makes, a secret.
 PATHS = ("a.txt", "a.json", "d", "d/x.txt", "d/y", "box/n.txt", "box/n (1).txt", "secret/s.txt", "keep.md")
+FOLDERS = ("d", "box", "secret")
+FOLDER_TARGETS = (*FOLDERS, "e", "d/inner", "box/n.txt")
 PATTERNS = ("**", "d/**", "d/x.txt", "box/**", "secret/**", "*.json", "a.txt")
 STRATEGIES = ("auto", "review", "critical", "last-writer", "priority", "union", "ours", "theirs")
 LEVELS = ("hidden", "R", "RA", "RW-", "RW")
@@ -98,24 +102,53 @@ class Sent:
     repeats: int | None = None  # which earlier one this is once more
 
 
-EDITS = st.builds(
+_LAGS = st.sampled_from([0, 0, 0, 1, 2, 3, 4])
+_EDITS_OF_ENTRIES = st.builds(
     Edit,
     action=st.sampled_from([ChangeAction.WRITE] * 4 + list(ChangeAction)),
     path=st.sampled_from(PATHS),
     target=st.sampled_from(PATHS),
-    lag=st.integers(0, 4),
+    lag=_LAGS,
     place=st.integers(0, 4),
     kind=st.sampled_from([ContentKind.FILE] * 5 + [ContentKind.SYMLINK]),
     executable=st.sampled_from([None, None, True, False]),
 ).filter(lambda edit: edit.action is not ChangeAction.RENAME or edit.path != edit.target)
+_EDITS_OF_FOLDERS = st.builds(
+    Edit,
+    action=st.sampled_from([ChangeAction.DELETE, ChangeAction.RENAME]),
+    path=st.sampled_from(FOLDERS),
+    target=st.sampled_from(FOLDER_TARGETS),
+    lag=_LAGS,
+    place=st.integers(0, 4),
+    kind=st.just(ContentKind.FILE),
+    executable=st.none(),
+).filter(lambda edit: edit.path != edit.target)
+EDITS = st.one_of(_EDITS_OF_ENTRIES, _EDITS_OF_ENTRIES, _EDITS_OF_FOLDERS)
 _STEPS = st.builds(
     Step,
-    who=st.integers(0, AGENTS),
+    who=st.sampled_from([0, *range(1, AGENTS + 1), *range(1, AGENTS + 1)]),
     edits=st.lists(EDITS, min_size=1, max_size=3).map(tuple),
-    atomic=st.booleans(),
+    atomic=st.sampled_from([False, False, True]),
     keyed=st.booleans(),
     again=st.sampled_from([False] * 5 + [True]),
 )
+# The owner puts something everywhere first: most edits then meet what is there.
+_SEEDING = Round(
+    moves=((1, "readers"), (2, "readers"), (2, "writers")),
+    steps=(
+        Step(
+            who=0,
+            edits=tuple(
+                Edit(
+                    action=ChangeAction.WRITE, path=path, target="", lag=0, place=0, kind=ContentKind.FILE,
+                    executable=None,
+                )
+                for path in PATHS if path != "d"
+            ),
+            atomic=False, keyed=False, again=False,
+        ),
+    ),
+)  # fmt: skip
 ROUNDS = st.lists(
     st.builds(
         Round,
@@ -124,16 +157,25 @@ ROUNDS = st.lists(
     ),
     min_size=1,
     max_size=6,
-)
-_SUBJECTS = (None, *GROUPS, *range(1, AGENTS + 1))
+).map(lambda rounds: [_SEEDING, *rounds])
+
+
+def _rules_for(
+    subjects: Sequence[int | str | None], patterns: Sequence[str], levels: Sequence[str] = LEVELS, **sizes: int
+) -> st.SearchStrategy[Any]:
+    rules = st.tuples(st.sampled_from(subjects), st.sampled_from(patterns), st.sampled_from(levels))
+    return st.lists(rules, unique_by=lambda rule: rule[:2], **sizes)
+
+
 RULES = st.builds(
     Policies,
-    default=st.sampled_from(["RW"] * 3 + list(LEVELS)),
-    path_rules=st.lists(
-        st.tuples(st.sampled_from(_SUBJECTS), st.sampled_from(PATTERNS), st.sampled_from(LEVELS)),
-        max_size=6,
-        unique_by=lambda rule: rule[:2],
-    ).map(tuple),
+    default=st.sampled_from(["RW"] * 8 + list(LEVELS)),
+    path_rules=st.tuples(
+        _rules_for((None, *range(1, AGENTS + 1)), PATTERNS, max_size=4),
+        _rules_for(GROUPS, ("**", "d/**", "box/**", "secret/**"), min_size=1, max_size=3),
+        # Something hidden in a folder that is not.
+        _rules_for((None, *GROUPS), ("d/y", "secret/s.txt"), ("hidden",), max_size=2),
+    ).map(lambda lists: tuple(chain(*lists))),
     merge_rules=st.lists(
         st.tuples(st.sampled_from(PATTERNS), st.sampled_from(STRATEGIES)), max_size=3, unique_by=lambda rule: rule[0]
     ).map(tuple),

@@ -83,7 +83,8 @@ class GateWorld:
             limit=limit,
             spool=SpoolFolder(folder / "spool"),
         )
-        policies, contents = PolicyBook(repository), ContentCache()
+        contents = ContentCache()
+        policies = PolicyBook(repository, contents)
         drafter = Drafter(
             repository=repository, policies=policies, catalog=catalog, contents=contents, clock=SystemClock()
         )

@@ -1,6 +1,6 @@
 """What differs between two versions of a file, and which version each part of it comes from: pure code, no I/O."""
 
-from contextbase.compare.blame import LineBlame, Run
+from contextbase.compare.blame import LineBlame, Run, blame_lines
 from contextbase.compare.engine import compare
 from contextbase.compare.model import CellDiff, Change, ChangeKind, DiffKind, FileDiff, Hunk, Limits, Side, Status
 from contextbase.compare.part_blame import Part, PartBlame
@@ -27,6 +27,7 @@ __all__ = [
     "apply",
     "apply_cells",
     "apply_changes",
+    "blame_lines",
     "compare",
     "pointer",
     "render_changes",

@@ -3,15 +3,16 @@
 A blame goes on from version to version, at the cost of one diff each, and can be kept and continued later.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from contextbase.compare.quick import quick_edits
+from contextbase.compare.edits import quick_edits
 from contextbase.compare.text import lines_of
+from contextbase.errors import InvalidInput
 
-__all__ = ["LineBlame", "Run"]
+__all__ = ["LineBlame", "Run", "blame_lines"]
 
 Label = TypeVar("Label")
 
@@ -53,6 +54,28 @@ class LineBlame(Generic[Label]):
             theirs = _carried(other.content, other.labels, content, label)
             labels = [there if here is _NEW else here for here, there in zip(labels, theirs, strict=True)]
         return LineBlame(content=content, labels=labels)
+
+
+def blame_lines(versions: Iterable[tuple[Label, bytes]], *, second_parents: Mapping[Label, Label]) -> LineBlame[Label]:
+    """The blame of the last of the versions, which come oldest first, each made from the one before it and, if it has
+    one, from its second parent: the version that a writer started from who was overtaken.
+
+    Raises `InvalidInput` if there is no version, or a second parent is not among those before.
+    """
+    wanted = set(second_parents.values())
+    kept: dict[Label, LineBlame[Label]] = {}
+    blame: LineBlame[Label] | None = None
+    for label, content in versions:
+        parent = second_parents.get(label)
+        if parent is not None and parent not in kept:
+            raise InvalidInput(f"Version {parent}, from which {label} was made, is not among the versions before it.")
+        other = None if parent is None else kept[parent]
+        blame = LineBlame.start(content, label) if blame is None else blame.then(content, label, other=other)
+        if label in wanted:
+            kept[label] = blame
+    if blame is None:
+        raise InvalidInput("There is no version to blame.")
+    return blame
 
 
 def _carried(old: bytes, labels: Sequence[Any], new: bytes, fresh: object) -> list[Any]:

@@ -24,7 +24,8 @@ def compare(
 ) -> FileDiff:
     """How the file at `path` differs from what it was; None means that it is not there on that side.
 
-    `old_path` is where it stood, if elsewhere: the caller knows, nothing is guessed. Never raises, whatever the bytes.
+    `old_path` is where it stood, if elsewhere: the caller knows, nothing is guessed. Sides with one hash need not be
+    loaded. Never raises, whatever the bytes.
     """
     old_path = old_path or path
     diff = FileDiff(
@@ -36,8 +37,10 @@ def compare(
         new=_facts(new, path),
     )
     kinds = {side.kind for side in (old, new) if side is not None}
-    if kinds <= {EntryKind.DIRECTORY}:
+    if kinds == {EntryKind.DIRECTORY}:
         return replace(diff, kind=DiffKind.FOLDER)
+    if (old and old.hash) == (new and new.hash) and len(kinds) < 2:
+        return replace(diff, kind=DiffKind.SAME)
     return _with_content(diff, old, new, limits)
 
 
@@ -70,7 +73,7 @@ def _with_content(diff: FileDiff, old: Side | None, new: Side | None, limits: Li
     contents = [b"" if side is None else side for side in sides]
     is_loaded = all(side is not None for side in sides)
     if not is_loaded or max(map(len, contents)) > limits.text_bytes:
-        return replace(diff, notes=(f"It is too large to show: over {limits.text_bytes >> 10} KiB.",))
+        return replace(diff, notes=("It is too large to show.",))
     if any(map(is_binary, contents)):
         return diff
     try:
@@ -83,7 +86,7 @@ def _with_content(diff: FileDiff, old: Side | None, new: Side | None, limits: Li
     hunks = hunks_between(texts[0], texts[1], context=limits.context)
     kinds = [side.kind for side in (old, new) if side is not None]
     diff = replace(diff, kind=_ONE_FILE[kinds[0]], hunks=hunks, encoding=encoding)
-    if diff.kind is DiffKind.LINK or not hunks:
+    if diff.kind is DiffKind.LINK:
         return diff
     return _with_structure(diff, contents, limits)
 

@@ -42,6 +42,7 @@ class DiffKind(StrEnum):
     BINARY = "binary"  # sizes and hashes only
     LINK = "link"  # hunks of the targets
     FOLDER = "folder"
+    SAME = "same"  # the contents are equal: only the path or the mode may differ
 
 
 class ChangeKind(StrEnum):

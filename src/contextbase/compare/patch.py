@@ -23,10 +23,10 @@ def apply(old: Side | None, diff: FileDiff) -> Side | None:
         return None
     if diff.kind is DiffKind.FOLDER or diff.new.kind is EntryKind.DIRECTORY:
         return diff.new
-    if diff.kind is DiffKind.BINARY:
+    if diff.kind in (DiffKind.BINARY, DiffKind.SAME):
         if old is not None and diff.old is not None and old.hash != diff.old.hash:
             raise Conflict(f"{diff.old_path} is not the file the diff was made from. Compare anew.")
-        return diff.new
+        return replace(diff.new, content=old.content) if old and diff.kind is DiffKind.SAME else diff.new
     before = b"" if old is None or old.content is None else plain_text(old.content)
     content = apply_hunks(before, diff.hunks)
     if diff.encoding != "utf-8":

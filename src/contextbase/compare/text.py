@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Final
 
-from contextbase.compare.lines import Edit, line_edits
+from contextbase.compare.edits import line_edits
+from contextbase.compare.lines import Edit
 from contextbase.compare.model import Hunk
 from contextbase.errors import Conflict
 

@@ -202,7 +202,7 @@ class FeedItem:
     body: FeedCommit | FeedEvent
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)  # one object for all who are shown the same
 class FeedPage:
     items: tuple[FeedItem, ...]
     cursor: Cursor  # where to go on; past what was passed over, too

@@ -15,7 +15,7 @@ from contextbase.feed.model import Cursor, FeedHeads, FeedItem, FeedPage, NewEve
 from contextbase.feed.notifier import Notifier
 from contextbase.feed.paging import page_of
 from contextbase.feed.repository import FeedRepository
-from contextbase.feed.window import Window
+from contextbase.feed.window import TICK_SECONDS, Window
 from contextbase.ids import ProjectId, Seq
 
 __all__ = ["FeedService", "Follower"]
@@ -176,8 +176,12 @@ class Follower:
         return page or FeedPage(items=(), cursor=after, more=False)
 
     async def wait(self, after: Cursor, seconds: float) -> None:
-        """Until there may be something new after a cursor, the server stops or the time is over."""
+        """Until there may be something new after a cursor, the server stops or the time is over; at most about a
+        second, so look at the clock and wait again."""
         if self.ended or seconds <= 0 or self._window.is_past(after):
+            return
+        if seconds >= TICK_SECONDS:
+            await self._window.moved()
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
@@ -15,14 +15,16 @@ from contextbase.feed.paging import page_of
 from contextbase.feed.repository import FeedRepository
 from contextbase.ids import ProjectId
 
-__all__ = ["Window"]
+__all__ = ["TICK_SECONDS", "Window"]
 
 _log = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 1.0
+TICK_SECONDS: Final = 1.0
 _AT_ONCE: Final = 200
 _MOST_KEPT: Final = 1000
 _MOST_CHANGES_KEPT: Final = 20_000
+_MOST_PAGES: Final = 200
 
 Entry = TypeVar("Entry", FeedCommit, FeedEvent)
 
@@ -58,10 +60,13 @@ class Window:
         self._notifier = notifier
         self._hinted = asyncio.Event()
         self._moved = asyncio.Event()
+        self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self.wake)
         self._heads: FeedHeads | None = None
         self._gone: NotFound | None = None
         self._commits: _Tail[FeedCommit] = _Tail(0)
         self._events: _Tail[FeedEvent] = _Tail(0)
+        # Readers who see the same stand at the same place most of the time: they share what they are shown.
+        self._pages: dict[Hashable, FeedPage] = {}
 
     @property
     def heads(self) -> FeedHeads | None:
@@ -79,14 +84,19 @@ class Window:
             raise CursorOutdated("The project was restored; its feed starts anew.")
         if after.seq < self._commits.after or after.event < self._events.after:
             return None
-        return page_of(
-            self._commits.since(after.seq, limit),
-            self._events.since(after.event, limit),
-            scope=scope,
-            heads=heads,
-            after=after,
-            limit=limit,
-        )
+        key = (scope.authority.sight, scope.below, after, limit)
+        if (page := self._pages.get(key)) is None:
+            page = page_of(
+                self._commits.since(after.seq, limit),
+                self._events.since(after.event, limit),
+                scope=scope,
+                heads=heads,
+                after=after,
+                limit=limit,
+            )
+            if len(self._pages) < _MOST_PAGES:  # a reader chooses its path and limit: it must not fill the memory
+                self._pages[key] = page
+        return page
 
     def is_past(self, cursor: Cursor) -> bool:
         """Whether there is something to read, or to be told, after a cursor."""
@@ -96,14 +106,24 @@ class Window:
         return heads.seq > cursor.seq or heads.event > cursor.event or heads.epoch != cursor.epoch or bool(self._gone)
 
     async def moved(self) -> None:
-        """Return at the next change of the heads, or when the window is woken."""
+        """Return at the next change of the heads, when the window is woken, and at least every `TICK_SECONDS`."""
         await self._moved.wait()
 
     def wake(self) -> None:
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
+        # One timer for all readers is much cheaper than one for each wait of each of them.
+        self._tick.cancel()
+        if self._gone is None:
+            self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self.wake)
 
     async def run(self) -> None:
+        try:
+            await self._follow_heads()
+        finally:
+            self._tick.cancel()
+
+    async def _follow_heads(self) -> None:
         with self._notifier.subscribed(self._project_id, self._hinted.set):
             while self._gone is None:
                 self._hinted.clear()
@@ -153,6 +173,7 @@ class Window:
 
     def _move(self, heads: FeedHeads) -> None:
         self._heads = heads
+        self._pages.clear()
         self.wake()
 
 

@@ -30,11 +30,14 @@ class Contents:
 
     loaded: dict[ContentHash, bytes] = field(default_factory=dict)
     sizes: dict[ContentHash, int] = field(default_factory=dict)
+    purged: set[ContentHash] = field(default_factory=set)  # gone for good: nothing can be merged with them
     put: set[ContentHash] = field(default_factory=set)  # what was stored ahead of the commit's transaction
 
     def read(self, content_hash: ContentHash) -> bytes:
         if self.sizes.get(content_hash, 0) > LARGEST_MERGED:
             raise TooLargeToMerge(f"It is over {LARGEST_MERGED >> 20} MiB: the last writer's.")
+        if content_hash in self.purged:
+            raise TooLargeToMerge("What it was made from, or met, was purged: the last writer's.")
         try:
             return self.loaded[content_hash]
         except KeyError:

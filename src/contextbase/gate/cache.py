@@ -34,6 +34,10 @@ class ContentCache:
             self._contents.move_to_end(name)
         return found
 
+    def clear(self) -> None:
+        self._contents.clear()
+        self._bytes = 0
+
     def keep(self, name: ContentHash, content: bytes) -> None:
         if name in self._contents or len(content) > LARGEST:
             return
@@ -61,16 +65,20 @@ class PolicyPage:
 
 
 class PolicyBook:
-    """The policy of each project as it was last seen. Its version, read with the head, says whether it still holds."""
+    """The policy of each project as it was last seen. Its version, read with the head, says whether it still holds.
 
-    def __init__(self, repository: GateRepository) -> None:
+    Also a purge gives the project a new version: then contents are forgotten too."""
+
+    def __init__(self, repository: GateRepository, contents: ContentCache) -> None:
         self._repository = repository
+        self._contents = contents
         self._pages: dict[ProjectId, PolicyPage] = {}
 
     async def page(self, connection: Connection, project_id: ProjectId, version: int) -> PolicyPage:
         page = self._pages.get(project_id)
         if page is None or page.policy.version != version:
             page = PolicyPage(await self._repository.policy(connection, project_id))
+            self._contents.clear()
             if len(self._pages) >= _MOST_PROJECTS:
                 self._pages.clear()
             self._pages[project_id] = page

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from contextbase.db.database import Connection
-from contextbase.errors import Conflict, ContextbaseError, InvalidInput
+from contextbase.errors import Conflict, ContentPurged, ContextbaseError, InvalidInput
 from contextbase.gate.answers import answer_from_json
 from contextbase.gate.batch import BatchPlan, ContentNeeded, Contents, Submitted
 from contextbase.gate.cache import ContentCache, PolicyBook, PolicyPage
@@ -135,7 +135,10 @@ class Drafter:
             try:
                 stored = draft.planner.add(submitted, bases, authority, self._clock.now())
             except ContentNeeded as needed:
-                draft.contents.loaded[needed.content_hash] = await self._catalog.read(needed.content_hash)
+                try:
+                    draft.contents.loaded[needed.content_hash] = await self._catalog.read(needed.content_hash)
+                except ContentPurged:
+                    draft.contents.purged.add(needed.content_hash)
             else:
                 draft.fresh.append(submitted)
                 for name in stored:  # the next draft may need it before this one is written

@@ -34,6 +34,7 @@ _log = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 5_000
 _MOST_ATTEMPTS: Final = 100
+_MOST_LINES: Final = 200
 _ASK_SECONDS: Final = 30.0
 
 
@@ -63,7 +64,7 @@ class GroupCommit:
     async def commit(self, submitted: Submitted) -> CommitAnswer:
         """Wait in line and return the answer once it is durable. Cancelling the caller does not undo the request."""
         project_id = submitted.request.project_id
-        line = self._lines.setdefault(project_id, Line())
+        line = self._lines[project_id] = self._lines.pop(project_id, Line())  # the last used is the last
         if len(line.waiting) >= MOST_WAITING:
             raise TooBusy("Too many commits wait for this project; try again in a moment.")
         entry = Waiting.of(submitted)
@@ -102,6 +103,13 @@ class GroupCommit:
             raise
         finally:
             line.leader = None
+            self._forget_idle()
+
+    def _forget_idle(self) -> None:
+        """What is known of projects that nobody has written to for the longest time."""
+        idle = [project_id for project_id, line in self._lines.items() if line.leader is None]
+        for project_id in idle[: max(0, len(self._lines) - _MOST_LINES)]:
+            del self._lines[project_id]
 
     async def _drafted_anew(self, project_id: ProjectId, line: Line, batch: Batch) -> Batch:
         anew = Batch()

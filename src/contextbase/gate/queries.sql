@@ -56,7 +56,8 @@ SELECT hash FROM made
 -- name: fresh_blobs
 -- Those of these blobs that were put lately; locked against GC until the transaction ends.
 SELECT hash FROM blobs
-WHERE hash = ANY ($1::bytea[]) AND live AND renewed_at > clock_timestamp() - interval '1 hour'
+WHERE hash = ANY ($1::bytea[]) AND live AND purged_at IS NULL
+  AND renewed_at > clock_timestamp() - interval '1 hour'
 FOR KEY SHARE
 
 -- name: put_inline_blobs
@@ -66,7 +67,7 @@ WITH given AS (
     SELECT * FROM unnest($1::bytea[], $2::bytea[]) AS blob (hash, content) ORDER BY hash
 ), renewed AS (
     INSERT INTO blobs (hash, size) SELECT hash, octet_length(content) FROM given
-    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live
+    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live AND blobs.purged_at IS NULL
     RETURNING hash
 ), stored AS (
     INSERT INTO blob_contents (hash, content) SELECT hash, content FROM given JOIN renewed USING (hash)
@@ -151,18 +152,27 @@ SELECT content_hash, size FROM uploads
 WHERE project_id = $1 AND principal_id = $2 AND content_hash = ANY ($3::bytea[])
 
 -- name: paths_of_contents
--- Where these contents stand, or stood, or were set aside: by path then, and path now.
-(SELECT v.content_hash, v.size, v.path, h.path AS path_now
- FROM versions v
- JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
- WHERE v.project_id = $1 AND v.content_hash = ANY ($2::bytea[])
- LIMIT 1000)
-UNION ALL
-(SELECT s.content_hash, s.size, s.path, coalesce(h.path, s.path)
- FROM side_versions s
- LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
- WHERE s.project_id = $1 AND s.content_hash = ANY ($2::bytea[])
- LIMIT 1000)
+-- Where these contents stand, stood or were set aside: by path then, and path now; some places of each.
+SELECT b.hash AS content_hash, b.size, b.purged_at IS NOT NULL AS purged, place.path, place.path_now
+FROM blobs b
+CROSS JOIN LATERAL (
+    (
+        SELECT v.path, h.path AS path_now
+        FROM versions v
+        JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+        WHERE v.project_id = $1 AND v.content_hash = b.hash
+        LIMIT 200
+    )
+    UNION ALL
+    (
+        SELECT s.path, coalesce(h.path, s.path)
+        FROM side_versions s
+        LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+        WHERE s.project_id = $1 AND s.content_hash = b.hash
+        LIMIT 200
+    )
+) place
+WHERE b.hash = ANY ($2::bytea[])
 
 -- name: forget_answers
 DELETE FROM answered_requests WHERE answered_at < $1

@@ -10,7 +10,7 @@ from uuid import UUID
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.errors import NotFound
+from contextbase.errors import ContentPurged, NotFound
 from contextbase.gate.batch import Submitted
 from contextbase.gate.cache import PolicyBook
 from contextbase.gate.leader import GroupCommit
@@ -129,7 +129,9 @@ class Gate:
         if rest:
             authority = await self.authority(connection, caller, project_id)
             for row in await connection.fetch(_SQL.paths_of_contents, project_id, list(rest)):
-                if authority.sees(TreePath(row["path"])) and authority.sees(TreePath(row["path_now"])):
+                if authority.sees(TreePath.stored(row["path"])) and authority.sees(TreePath.stored(row["path_now"])):
+                    if row["purged"]:
+                        raise ContentPurged(f"What stood at {row['path']} was purged from all history.")
                     sizes[ContentHash(row["content_hash"])] = row["size"]
         return sizes
 

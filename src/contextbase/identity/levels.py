@@ -7,7 +7,7 @@ default does. The owner always has RW.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import lru_cache
@@ -111,6 +111,9 @@ class PathAuthority:
         self._rules = sorted(applying, key=lambda rule: (*(-part for part in rule.specificity), rule.level))
         levels = [default, *(rule.level for rule in self._rules)]
         self.sees_everything = below is None and (is_owner or min(levels) > Level.HIDDEN)
+        shown = () if is_owner else tuple((rule.pattern, rule.level > Level.HIDDEN) for rule in self._rules)
+        self.sight: Hashable = () if self.sees_everything else (below, is_owner, default > Level.HIDDEN, shown)
+        """Equal for callers who see the same paths, so that what is made for one can serve all of them."""
 
     def level(self, path: TreePath) -> Level:
         """As `decide`, without the words."""

@@ -9,6 +9,7 @@ Nodes are named tuples: a merge makes thousands, and they cost a third of a froz
 """
 
 from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, Literal, NamedTuple
 
 __all__ = [
@@ -110,6 +111,7 @@ class Group(NamedTuple):
     joins_new: bool = True
     may_join: Callable[[Insertions], bool] | None = None
     contests_renames: bool = True
+    agreed: AbstractSet[int] = frozenset()  # after a merge: the ids of the items that are one object on all sides
 
     @property
     def text(self) -> str:
@@ -145,14 +147,15 @@ def render(body: Body, side: Side = "ours") -> str:
     return "".join([piece if isinstance(piece, str) else getattr(piece, side) for piece in pieces_of(body)])
 
 
-def pieces_of(body: Body) -> list[str | Alternatives]:
-    """The text of a tree in order, as plain text and as alternatives where the sides differ."""
+def pieces_of(body: Body, *, with_agreed: bool = True) -> list[str | Alternatives]:
+    """The text of a tree in order, as plain text and as alternatives where the sides differ; on demand without the
+    items that are one object on all sides."""
     pieces: list[str | Alternatives] = []
-    _write(body, pieces)
+    _write(body, pieces, with_agreed=with_agreed)
     return pieces
 
 
-def _write(body: Body, pieces: list[str | Alternatives]) -> None:
+def _write(body: Body, pieces: list[str | Alternatives], *, with_agreed: bool) -> None:
     if not isinstance(body, Group):
         pieces.append(body.text)
         return
@@ -167,9 +170,11 @@ def _write(body: Body, pieces: list[str | Alternatives]) -> None:
             runs = (_run(body, items, count) for items, count in zip(entry, left, strict=True))
             pieces.append(Alternatives(*runs))
             continue
+        if not with_agreed and id(entry) in body.agreed:
+            continue
         pieces += (entry.lead, entry.head)
         if isinstance(entry.body, Group):
-            _write(entry.body, pieces)
+            _write(entry.body, pieces, with_agreed=with_agreed)
         else:
             pieces.append(entry.body.text)
         if separator:

@@ -8,7 +8,7 @@ from typing import Final
 from contextbase.merge import lines
 from contextbase.merge.budget import Budget, BudgetSpent
 from contextbase.merge.crdt import merge_crdt
-from contextbase.merge.formats import FORMATS
+from contextbase.merge.formats import FORMATS, PROSE
 from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind, Reason, Sides
 from contextbase.merge.policy import MergePolicy, Strategy
 from contextbase.merge.ports import InvalidResult, Unstructured
@@ -90,7 +90,10 @@ class _TextMerge:
 
     def __init__(self, base: bytes, ours: bytes, theirs: bytes, *, path: str, seconds: float) -> None:
         self.sides = Sides(base, ours, theirs)
-        self.readers = FORMATS.get(file_type(path, ours), ())
+        kind = file_type(path, ours)
+        self.readers = FORMATS.get(kind, ())
+        self.is_prose = kind in PROSE
+        self.contested: Sides | None = None  # of prose: the sides with everything merged that merges by line
         self.budget = Budget(seconds)
         self.notes: list[str] = []
         if self.readers and max(map(len, self.sides)) > MAX_STRUCTURED_BYTES:
@@ -101,7 +104,7 @@ class _TextMerge:
         is_one_wide = any(map(is_wide, self.sides))
         if is_one_wide and self.texts is None:
             return replace(_conflict_of_files(*self.sides, Reason.BOTH_CHANGED), notes=tuple(self.notes))
-        by_line = None if is_one_wide else lines.merge_lines(*self.sides)
+        by_line = None if is_one_wide else self._merge_lines()
         if by_line is None and self.texts is not None:
             by_line = _merge_respelled(self.texts)
         if by_line is not None and self._may_stand(by_line):
@@ -110,7 +113,8 @@ class _TextMerge:
         if merged is None and by_line is not None:
             self.notes.append("Its lines merge, but not to a valid file.")
             merged = _conflict_of_files(*self.sides, Reason.BOTH_CHANGED)
-        return replace(merged or self._line_by_line(), notes=tuple(self.notes))
+        merged = merged or self._line_by_line()
+        return replace(merged, notes=tuple(self.notes)) if self.notes else merged
 
     @cached_property
     def texts(self) -> Texts | None:
@@ -119,6 +123,15 @@ class _TextMerge:
         except Unstructured as problem:
             self.notes.append(f"Merged as lines: {problem}.")
             return None
+
+    def _merge_lines(self) -> bytes | None:
+        if not self.is_prose:
+            return lines.merge_lines(*self.sides)
+        merged = lines.merge_or_contest(*self.sides)
+        if isinstance(merged, bytes):
+            return merged
+        self.contested = merged
+        return None
 
     def _may_stand(self, content: bytes) -> bool:
         """Whether a clean line merge is as valid as the sides were."""
@@ -139,9 +152,16 @@ class _TextMerge:
         if self.texts is None:
             return None
         problem = ""
+        texts = self.texts
+        if (
+            self.contested is not None
+            and not texts.differ_in_spelling
+            and not _agree_by_chance(self.sides, self.contested)
+        ):
+            texts = Texts.read(*self.contested)
         for reader in self.readers:
             try:
-                return merge_structured(self.texts, reader, self.budget)
+                return merge_structured(texts, reader, self.budget)
             except InvalidResult as reason:
                 problem = str(reason)
                 break
@@ -177,6 +197,13 @@ class _TextMerge:
             pieces=tuple(pieces),
             spelling=spelling,
         )
+
+
+def _agree_by_chance(sides: Sides, contested: Sides) -> bool:
+    """Whether lines that both sides added alike were merged: then the sides are two versions of something new, and what
+    they have in common is nothing that both started from."""
+    added = set(contested.base.split(b"\n")).difference(sides.base.split(b"\n"), (b"",))
+    return bool(added) and not added.intersection(sides.ours.split(b"\n")).isdisjoint(sides.theirs.split(b"\n"))
 
 
 def _with_ours(pieces: Sequence[bytes | Sides]) -> bytes:

@@ -10,9 +10,11 @@ __all__ = [
     "conflicting_pieces",
     "merge_lines",
     "merge_lines_union",
+    "merge_or_contest",
 ]
 
 _FAVOR_UNION: Final = 3
+_STYLE_DIFF3: Final = 2
 _STYLE_ZDIFF3: Final = 256
 _MARKER_SIZE: Final = 7
 _MAX_MARKER_SIZE: Final = 0xFFFF
@@ -78,6 +80,19 @@ def conflicting_pieces(base: bytes, ours: bytes, theirs: bytes) -> list[bytes | 
     return [piece for piece in (base[:head], *pieces, base[len(base) - tail :]) if piece]
 
 
+def merge_or_contest(base: bytes, ours: bytes, theirs: bytes) -> bytes | Sides:
+    """The merged text; or the three texts with everything merged that merges, so that they differ only where
+    `git merge-file` reports a conflict."""
+    size = _unused_marker_size(base, ours, theirs)
+    if size > _MAX_MARKER_SIZE:
+        return Sides(base, ours, theirs)
+    text, is_clean = _merge(base, ours, theirs, _Options(version=1, flags=_STYLE_DIFF3, marker_size=size))
+    if is_clean:
+        return text
+    pieces = _marked_pieces(text, size, (base, ours, theirs))
+    return Sides(*(b"".join([piece if isinstance(piece, bytes) else piece[n] for piece in pieces]) for n in range(3)))
+
+
 def _common_head(*sides: bytes) -> int:
     """How many bytes of whole lines all sides of a large text begin with; 0 for a small one, which needs no haste."""
     return sides[0].rfind(b"\n", 0, _agreement(*sides)) + 1
@@ -104,6 +119,11 @@ def _pieces_between(base: bytes, ours: bytes, theirs: bytes) -> list[bytes | Sid
     if size > _MAX_MARKER_SIZE:
         return [Sides(base, ours, theirs)]
     merged, _ = _merge(base, ours, theirs, _Options(version=1, flags=_STYLE_ZDIFF3, marker_size=size))
+    return _marked_pieces(merged, size, (base, ours, theirs))
+
+
+def _marked_pieces(merged: bytes, size: int, whole: tuple[bytes, bytes, bytes]) -> list[bytes | Sides]:
+    """A merge with conflict markers of that size, taken apart; `whole`: the texts that were merged."""
     text = b"\n" + merged
     marks = [b"\n" + character * size for character in (b"<", b"|", b"=", b">")]
     pieces: list[bytes | Sides] = []
@@ -122,7 +142,6 @@ def _pieces_between(base: bytes, ours: bytes, theirs: bytes) -> list[bytes | Sid
     if at + 1 < len(text) or not isinstance(last, Sides):
         return [*pieces, text[at + 1 :]]
     # At the end of the file a side without a final newline was given one, to set it apart from the marker.
-    whole = (base, ours, theirs)
     ends = [part if side.endswith(b"\n") else part[:-1] for part, side in zip(last, whole, strict=True)]
     return [*pieces[:-1], Sides(*ends)]
 

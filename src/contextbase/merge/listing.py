@@ -24,18 +24,21 @@ class _Run(NamedTuple):
 
 
 class ListMerge:
-    """`merge_item(position, base, ours, theirs)` settles an element all sides have; `contest(position, base, ours,
-    theirs)` records a stretch no rule settles. Positions count in ours."""
+    """`merge_item(position, base, ours, theirs)` settles an element all sides have; `merge_named(base, ours, theirs)` a
+    stretch whose elements have names, or is None; `contest(position, base, ours, theirs)` records a stretch no rule
+    settles. Positions count in ours."""
 
     def __init__(
         self,
         *,
         merge_item: Callable[[int, Item | None, Item, Item], Item | Contested | None],
+        merge_named: Callable[[list[Item], list[Item], list[Item]], list[Item | Contested] | None],
         contest: Callable[[int, Sequence[Item], Sequence[Item], Sequence[Item]], Contested],
         keeps_both: bool,
         budget: Budget,
     ) -> None:
         self._merge_item = merge_item
+        self._merge_named = merge_named
         self._contest = contest
         self._keeps_both = keeps_both
         self._budget = budget
@@ -95,7 +98,8 @@ class ListMerge:
         beside = _beside(base, ours, theirs) or _beside(base, theirs, ours) if self._keeps_both else None
         if beside is not None:
             return [*beside]
-        return [self._contest(position, base.items, ours.items, theirs.items)]
+        named = self._merge_named(base.items, ours.items, theirs.items)
+        return [self._contest(position, base.items, ours.items, theirs.items)] if named is None else named
 
 
 def _beside(base: _Run, changed: _Run, inserted: _Run) -> list[Item] | None:

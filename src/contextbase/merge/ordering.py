@@ -64,7 +64,9 @@ def shared_identity(sides: Sequence[list[Item]]) -> str | None:
 def token(item: Item) -> Hashable:
     """What two list elements must share to be the same one: their value, and their head if it says something."""
     body = item.body
-    value = ("folded", repr(body.value)) if isinstance(body, Folded) else body.value
+    value = body.value
+    if isinstance(body, Folded):
+        value = ("folded", value if isinstance(value, str) else repr(value))
     return (item.head, value) if any(map(str.isalnum, item.head)) else value
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, Leaf
 from contextbase.merge.model import Place
+from contextbase.merge.shared import Shared
 
 __all__ = ["Format", "InvalidResult", "Path", "Resolution", "Unstructured"]
 
@@ -36,9 +37,10 @@ class Format(Protocol):
         """The strategy's name in answers: "json"."""
         ...
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
         """The document. Lossless: `render(parse(text)) == text`. Raises `Unstructured` for anything it is not sure of,
-        and for a key that stands twice in a keyed group."""
+        and for a key that stands twice in a keyed group. `shared`: what it has in common
+        with the other sides."""
         ...
 
     def is_valid(self, text: str, budget: Budget) -> bool:

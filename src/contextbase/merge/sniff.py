@@ -80,6 +80,7 @@ _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_FIRST_OF_MARKS: Final = tuple({mark[:1] for mark, _ in _BYTE_ORDER_MARKS})
 _PREFIX_LOOKED_AT: Final = 8000  # where git looks for a NUL byte
 
 
@@ -139,6 +140,8 @@ def decode(content: bytes) -> tuple[str, Spelling]:
         newline = "\r\n"
         text = text.replace("\r\n", "\n")
     ends = text.endswith("\n") or not text
+    if ends and encoding is None and newline == "\n":
+        return text, AS_IT_IS
     spelling = Spelling(encoding=encoding or "utf-8", mark=mark, newline=newline, ends_with_newline=ends)
     return (text if ends else text + "\n"), spelling
 
@@ -158,6 +161,8 @@ def respell(text: bytes, spelling: Spelling) -> bytes:
 
 
 def _marked_encoding(content: bytes) -> tuple[bytes, str | None]:
+    if not content.startswith(_FIRST_OF_MARKS):
+        return b"", None
     for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return mark, encoding

@@ -8,6 +8,7 @@ from contextbase.merge.budget import Budget
 from contextbase.merge.document import Alternatives, Side, pieces_of
 from contextbase.merge.model import Conflict, Merged, Outcome, Sides
 from contextbase.merge.ports import Format, InvalidResult, Unstructured
+from contextbase.merge.shared import Shared
 from contextbase.merge.sniff import encode
 from contextbase.merge.texts import Texts
 from contextbase.merge.threeway import Contest, merge_documents
@@ -20,18 +21,20 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
 
     Raises `Unstructured` when it cannot be done or does not give a valid file.
     """
-    ours, theirs = reader.parse(texts.ours, budget), reader.parse(texts.theirs, budget)
+    shared = Shared(texts.base, texts.ours, texts.theirs)
+    ours, theirs = reader.parse(texts.ours, budget, shared), reader.parse(texts.theirs, budget, shared)
     if ours.kind != theirs.kind:
         raise Unstructured("the sides are of different kinds")
-    base = reader.parse(texts.base, budget) if texts.base else ours
+    base = reader.parse(texts.base, budget, shared) if texts.base else ours
     if not texts.base or base.kind != ours.kind:
         base = ours._replace(items=())
     document, contests = merge_documents(base, ours, theirs, reader=reader, budget=budget)
     pieces = pieces_of(document)
-    sides = [_text(pieces, "ours"), _text(pieces, "theirs")] if contests else [_text(pieces, "ours")]
-    if not all(reader.is_valid(side, budget) for side in sides):
+    # What all sides agree on is left out; if the rest is not valid, that may be for want of it.
+    is_valid = shared.checks_apart and _is_valid(pieces_of(document, with_agreed=False), reader, budget)
+    if not is_valid and not _is_valid(pieces, reader, budget):
         raise InvalidResult("its parts do not make a valid file when merged")
-    content = encode(sides[0], texts.spelling)
+    content = encode(_text(pieces, "ours"), texts.spelling)
     if not contests:
         return Merged(content=content, outcome=Outcome.MERGED, strategy=reader.name)
     return Merged(
@@ -43,6 +46,13 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
         pieces=_encoded(pieces),
         spelling=texts.spelling,
     )
+
+
+def _is_valid(pieces: list[str | Alternatives], reader: Format, budget: Budget) -> bool:
+    """Whether it is valid with either side at the contested places."""
+    if not reader.is_valid(_text(pieces, "ours"), budget):
+        return False
+    return all(type(piece) is str for piece in pieces) or reader.is_valid(_text(pieces, "theirs"), budget)
 
 
 def _text(pieces: list[str | Alternatives], side: Side) -> str:

@@ -41,22 +41,20 @@ class _Merge:
         self.contests: list[Contest] = []
 
     def group(self, path: Path, base: Group, ours: Group, theirs: Group) -> Group:
-        sides = (base, ours, theirs)
-        items = [list(items_of(side)) for side in sides]
-        self.budget.tick(sum(map(len, items)))
-        if all(side.keyed for side in sides):
+        items = [list(items_of(side)) for side in (base, ours, theirs)]
+        self.budget.tick(len(items[0]) + len(items[1]) + len(items[2]))
+        if base.keyed and ours.keyed and theirs.keyed:
             keyed = [{item.key: item for item in side} for side in items]
-            entries = self._by_key(path, *keyed, framed=ours)
-        elif (identity := shared_identity(items)) is not None:
-            keyed = [{dict(item.identities)[identity]: item for item in side} for side in items]
             entries = self._by_key(path, *keyed, framed=ours)
         else:
             keeps_both = ours.keeps_both and theirs.keeps_both and (bool(items[0]) or ours.joins_new)
-            entries = self._by_value(path, *items, keeps_both=keeps_both)
+            named = self._by_name(path, *items, framed=ours, of_all=True)
+            entries = self._by_value(path, *items, framed=ours, keeps_both=keeps_both) if named is None else named
         framing = _framing(base, ours, theirs)
         if framing.separator:
-            entries = _with_leads(entries, items)
-        return framing._replace(items=tuple(entries))
+            return framing._replace(items=tuple(_with_leads(entries, items)))
+        of_base, of_ours, of_theirs = ({id(item) for item in side} for side in items)
+        return framing._replace(items=tuple(entries), agreed=of_base & of_ours & of_theirs)
 
     def _by_key(
         self,
@@ -68,9 +66,13 @@ class _Merge:
         framed: Group,
     ) -> list[Item | Contested]:
         entries: list[Item | Contested] = []
-        contested = _contested_spots(base, ours, theirs, framed)
+        order = list(ours)
+        contested: dict[Hashable, tuple[list[Hashable], list[Hashable], list[Hashable]]] = {}
+        if not order == list(theirs) == list(base):
+            contested = _contested_spots(base, ours, theirs, framed)
+            order = merged_order(list(base), order, list(theirs))
         settled: set[Hashable] = set()
-        for key in merged_order(list(base), list(ours), list(theirs)):
+        for key in order:
             self.budget.tick()
             if key in settled:
                 continue
@@ -80,16 +82,33 @@ class _Merge:
                 sides = [base[k] for k in gone], [ours[k] for k in mine], [theirs[k] for k in other]
                 entries.append(self._contest((*path, (*gone, key)[0]), *sides))
                 continue
-            merged = self._item((*path, key), base.get(key), ours.get(key), theirs.get(key))
+            trio = base.get(key), ours.get(key), theirs.get(key)
+            merged = trio[0] if trio[0] is trio[1] is trio[2] else self._item((*path, key), *trio)
             if merged is not None:
                 entries.append(merged)
         return entries
 
+    def _by_name(
+        self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, framed: Group, of_all: bool
+    ) -> list[Item | Contested] | None:
+        """The merge of list elements by what tells them apart, or None if nothing does. Of a stretch of a list, instead
+        of all its elements, one of those that were there must be left: else it was replaced, not changed."""
+        sides = (base, ours, theirs)
+        identity = shared_identity(sides)
+        if identity is None:
+            return None
+        keyed = [{dict(item.identities)[identity]: item for item in side} for side in sides]
+        if not of_all and keyed[0].keys().isdisjoint((*keyed[1], *keyed[2])):
+            return None
+        return self._by_key(path, *keyed, framed=framed)
+
     def _by_value(
-        self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, keeps_both: bool
+        self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, framed: Group, keeps_both: bool
     ) -> list[Item | Contested]:
         elements = ListMerge(
             merge_item=lambda position, *sides: self._item((*path, position), *sides),
+            # Not all elements of the list have a name of their own, but those of a stretch may.
+            merge_named=lambda *sides: self._by_name(path, *sides, framed=framed, of_all=False),
             contest=lambda position, *sides: self._contest((*path, position), *sides),
             keeps_both=keeps_both,
             budget=self.budget,
@@ -104,6 +123,10 @@ class _Merge:
             if base is None:
                 return present
             return self._contest(path, [base], [ours] if ours else [], [theirs] if theirs else [])
+        if theirs is ours or theirs is base:
+            return ours
+        if ours is base:
+            return theirs
         ours_text, theirs_text = ours.text, theirs.text
         if ours_text == theirs_text:
             return ours
@@ -248,6 +271,8 @@ def _with_leads(entries: list[Item | Contested], sides: list[list[Item]]) -> lis
 
 def _says_the_same(one: Item, other: Item) -> bool:
     """Whether deleting one may also delete the other: only its formatting differs."""
+    if one is other:
+        return True
     margins = (one.lead.strip(), one.trail.strip()) == (other.lead.strip(), other.trail.strip())
     return margins and (one.body.text == other.body.text or one.body.value == other.body.value)
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from contextbase.errors import InvalidInput, Unavailable
 from contextbase.sdk.connection import Body, Connection, parsed
 from contextbase.sdk.policies import AsyncPolicies
+from contextbase.sdk.restore import AsyncRestore
 from contextbase.sdk.reviews import AsyncReviews
 from contextbase.wire.commit import ChangeBody, CommitCreate, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
@@ -50,6 +51,7 @@ class AsyncClient:
             url, token, timeout_seconds=timeout_seconds, attempts=attempts, transport=transport
         )
         self.policies = AsyncPolicies(self._connection)
+        self.restore = AsyncRestore(self._connection)
         self.reviews = AsyncReviews(self._connection)
 
     async def __aenter__(self) -> Self:

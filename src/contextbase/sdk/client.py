@@ -10,6 +10,7 @@ import httpx
 from contextbase.sdk.async_client import AsyncClient, Uploadable
 from contextbase.sdk.policies import Policies
 from contextbase.sdk.portal import Portal
+from contextbase.sdk.restore import Restore
 from contextbase.sdk.reviews import Reviews
 from contextbase.wire.commit import ChangeBody, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
@@ -38,6 +39,7 @@ class Client:
         self._client = AsyncClient(url, token, timeout_seconds=timeout_seconds, attempts=attempts, transport=transport)
         self._portal = Portal()
         self.policies = Policies(self._client.policies, self._portal)
+        self.restore = Restore(self._client.restore, self._portal)
         self.reviews = Reviews(self._client.reviews, self._portal)
 
     def __enter__(self) -> Self:

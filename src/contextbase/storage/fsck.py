@@ -121,12 +121,21 @@ class Fsck:
                 rows = await connection.fetch(_SQL.blob_page, last, _PAGE)
             for row in rows:
                 content_hash = ContentHash(row["hash"])
-                problem = await self._check_blob(content_hash, row["size"]) if row["live"] else None
+                if row["purged"]:
+                    problem = await self._check_purged(content_hash)
+                else:
+                    problem = await self._check_blob(content_hash, row["size"]) if row["live"] else None
                 done += 1
                 yield FsckStep(stage="blobs", done=done, total=max(total, done), problem=problem)
             if len(rows) < _PAGE:
                 return
             last = rows[-1]["hash"]
+
+    async def _check_purged(self, content_hash: ContentHash) -> Problem | None:
+        if not await self._store.exists(content_hash):
+            return None
+        message = "was purged, but its bytes are still stored; `contextbase gc` removes them"
+        return Problem(rule="blob", where=str(content_hash), message=message)
 
     async def _check_blob(self, content_hash: ContentHash, size: int) -> Problem | None:
         try:

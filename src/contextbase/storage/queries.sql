@@ -191,7 +191,7 @@ DELETE FROM blob_contents WHERE hash = $1 RETURNING true
 -- back, and nothing is stored, while GC removes that blob.
 WITH renewed AS (
     INSERT INTO blobs (hash, size) VALUES ($1, octet_length($2::bytea))
-    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live
+    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live AND blobs.purged_at IS NULL
     RETURNING true AS live
 ), stored AS (
     INSERT INTO blob_contents (hash, content) SELECT $1, $2 FROM renewed ON CONFLICT (hash) DO NOTHING
@@ -210,8 +210,21 @@ ON CONFLICT (hash) DO UPDATE SET live = true, size = excluded.size, renewed_at =
 -- name: blob_row
 SELECT size, live FROM blobs WHERE hash = $1
 
+-- name: is_purged
+SELECT EXISTS (SELECT FROM blobs WHERE hash = $1 AND purged_at IS NOT NULL)
+
+-- name: purge_blobs
+-- The rows stay, as tombstones; the bytes in the database go. Nobody can bring them again.
+WITH marked AS (
+    UPDATE blobs SET purged_at = coalesce(purged_at, clock_timestamp()) WHERE hash = ANY ($1::bytea[])
+)
+DELETE FROM blob_contents WHERE hash = ANY ($1::bytea[])
+
+-- name: purged_page
+SELECT hash FROM blobs WHERE purged_at IS NOT NULL AND hash > $1 ORDER BY hash LIMIT $2
+
 -- name: blob_page
-SELECT hash, size, live FROM blobs WHERE hash > $1 ORDER BY hash LIMIT $2
+SELECT hash, size, live, purged_at IS NOT NULL AS purged FROM blobs WHERE hash > $1 ORDER BY hash LIMIT $2
 
 -- name: count_blobs
 SELECT count(*) FROM blobs

@@ -53,7 +53,7 @@ async def test_fifty_readers_get_every_commit_once_and_in_order_with_one_reading
     repository = Counting()
     repository.read = []
     async with feed_on(world.gate.database, repository) as (feed, _):
-        readers = [asyncio.create_task(world.follow(40, feed)) for _ in range(50)]
+        readers = await asyncio.gather(*(world.follow(40, feed) for _ in range(50)))
         await until_listening(world)
         writers = [asyncio.gather(*(world.gate.commit(write(f"{w}-{n}", b"x", 0)) for n in range(10))) for w in "abcd"]
         await asyncio.gather(*writers)
@@ -64,8 +64,7 @@ async def test_fifty_readers_get_every_commit_once_and_in_order_with_one_reading
 
 async def test_without_any_hint_readers_see_everything_by_looking(embedded_database: Database, tmp_path: Path) -> None:
     async with FeedWorld.opened(embedded_database, tmp_path, hints=False) as world:
-        reader = asyncio.create_task(world.follow(5))
-        await asyncio.sleep(0.1)
+        reader = await world.follow(5)
         await commit_many(world, 5)
         assert seqs_of(await reader) == [1, 2, 3, 4, 5]
 
@@ -73,7 +72,7 @@ async def test_without_any_hint_readers_see_everything_by_looking(embedded_datab
 @pytest.mark.usefixtures("only_hints")
 async def test_a_hint_reaches_another_process(world: FeedWorld) -> None:
     async with feed_on(world.gate.database) as (other, _):
-        reader = asyncio.create_task(world.follow(3, other))
+        reader = await world.follow(3, other)
         await until_listening(world)
         await commit_many(world, 3)
         assert seqs_of(await reader) == [1, 2, 3]
@@ -82,7 +81,7 @@ async def test_a_hint_reaches_another_process(world: FeedWorld) -> None:
 @pytest.mark.usefixtures("only_hints")
 async def test_hints_are_heard_again_after_the_connection_was_lost(world: FeedWorld) -> None:
     async with feed_on(world.gate.database) as (other, _):
-        first, reader = (asyncio.create_task(world.follow(last, other)) for last in (1, 2))
+        first, reader = await world.follow(1, other), await world.follow(2, other)
         [backend] = await until_listening(world)
         async with world.gate.database.connection() as connection:
             await connection.execute("SELECT pg_terminate_backend($1)", backend)
@@ -99,10 +98,9 @@ async def test_an_event_wakes_readers_too(world: FeedWorld) -> None:
     async with world.feed.follow(heads) as follower:
         await until_listening(world)
         await world.feed.publish(world.gate.project.id, NewEvent(kind="notice", payload={}))
-        page = await follower.read(scope, cursor)
-        while not page.items:
-            await follower.wait(heads.cursor, 60)
-            page = await follower.read(scope, cursor)
+        async with asyncio.timeout(60):
+            while not (page := await follower.read(scope, cursor)).items:
+                await follower.wait(heads.cursor, 60)
     assert shown(page) == [("notice",)]
 
 
@@ -130,9 +128,7 @@ async def test_a_reader_who_fell_behind_the_window_is_served_from_the_database(
     heads = await world.feed.heads(world.gate.project.id)
     scope, cursor, seqs = await world.scope(), heads.cursor, []
     async with world.feed.follow(heads) as follower:
-        watcher = await world.follow(0)
-        assert watcher == []
-        reader = asyncio.create_task(world.follow(10))
+        reader = await world.follow(10)
         await commit_many(world, 10)
         await reader
         while cursor.seq < 10:
@@ -146,8 +142,7 @@ async def test_a_burst_larger_than_one_reading_is_taken_in_whole(
     world: FeedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(window, "_AT_ONCE", 3)
-    reader = asyncio.create_task(world.follow(20))
-    await asyncio.sleep(0.1)
+    reader = await world.follow(20)
     await asyncio.gather(*(world.gate.commit(write(f"f{number}", b"x", 0)) for number in range(20)))
     assert seqs_of(await reader) == list(range(1, 21))
 
@@ -157,12 +152,31 @@ async def test_what_the_window_holds_of_a_file_moved_out_of_sight_is_not_shown_a
     await world.gate.rule("secret/**", "hidden", bob)
     heads = await world.feed.heads(world.gate.project.id)
     async with world.feed.follow(heads) as follower:
-        reader = asyncio.create_task(world.follow(2))
+        reader = await world.follow(2)
         await world.gate.commit(write("open", b"1", 0))
         await world.gate.commit(rename("open", "secret/open", 1))
         await reader
         page = await follower.read(await world.scope(bob), heads.cursor)
     assert shown(page) == [("deleted", "open")]
+
+
+async def test_readers_who_see_the_same_share_a_page_and_others_never_do(world: FeedWorld) -> None:
+    ann, bob, eve = [await world.gate.agent(name) for name in ("ann", "bob", "eve")]
+    for who in (ann, bob):
+        await world.gate.rule("secret/**", "hidden", who)
+    heads = await world.feed.heads(world.gate.project.id)
+    async with world.feed.follow(heads) as follower:
+        reader = await world.follow(1)
+        await world.gate.commit(write("open", b"1", 0), write("secret/a", b"1", 0))
+        await reader
+        pages = [await follower.read(await world.scope(who), heads.cursor) for who in (ann, bob, eve, None)]
+        narrow = await follower.read(await world.scope(eve, "open"), heads.cursor)
+        assert pages[0] is pages[1]
+        assert pages[2] is pages[3]
+        assert shown(pages[0]) == shown(narrow) == [("created", "open")]
+        assert shown(pages[2]) == [("created", "open"), ("created", "secret/a")]
+        await world.gate.rule("open", "hidden", eve)
+        assert shown(await follower.read(await world.scope(eve), heads.cursor)) == [("created", "secret/a")]
 
 
 async def test_a_restore_ends_the_following(world: FeedWorld) -> None:
@@ -171,7 +185,7 @@ async def test_a_restore_ends_the_following(world: FeedWorld) -> None:
     scope = await world.scope()
 
     async def read_on() -> None:
-        async with world.feed.follow(heads) as follower:
+        async with asyncio.timeout(60), world.feed.follow(heads) as follower:
             while True:
                 await follower.read(scope, heads.cursor)
                 await follower.wait(heads.cursor, 60)
@@ -184,8 +198,7 @@ async def test_a_restore_ends_the_following(world: FeedWorld) -> None:
 
 
 async def test_deleting_the_project_ends_the_following(world: FeedWorld) -> None:
-    reader = asyncio.create_task(world.follow(1))
-    await asyncio.sleep(0.1)
+    reader = await world.follow(1)
     async with world.gate.database.connection() as connection:
         await connection.execute("UPDATE projects SET deleted_at = now() WHERE id = $1", world.gate.project.id)
     with pytest.raises(NotFound):
@@ -195,7 +208,7 @@ async def test_deleting_the_project_ends_the_following(world: FeedWorld) -> None
 async def test_a_new_policy_version_is_known_before_what_landed_under_it(world: FeedWorld) -> None:
     bob = await world.gate.agent("bob")
     heads = await world.feed.heads(world.gate.project.id)
-    async with world.feed.follow(heads) as follower:
+    async with asyncio.timeout(60), world.feed.follow(heads) as follower:
         while follower.policy_version == 0:
             await follower.wait(heads.cursor, 60)
         await world.gate.rule("secret/**", "hidden", bob)
@@ -206,7 +219,7 @@ async def test_a_new_policy_version_is_known_before_what_landed_under_it(world: 
 
 
 async def test_nothing_runs_when_nobody_follows(world: FeedWorld) -> None:
-    await world.follow(0)
+    assert await (await world.follow(0)) == []
     names = {task.get_name() for task in asyncio.all_tasks()}
     assert not {name for name in names if name.startswith("feed-")} - {"feed-listen"}
 

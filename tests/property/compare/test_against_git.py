@@ -17,6 +17,7 @@ WORDS = [
     "def first():",
     "class Thing:",
     "# a comment",
+    "def long(" + "x, " * 40,
     "    if x:",
     "\tpass",
     "end",

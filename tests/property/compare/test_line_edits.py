@@ -4,13 +4,14 @@ import random
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contextbase.compare.lines import Edit, line_edits
-from contextbase.compare.quick import quick_edits
+from contextbase.compare.edits import line_edits, quick_edits
+from contextbase.compare.lines import Edit
 from contextbase.compare.text import lines_of
 
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # machines are busy at times
 both = pytest.mark.parametrize("edits_between", [line_edits, quick_edits])
 Edits = Callable[[bytes, bytes], list[Edit]]
 
@@ -27,6 +28,7 @@ def kept(content: bytes, edits: list[Edit]) -> int:
 
 
 @both
+@patient
 @given(old=st.binary(max_size=60) | st.text("ab\n", max_size=40).map(str.encode), new=st.text("ab\n", max_size=40))
 def test_the_edits_make_the_one_text_the_other(edits_between: Edits, old: bytes, new: str) -> None:
     content = new.encode()
@@ -34,6 +36,7 @@ def test_the_edits_make_the_one_text_the_other(edits_between: Edits, old: bytes,
 
 
 @both
+@patient
 @given(seed=st.integers(0, 10_000), repeated=st.sampled_from([0.0, 0.5, 0.95]), places=st.integers(1, 12))
 def test_scattered_edits_of_a_long_text_are_found_one_by_one(
     edits_between: Edits, seed: int, repeated: float, places: int
@@ -70,3 +73,11 @@ def test_the_quick_way_finds_as_much_in_common_as_git_does_where_lines_are_their
         edited[at : at + chance.randrange(3)] = [f"new {place} {number}\n" for number in range(chance.randrange(3))]
     old, new = "".join(lines).encode(), "".join(edited).encode()
     assert kept(old, quick_edits(old, new)) == kept(old, line_edits(old, new))
+
+
+@both
+def test_texts_of_which_a_diff_would_take_minutes_count_as_replaced_where_they_differ(edits_between: Edits) -> None:
+    chance = random.Random(1)
+    old, new = ("".join(f"{chance.randrange(300)}\n" for _ in range(80_000)).encode() for _ in range(2))
+    head = b"".join(b"%d %d\n" % (number, number) for number in range(1000))
+    assert edits_between(head + old, head + new) == [Edit(1000, 81_000, 1000, 81_000)]

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -9,9 +10,14 @@ from hypothesis import strategies as st
 
 from contextbase.merge import Merged, Outcome, merge, render_markers
 from contextbase.merge.budget import Budget
+from contextbase.merge.document import Group
 from contextbase.merge.formats import FORMATS
 from contextbase.merge.lines import merge_lines
+from contextbase.merge.ports import Format, Unstructured
+from contextbase.merge.shared import Shared
 from contextbase.merge.sniff import decode, file_type
+from contextbase.merge.structure import merge_structured
+from contextbase.merge.texts import Texts
 
 PATHS = [
     "notes.txt",
@@ -67,9 +73,9 @@ LINES = {
 
 
 @st.composite
-def edited_lines(draw: st.DrawFn) -> tuple[str, bytes, bytes, bytes]:
+def edited_lines(draw: st.DrawFn, among: Sequence[str] = tuple(sorted(LINES))) -> tuple[str, bytes, bytes, bytes]:
     """A path of a line-based type and three versions of a text made of that type's lines."""
-    path = draw(st.sampled_from(sorted(LINES)))
+    path = draw(st.sampled_from(among))
     line = st.sampled_from(LINES[path])
     base = draw(st.lists(line, max_size=8))
     sides = []
@@ -175,3 +181,30 @@ def test_a_hundred_appenders_are_no_special_case(ours: list[int], theirs: list[i
     log = json.loads(merged.content)["log"]
     for who, entries in (("ours", ours), ("theirs", theirs)):
         assert [entry for entry in log if entry.startswith(who)] == [f"{who} {entry}" for entry in entries]
+
+
+class ReadAlone:
+    """A format that does not know what the sides share."""
+
+    def __init__(self, reader: Format) -> None:
+        self.name, self.is_valid, self.resolve, self.place = reader.name, reader.is_valid, reader.resolve, reader.place
+        self._reader = reader
+
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
+        return self._reader.parse(text, budget)
+
+
+@given(edited_lines(["a.yaml", "a.toml"]))
+def test_reading_what_the_sides_share_once_changes_no_result(case: tuple[str, bytes, bytes, bytes]) -> None:
+    path, *sides = case
+    (reader,) = FORMATS[file_type(path)]
+    texts = Texts.read(*sides)
+    if all(reader.is_valid(side, Budget(10)) for side in (texts.base, texts.ours, texts.theirs)):
+        assert outcome_of(texts, reader) == outcome_of(texts, ReadAlone(reader))
+
+
+def outcome_of(texts: Texts, reader: Format) -> Merged | str:
+    try:
+        return merge_structured(texts, reader, Budget(10))
+    except Unstructured as problem:
+        return str(problem)

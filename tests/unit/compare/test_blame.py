@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from contextbase.compare import LineBlame, Part, PartBlame, Run
+from contextbase.compare import LineBlame, Part, PartBlame, Run, blame_lines
+from contextbase.errors import InvalidInput
 from contextbase.merge.budget import Budget, BudgetSpent
 from contextbase.merge.ports import Unstructured
 
@@ -22,6 +23,17 @@ def test_a_line_that_comes_back_with_the_other_parent_belongs_to_where_that_got_
     head = base.then(b"a\n", 2)
     assert head.then(b"a\nb\nc\n", 3, other=base).labels == [1, 1, 3]
     assert head.then(b"a\nb\nc\n", 3).labels == [1, 3, 3]
+
+
+def test_a_chain_of_versions_is_blamed_with_the_joins_in_it() -> None:
+    versions = [(1, b"a\nb\n"), (2, b"a\n"), (3, b"a\nb\nc\n")]
+    assert blame_lines(versions, second_parents={3: 1}).labels == [1, 1, 3]
+    assert blame_lines(versions, second_parents={}).labels == [1, 3, 3]
+    for wrong in ({3: 4}, {1: 3}):
+        with pytest.raises(InvalidInput):
+            blame_lines(versions, second_parents=wrong)
+    with pytest.raises(InvalidInput):
+        blame_lines([], second_parents={})
 
 
 def start(value: object, label: int, path: str = "a.json") -> PartBlame[int]:

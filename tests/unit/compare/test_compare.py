@@ -36,7 +36,7 @@ def test_a_mode_is_a_change_of_its_own() -> None:
     diff = compare(Side.of(b"a\n"), Side.of(b"a\n", executable=True), path="run.sh")
     assert diff.status is Status.CHANGED
     assert diff.mode_changed
-    assert not diff.hunks
+    assert diff.kind is DiffKind.SAME
 
 
 def test_a_file_that_became_a_link_has_no_line_in_common_with_it() -> None:
@@ -62,8 +62,14 @@ def test_a_file_that_was_not_loaded_is_compared_by_its_hash() -> None:
     large = Side(content=None, size=1 << 40, hash=ContentHash.of(b"large"))
     diff = compare(Side.of(b"small"), large, path="a.txt")
     assert diff.kind is DiffKind.BINARY
-    assert diff.notes == ("It is too large to show: over 16384 KiB.",)
+    assert diff.notes == ("It is too large to show.",)
+
+
+def test_of_sides_with_one_hash_the_bytes_are_not_asked_for() -> None:
+    large = Side(content=None, size=1 << 40, hash=ContentHash.of(b"large"))
     assert compare(large, large, path="a.txt").status is Status.UNCHANGED
+    renamed = compare(large, large, path="b.txt", old_path="a.txt")
+    assert (renamed.status, renamed.kind, renamed.notes) == (Status.RENAMED, DiffKind.SAME, ())
 
 
 def test_the_context_can_be_chosen() -> None:

@@ -1,12 +1,20 @@
 import random
 
-from contextbase.merge.lines import conflicting_pieces, merge_lines
+from contextbase.merge.lines import conflicting_pieces, merge_lines, merge_or_contest
 from contextbase.merge.model import Sides
 
 
 def test_agreed_text_and_contested_stretches_make_up_the_whole() -> None:
     pieces = conflicting_pieces(b"a\nb\nc\nd", b"a\nX\nc\nd\ne", b"z\na\nY\nc\nd\nf")
     assert pieces == [b"z\na\n", Sides(b"b\n", b"X\n", b"Y\n"), b"c\nd\n", Sides(b"d", b"e", b"f")]
+
+
+def test_the_contested_sides_differ_only_where_git_has_a_conflict() -> None:
+    contested = merge_or_contest(b"a\nb\nc\nd\ne", b"A\nb\nc\nX\ne", b"a\nB\nc\nY\ne")
+    assert contested == Sides(b"a\nb\nc\nd\ne", b"A\nb\nc\nX\ne", b"a\nB\nc\nY\ne")
+    contested = merge_or_contest(b"a\nb\nc\nd\ne", b"A\nb\nc\nX\ne", b"a\nb\nc\nY\ne")
+    assert contested == Sides(b"A\nb\nc\nd\ne", b"A\nb\nc\nX\ne", b"A\nb\nc\nY\ne")
+    assert merge_or_contest(b"a\nb\nc\n", b"A\nb\nc\n", b"a\nb\nC\n") == b"A\nb\nC\n"
 
 
 def test_text_that_looks_like_markers_is_text() -> None:

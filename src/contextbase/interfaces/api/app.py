@@ -17,6 +17,7 @@ from contextbase.interfaces.api.routes import (
     pages,
     policies,
     projects,
+    restore,
     reviews,
     snapshots,
     system,
@@ -40,7 +41,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     app.state.metrics = Metrics(services.metrics)
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
-    for module in (commits, snapshots, feed, history, reviews, policies, projects, tokens, system, pages):
+    for module in (commits, snapshots, feed, history, restore, reviews, policies, projects, tokens, system, pages):
         app.include_router(
             module.router, dependencies=[Depends(authenticate)], responses=problem_answers(400, 401, 403, 422, 503)
         )

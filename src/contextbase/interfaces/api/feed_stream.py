@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from contextbase.errors import ContextbaseError
-from contextbase.feed.model import Author, Cursor, FeedChange, FeedCommit, FeedEvent, FeedHeads, FeedItem, SetAside
+from contextbase.feed.model import Author, Cursor, FeedChange, FeedCommit, FeedEvent, FeedHeads, FeedPage, SetAside
 from contextbase.interfaces.api.feed_reader import FeedReader
 from contextbase.interfaces.api.protocol import ABORT
 from contextbase.wire.feed import AuthorView, CommitItem, EventItem, FeedChangeView, SetAsideView
@@ -66,7 +66,8 @@ class FeedStream(Response):
                     return  # whoever asks again is told why
                 cursor = page.cursor
                 if page.items:
-                    await _push_items(sender, page.items)
+                    for chunk in _chunks(page):
+                        await sender.push(chunk)
                     sent = page.items[-1].cursor
                     beat_at = clock.time() + HEARTBEAT_SECONDS
                 elif clock.time() >= beat_at:
@@ -118,25 +119,25 @@ class _Sender:
             self._task.cancel()
 
 
-async def _push_items(sender: _Sender, items: Sequence[FeedItem]) -> None:
-    chunk = b""
-    for item in items:
-        chunk += b"id: %b\n%b" % (str(item.cursor).encode(), _event(item.body))
-        if len(chunk) > _MOST_CHUNK_BYTES:
-            await sender.push(chunk)
-            chunk = b""
-    if chunk:
-        await sender.push(chunk)
-
-
 async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
+@lru_cache(maxsize=64)
+def _chunks(page: FeedPage) -> tuple[bytes, ...]:
+    """Readers who are shown the same share the page, and so its encoding."""
+    chunks = [b""]
+    for item in page.items:
+        chunks[-1] += b"id: %b\n%b" % (str(item.cursor).encode(), _event(item.body))
+        if len(chunks[-1]) > _MOST_CHUNK_BYTES:
+            chunks.append(b"")
+    return tuple(chunk for chunk in chunks if chunk)
+
+
 @lru_cache(maxsize=1024)
 def _event(body: FeedCommit | FeedEvent) -> bytes:
-    """Readers who see all of a commit share its object, and so its encoding."""
+    """Who sees all of a commit shares its object, and so its encoding."""
     view = item_view(body)
     return f"event: {view.type}\ndata: {view.model_dump_json()}\n\n".encode()
 

@@ -23,6 +23,7 @@ _STATUS: Final[dict[type[errors.ContextbaseError], HTTPStatus]] = {
     errors.InvalidInput: HTTPStatus.BAD_REQUEST,
     errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
     errors.Forbidden: HTTPStatus.FORBIDDEN,
+    errors.ContentPurged: HTTPStatus.GONE,
     errors.NotFound: HTTPStatus.NOT_FOUND,
     errors.Conflict: HTTPStatus.CONFLICT,
     errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

@@ -17,6 +17,7 @@ from contextbase.interfaces.cli import (
     maintenance,
     policies,
     projects,
+    restore,
     reviews,
     server,
     tokens,
@@ -64,6 +65,10 @@ app.command()(files.rm)
 app.command()(files.mv)
 app.command()(history.log)
 app.command()(history.audit)
+app.command()(restore.rollback)
+app.command()(restore.undo)
+app.command()(restore.bring_back)
+app.command()(restore.purge)
 app.add_typer(reviews.commands, name="review")
 app.add_typer(policies.commands, name="policy")
 app.add_typer(database.commands, name="db")

@@ -16,7 +16,7 @@ from contextbase.merge.formats.yaml import YamlFormat
 from contextbase.merge.ports import Format
 from contextbase.merge.sniff import FileType
 
-__all__ = ["FORMATS"]
+__all__ = ["FORMATS", "PROSE"]
 
 FORMATS: Final[Mapping[FileType, tuple[Format, ...]]] = {
     FileType.JSON: (JsonFormat(with_comments=False), JsonFormat(with_comments=True)),
@@ -30,3 +30,7 @@ FORMATS: Final[Mapping[FileType, tuple[Format, ...]]] = {
     FileType.TABLE: (TableFormat(),),
     FileType.LINE_SET: (LineSetFormat(),),
 }
+
+PROSE: Final = frozenset({FileType.MARKDOWN, FileType.CHANGELOG})
+"""Where lines stand for themselves: what merges by line stands, and only the rest is taken apart. Of keys and elements
+all are looked at: one may have been moved from here to there."""

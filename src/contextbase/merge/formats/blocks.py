@@ -6,59 +6,78 @@ from collections.abc import Iterator
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Insertions, Item, Leaf, items_of
+from contextbase.merge.document import Folded, Group, Insertions, Item, Leaf, items_of
+from contextbase.merge.formats.textlines import lines_of
+from contextbase.merge.shared import Shared
 
-__all__ = ["blocks", "definitions", "is_blank"]
+__all__ = ["blocks", "definitions_at_end"]
 
+_BLOCK: Final = "block"
+_ENTRY: Final = "entry"
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_RUN: Final = re.compile(
+    r"((?:[^\S\n]*+\n)*+)("  # blank lines
+    r"(?: {0,3}(`{3,})[^\n]*\n(?:(?! {0,3}\3`*[ \t]*\n)[^\n]*\n)*+(?:[^\n]*\n)?"  # a fence, and all up to its end
+    r"| {0,3}(~{3,})[^\n]*\n(?:(?! {0,3}\4~*[ \t]*\n)[^\n]*\n)*+(?:[^\n]*\n)?"
+    r"|[^\S\n]*+\S[^\n]*\n)+)"  # any other line
+)
+_TRAILING: Final = re.compile(r"[^\S\n]\n")
 _MARKER: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|(?=\n))")
+_IS_SET_OUT: Final = re.compile(  # what may be a list, a table or link definitions
+    r"[^\n|]*\||[ \t]*(?:[-*+•\[]|\d)|(?:[^\n]*\n)+?[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t\n]"
+)
 _DELIMITER_CELL: Final = re.compile(r":?-+:?")
 _DEFINITION: Final = re.compile(r" {0,3}\[([^\]\n]+)\]:[ \t]*\S")
 _REFERENCE: Final = re.compile(r"(?:#|/pull/|/issues/|/merge_requests/)(\d{1,9})\b")
 
 
-def is_blank(line: str) -> bool:
+def _is_blank(line: str) -> bool:
     return not line.strip()
 
 
-def blocks(lines: list[str], *, keeps_both: bool, budget: Budget) -> Group:
-    """Lines without a heading among them: a list's entries if they are one list, otherwise blocks between blank lines.
+def blocks(text: str, *, keeps_both: bool, budget: Budget, shared: Shared) -> Group:
+    """Text without a heading among them: a list's entries if they are one list, otherwise blocks between blank lines.
 
     One blank line stands between two blocks, whichever come or go; more of them stay with the block below.
     """
-    runs = [(above, _block(run, budget)) for above, run in _runs(lines, budget)]
-    if len(runs) == 1:
-        above, block = runs[0]
-        if isinstance(block.body, Group) and block.body.kind == "list" and not block.head:
-            return block.body._replace(open=above)
+    runs = list(_runs(text, budget))
+    entries = _list(lines_of(runs[0][1]), shared) if len(runs) == 1 else None
+    if entries is not None:
+        return entries._replace(open=runs[0][0])
     items: list[Item] = []
     for above, run in runs:
-        block = _lone_entry(run)
+        block = _block(run, budget, shared)
         if items and not above.startswith("\n"):  # a blank line with blanks in it: they stand before the separator
             items[-1] = items[-1]._replace(gap=above[:-1])
             items.append(block)
         else:
-            items.append(block._replace(lead=above[1:] if items else above))
+            lead = above[1:] if items else above
+            items.append(block._replace(lead=lead) if lead else block)
     return Group(kind="blocks", items=tuple(items), keyed=False, separator="\n", keeps_both=keeps_both, joins_new=False)
 
 
-def _runs(lines: list[str], budget: Budget) -> Iterator[tuple[str, list[str]]]:
+def _runs(text: str, budget: Budget) -> Iterator[tuple[str, str]]:
     """Runs of lines that are not blank (a fenced block or comment goes on over blank ones), with the blanks above."""
+    if "<!--" not in text:
+        budget.tick(len(text) // 50)
+        for match in _RUN.finditer(text):
+            yield match[1], match[2]
+        return
     run: list[str] = []
     above = blanks = ""
     until: re.Pattern[str] | None = None
-    for line in lines:
+    for line in lines_of(text):
         budget.tick()
         if until is not None:
             run.append(line)
             if until.match(line):
                 until = None
             continue
-        if is_blank(line):
+        if _is_blank(line):
             blanks += line
             continue
         if blanks and run:
-            yield above, run
+            yield above, "".join(run)
             run = []
         if not run:
             above = blanks
@@ -70,38 +89,49 @@ def _runs(lines: list[str], budget: Budget) -> Iterator[tuple[str, list[str]]]:
         elif "<!--" in line and "-->" not in line[line.rindex("<!--") :]:
             until = re.compile(r".*-->")
     if run:
-        yield above, run
+        yield above, "".join(run)
 
 
-def _block(run: list[str], budget: Budget) -> Item:
-    text = "".join(run)
-    body = _list(run) or _table(run) or definitions(run)
+def _block(text: str, budget: Budget, shared: Shared) -> Item:
+    item = shared.items.get((_BLOCK, text))
+    if item is None:
+        item = shared.items[_BLOCK, text] = _read_block(text, budget, shared)
+    return item
+
+
+def _read_block(text: str, budget: Budget, shared: Shared) -> Item:
+    budget.tick(len(text) // 50)
+    if not _IS_SET_OUT.match(text):
+        return Item(key=None, body=_leaf(text))
+    run = lines_of(text)
+    entries = _list(run, shared)
+    if entries is not None and len(entries.items) == 1:
+        # In a list with blank lines between its entries each is a block; it is compared as an entry.
+        return next(iter(items_of(entries)))
+    body = entries or _table(run) or _definitions(run)
     if body is not None:
-        return Item(key=None, body=body)
+        return Item(key=None, body=_folded(text, body))
     first_marker = next((n for n, line in enumerate(run) if n and _MARKER.match(line)), None)
     if first_marker is not None and not _FENCE.search(text):
-        body = _list(run[first_marker:])
-        if body is not None:
-            return Item(key=None, head="".join(run[:first_marker]), body=body)
-    budget.tick(len(text) // 100)
+        entries = _list(run[first_marker:], shared)
+        if entries is not None:
+            head, listed = "".join(run[:first_marker]), "".join(run[first_marker:])
+            return Item(key=None, head=head, body=_folded(listed, entries))
     return Item(key=None, body=_leaf(text))
 
 
-def _lone_entry(block: Item) -> Item:
-    """In a list with blank lines between its entries each is a block; it is compared as an entry."""
-    if isinstance(block.body, Group) and block.body.kind == "list" and not block.head and len(block.body.items) == 1:
-        return next(iter(items_of(block.body)))
-    return block
+def _folded(text: str, group: Group) -> Folded:
+    return Folded(text, text, lambda: group)
 
 
 def _leaf(text: str) -> Leaf:
     """Entries that name a ticket or pull request sort by its number. White space counts, but at the end of lines."""
-    words = "\n".join(line.rstrip() for line in text.split("\n")).rstrip()
+    words = "\n".join(line.rstrip() for line in text.split("\n")).rstrip() if _TRAILING.search(text) else text.rstrip()
     reference = _REFERENCE.search(words)
     return Leaf(text, words if reference is None else f"{int(reference.group(1)):012} {words}")
 
 
-def _list(run: list[str]) -> Group | None:
+def _list(run: list[str], shared: Shared) -> Group | None:
     first = _MARKER.match(run[0]) if run else None
     if first is None:
         return None
@@ -117,8 +147,15 @@ def _list(run: list[str]) -> Group | None:
         if _FENCE.match(line.lstrip()):
             in_fence = not in_fence
         entries[-1].append(line)
-    items = tuple(Item(key=None, body=_leaf("".join(entry))) for entry in entries)
+    items = tuple(_entry("".join(entry), shared) for entry in entries)
     return Group(kind="list", items=items, keyed=False)
+
+
+def _entry(text: str, shared: Shared) -> Item:
+    item = shared.items.get((_ENTRY, text))
+    if item is None:
+        item = shared.items[_ENTRY, text] = Item(key=None, body=_leaf(text))
+    return item
 
 
 def _table(run: list[str]) -> Group | None:
@@ -141,7 +178,18 @@ def _cells(line: str) -> tuple[str, ...]:
     return tuple(cell.strip() for cell in line.strip().strip("|").split("|"))
 
 
-def definitions(run: list[str]) -> Group | None:
+def definitions_at_end(text: str) -> tuple[Group | None, int]:
+    """The link definitions that are the last block of a text, if any, and where they start."""
+    if not _DEFINITION.match(text, text.rfind("\n", 0, -1) + 1):
+        return None, len(text)
+    lines = lines_of(text)
+    cut = len(lines)
+    while cut and not _is_blank(lines[cut - 1]):
+        cut -= 1
+    return _definitions(lines[cut:]), sum(map(len, lines[:cut]))
+
+
+def _definitions(run: list[str]) -> Group | None:
     """Link definitions, `[label]: address`, if the run is nothing else."""
     matches = [_DEFINITION.match(line) for line in run]
     labels = [match.group(1).casefold() for match in matches if match is not None]

@@ -9,9 +9,9 @@ from contextbase.merge.document import Group, Insertions, Item, Leaf
 from contextbase.merge.formats.markdown import heading_place
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings
-from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.model import Place
 from contextbase.merge.ports import Path, Resolution
+from contextbase.merge.shared import Shared
 from contextbase.merge.versions import Version, find_versions
 
 __all__ = ["ChangelogFormat"]
@@ -30,10 +30,21 @@ _DEVELOPMENT: Final = -6  # the stage of 1.2.0dev: the section that becomes 1.2.
 class ChangelogFormat:
     name = "changelog"
 
-    def parse(self, text: str, budget: Budget) -> Group:
-        lines = lines_of(text)
-        found = headings(text, budget, underlined=_UNDERLINES)
-        return Outline(lines, found, _key, keeps_both=True, may_join=_are_releases, budget=budget).document()
+    def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
+        shared = shared or Shared()
+        found, end = headings(text, budget, underlined=_UNDERLINES, tail=shared.tail)
+        outline = Outline(
+            text,
+            found,
+            head=shared.head,
+            end=end,
+            name=_key,
+            keeps_both=True,
+            may_join=_are_releases,
+            budget=budget,
+            shared=shared,
+        )
+        return Group(kind="changelog", items=outline.items())
 
     def is_valid(self, _text: str, _budget: Budget) -> bool:
         """Any text is a changelog."""

@@ -9,6 +9,7 @@ from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 
 __all__ = ["IniFormat"]
 
@@ -20,7 +21,7 @@ _END: Final = "end of file"
 class IniFormat:
     name = "ini"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         sections: list[Item] = []
         head, lead, title = "", "", ""
         entries: list[Item] = []

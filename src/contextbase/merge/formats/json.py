@@ -11,6 +11,7 @@ from contextbase.merge.document import Body, Folded, Group, Item, Leaf
 from contextbase.merge.lines import merge_lines
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 from contextbase.merge.versions import higher
 from contextbase.merge.words import suggest
 
@@ -64,7 +65,7 @@ class JsonFormat:
     def name(self) -> str:
         return "json"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         budget.tick(len(text) // _CHARACTERS_PER_TICK)
         source = self._source(text, budget)
         start = _end_of_blank(source, 0)

@@ -5,6 +5,7 @@ from contextbase.merge.document import Group, Item, Leaf
 from contextbase.merge.formats.json import JsonFormat, body_at, identities_of
 from contextbase.merge.model import Place
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 
 __all__ = ["JsonLinesFormat"]
 
@@ -17,7 +18,7 @@ class JsonLinesFormat:
     def name(self) -> str:
         return "jsonl"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         items: list[Item] = []
         at = lead_start = 0
         while at < len(text):

@@ -10,6 +10,7 @@ from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution
+from contextbase.merge.shared import Shared
 
 __all__ = ["LineSetFormat"]
 
@@ -23,7 +24,7 @@ _END: Final = "\n"
 class LineSetFormat:
     name = "line-set"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         items: list[Item] = []
         seen: Counter[str] = Counter()
         margin = ""

@@ -8,40 +8,54 @@ from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Folded, Group, Insertions, Item, Leaf
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings
-from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.formats.yaml import parse_yaml_block
 from contextbase.merge.formats.yaml_check import is_valid_yaml
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 
 __all__ = ["MarkdownFormat", "heading_place"]
 
-_SPACE: Final = re.compile(r"\s+")
 _FRONT_MATTER: Final = "front matter"
+_OPENING: Final = re.compile(r"---[^\S\n]*\n")
+_CLOSING: Final = re.compile(r"\n(?:---|\.\.\.)[^\S\n]*\n")
 
 
 class MarkdownFormat:
     name = "markdown"
 
-    def parse(self, text: str, budget: Budget) -> Group:
-        lines = lines_of(text)
+    def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
+        shared = shared or Shared()
         items: list[Item] = []
-        end = _front_matter_end(lines)
-        if end:
-            matter = "".join(lines[1:end])
-            body: Body = Folded(matter, matter, partial(_front_matter, matter, budget))
-            items.append(Item(key=_FRONT_MATTER, head=lines[0], body=body, trail=lines[end]))
-            lines = lines[end + 1 :]
-        found = headings("".join(lines), budget)
-        body = Outline(lines, found, _key, keeps_both=False, may_join=_is_newest_first, budget=budget).document()
-        return Group(kind="markdown", items=(*items, Item(key="text", body=body)))
+        start, end, after = _front_matter_bounds(text)
+        if after:
+            matter = text[start:end]
+            body: Body = Folded(matter, matter, partial(_front_matter, matter, budget, shared))
+            items.append(Item(key=_FRONT_MATTER, head=text[:start], body=body, trail=text[end:after]))
+            text = text[after:]
+        head = shared.head - after
+        known = [heading for heading in shared.found_in_head if heading.end < head]
+        found, end = headings(text, budget, known=known, tail=shared.tail)
+        shared.found_in_head = found
+        outline = Outline(
+            text,
+            found,
+            head=head,
+            end=end,
+            name=_key,
+            keeps_both=False,
+            may_join=_is_newest_first,
+            budget=budget,
+            shared=shared,
+        )
+        return Group(kind="markdown", items=(*items, *outline.items()))
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         """Any text is Markdown, but its front matter must be YAML."""
         if not text.startswith("---"):
             return True
-        lines = lines_of(text)
-        return is_valid_yaml("".join(lines[1 : _front_matter_end(lines)]), budget)
+        start, end, _ = _front_matter_bounds(text)
+        return is_valid_yaml(text[start:end], budget)
 
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_prose(base, ours, theirs)
@@ -55,9 +69,9 @@ def heading_place(path: Path) -> Place:
     return Place(kind=PlaceKind.HEADING, at=" > ".join(titles))
 
 
-def _front_matter(text: str, budget: Budget) -> Group:
+def _front_matter(text: str, budget: Budget, shared: Shared) -> Group:
     try:
-        return parse_yaml_block(text, budget)
+        return parse_yaml_block(text, budget, shared)
     except Unstructured:
         return Group(kind="text", items=(Item(key="", body=Leaf(text, text)),))
 
@@ -69,10 +83,11 @@ def _is_newest_first(insertions: Insertions) -> bool:
 
 
 def _key(title: str) -> SectionKey:
-    return SectionKey(_SPACE.sub(" ", title).casefold(), title)
+    return SectionKey(" ".join(title.split()).casefold(), title)
 
 
-def _front_matter_end(lines: list[str]) -> int:
-    if not lines or lines[0].rstrip() != "---":
-        return 0
-    return next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
+def _front_matter_bounds(text: str) -> tuple[int, int, int]:
+    """Where the front matter starts and ends, and where its closing line does; all 0 if there is none."""
+    opening = _OPENING.match(text)
+    closing = opening and _CLOSING.search(text, opening.end() - 1)
+    return (opening.end(), closing.start() + 1, closing.end()) if opening and closing else (0, 0, 0)

@@ -5,6 +5,7 @@ from contextbase.merge.document import Group, Leaf
 from contextbase.merge.formats.json import JsonFormat
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution
+from contextbase.merge.shared import Shared
 
 __all__ = ["NotebookFormat"]
 
@@ -21,7 +22,7 @@ class NotebookFormat:
     def name(self) -> str:
         return "notebook"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         return self._json.parse(text, budget)
 
     def is_valid(self, text: str, budget: Budget) -> bool:

@@ -1,31 +1,38 @@
 """Prose as a tree of sections: each heading with what stands below it, up to the next heading of its level."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple, Self
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Insertions, Item
-from contextbase.merge.formats.blocks import blocks, definitions, is_blank
+from contextbase.merge.document import Folded, Group, Insertions, Item, Leaf
+from contextbase.merge.formats.blocks import blocks, definitions_at_end
+from contextbase.merge.shared import Shared
 
 __all__ = ["Heading", "Outline", "SectionKey", "headings"]
 
 _CONTENT: Final = ""  # the key of what stands below a heading before the first heading inside it
+_AS_CONTENT: Final = "content"  # what is shared by its text goes by this name too: a list entry may have the same text
+_UNREAD: Final = "\0"  # the key of what all sides begin with, in order before any other
 _DEFINITIONS: Final = " definitions"  # the key of the link definitions at the end of that
 _RULE: Final = re.compile(r"[ \t]*(?:-[ \t]*){3,}\n|[ \t]*(?:\*[ \t]*){3,}\n|[ \t]*(?:_[ \t]*){3,}\n")
 _CANDIDATE: Final = re.compile(  # starting with a newline, not `^`: the search for it is many times faster
-    r"\n(?: {0,3}(`{3,}|~{3,})[^\n]*"  # a fence
+    r"\n(?=[ `~\#=\-^\"*+'])"  # which most lines do not start with
+    r"(?: {0,3}(`{3,}|~{3,})[^\n]*"  # a fence
     r"| {0,3}(\#{1,6})(?:[ \t]([^\n]*))?"  # `# title`
     r"|([=\-~^\"*+\#`'])\4{2,}[ \t]*)(?=\n)"  # an underline
 )
 _MAX_DEPTH: Final = 40
+# How many of the headings that all sides have above and below what they differ in are read all the same: they show how
+# sections are ordered and spaced.
+_NEIGHBOURS_ABOVE: Final = 1
+_NEIGHBOURS_BELOW: Final = 2
 
 
 class Heading(NamedTuple):
-    line: int
-    lines: int  # 1, or 2 with an underline, or a rule directly above
+    start: int
+    end: int  # of its line, or of the two lines it is with an underline, or a rule directly above
     level: int
     title: str
 
@@ -42,17 +49,18 @@ class SectionKey(str):
         return made
 
 
-def headings(text: str, budget: Budget, *, underlined: str = "=-") -> list[Heading]:
-    """The headings of a text; fenced code has none. `underlined`: the characters that may underline one."""
-    found: list[Heading] = []
+def headings(
+    text: str, budget: Budget, *, underlined: str = "=-", known: Sequence[Heading] = (), tail: int = 0
+) -> tuple[list[Heading], int]:
+    """The headings of a text, and where those end that are worth reading: a few below the start of the tail that all
+    sides share. Fenced code has none. `underlined`: the characters that may underline one; `known`: the first headings,
+    if they were found on another side already."""
+    found = list(known)
     fence = ""
     levels: list[str] = []
-    number = at = 0
-    for match in _CANDIDATE.finditer("\n" + text):
+    for match in _CANDIDATE.finditer("\n" + text, found[-1].end if found else 0):
         budget.tick()
-        start = match.start()
-        number += text.count("\n", at, start)
-        at = start
+        start, end = match.span()
         opening, hashes, title, underline = match.groups()
         if fence:
             if opening and opening.startswith(fence) and not match.group().strip().strip(fence[0]):
@@ -63,7 +71,7 @@ def headings(text: str, budget: Budget, *, underlined: str = "=-") -> list[Headi
             above = "" if text.endswith("\n\n", 0, start) else _line_above(text, start)
             ruled = _RULE.fullmatch(above) is not None and not _line_above(text, start - len(above)).strip()
             ruled = ruled and start > len(above)
-            found.append(Heading(number - ruled, 1 + ruled, len(hashes), _title(title or "")))
+            found.append(Heading(start - len(above) * ruled, end, len(hashes), _title(title or "")))
         elif underline in underlined:
             above = _line_above(text, start)
             if not above.strip() or above[0] in " \t|-*>#<=" or _line_above(text, start - len(above)).strip():
@@ -71,8 +79,10 @@ def headings(text: str, budget: Budget, *, underlined: str = "=-") -> list[Headi
             if underline not in levels:
                 levels.append(underline)
             level = "=-".index(underline) if underlined == "=-" else levels.index(underline)
-            found.append(Heading(number - 1, 2, level + 1, above.strip()))
-    return found
+            found.append(Heading(start - len(above), end, level + 1, above.strip()))
+        if len(found) > _NEIGHBOURS_BELOW and len(text) - found[-1 - _NEIGHBOURS_BELOW].start < tail:
+            return found, found.pop().start
+    return found, len(text)
 
 
 def _title(text: str) -> str:
@@ -89,69 +99,98 @@ def _line_above(text: str, start: int) -> str:
 class Outline(NamedTuple):
     """A text with its headings, and how its sections are read."""
 
-    lines: list[str]
+    text: str
     headings: list[Heading]
+    head: int  # how many characters all sides begin with alike
+    end: int  # of what is read
     name: Callable[[str], SectionKey]
     keeps_both: bool  # whether paragraphs both sides inserted at one spot are both kept; list entries always are
     may_join: Callable[[Insertions], bool]  # whether sections both sides inserted at one spot are both kept
     budget: Budget
+    shared: Shared
 
-    def document(self) -> Group:
-        return self._section(0, len(self.lines), self.headings, 0)
+    def items(self) -> tuple[Item, Item]:
+        """What is read, and the rest."""
+        text, rest = self.text[: self.end], self.text[self.end :]
+        read = Folded(text, text, partial(self._section, 0, self.end, self.headings, 0))
+        return Item(key="read", body=read), Item(key="rest", body=Leaf(rest, rest))
 
     def _section(self, start: int, end: int, below: list[Heading], depth: int) -> Group:
-        """The lines from start to end, `below` being the headings among them, as content and sub-sections."""
-        pieces: list[tuple[str, Item]] = []
-        first = below[0].line if below else end
-        pieces += self._content(start, self._last(start, first))
-        seen: Counter[str] = Counter()
-        at = 0
-        while at < len(below):
+        """The text from start to end, `below` being the headings in it, as content and sub-sections."""
+        ranges = _siblings(below) if depth < _MAX_DEPTH else [(at, at + 1) for at in range(len(below))]
+        agreed = sum(1 for _, after in ranges if after < len(below) and below[after].start < self.head)
+        unread = max(0, agreed - _NEIGHBOURS_ABOVE)
+        if unread:
+            last = self._last(start, below[ranges[unread][0]].start)
+            text = self.text[start:last]
+            pieces = [("", Item(key=SectionKey(_UNREAD, ""), body=Leaf(text, text)))]
+        else:
+            last = self._last(start, below[0].start if below else end)
+            pieces = list(self._content(start, last))
+        seen: dict[str, int] = {}
+        for at, after in ranges[unread:]:
             heading = below[at]
-            after = at + 1
-            while after < len(below) and (below[after].level > heading.level or depth >= _MAX_DEPTH):
-                after += 1
-            above = "".join(self.lines[self._last(start, heading.line) : heading.line])
-            body_start = heading.line + heading.lines
-            last = self._last(body_start, below[after].line if after < len(below) else end)
-            while body_start < last and is_blank(self.lines[body_start]):
-                body_start += 1
-            inner = below[at + 1 : after] if depth < _MAX_DEPTH else []
-            text = "".join(self.lines[body_start:last])
-            unfold = partial(self._section, body_start, last, inner, depth + 1)
+            above = self.text[last : heading.start]
+            last = self._last(heading.end, below[after].start if after < len(below) else end)
             key = self.name(heading.title)
-            seen[key] += 1
+            seen[key] = seen.get(key, 0) + 1
             if seen[key] > 1:
                 key = SectionKey(f"{key}\n{seen[key]}", key.shown)
-            # The title is the item's lead, not its head: two different new titles are contested.
-            title = "".join(self.lines[heading.line : body_start])
-            pieces.append((above, Item(key=key, lead=title, body=Folded(text, text, unfold))))
-            at = after
-        end_of_text = "".join(self.lines[self._last(start, end) : end])
-        return _spaced(pieces)._replace(close=end_of_text, may_join=self.may_join)
+            pieces.append((above, self._sub_section(key, heading, last, below[at + 1 : after], depth)))
+        return _spaced(pieces)._replace(close=self.text[last:end], may_join=self.may_join)
+
+    def _sub_section(self, key: SectionKey, heading: Heading, end: int, inner: list[Heading], depth: int) -> Item:
+        start = heading.end
+        while start < end and self.text[start : (line_end := self.text.index("\n", start) + 1)].isspace():
+            start = line_end
+        # The title is the item's lead, not its head: two different new titles are contested.
+        title, text = self.text[heading.start : start], self.text[start:end]
+        item = self.shared.items.get((key, title, text))
+        if item is None:
+            unfold = partial(self._section, start, end, inner, depth + 1)
+            item = self.shared.items[key, title, text] = Item(key=key, lead=title, body=Folded(text, text, unfold))
+        return item
 
     def _content(self, start: int, end: int) -> Iterator[tuple[str, Item]]:
         """What stands above the first heading; link definitions at its end are kept apart."""
-        cut = end
-        while cut > start and not is_blank(self.lines[cut - 1]):
-            cut -= 1
-        links = definitions(self.lines[cut:end])
-        last = self._last(start, cut) if links is not None else end
-        text = "".join(self.lines[start:last])
+        text = self.text[start:end]
+        links, cut = definitions_at_end(text)
+        last = end if links is None else self._last(start, start + cut)
+        text = self.text[start:last]
         if text:
-            body = Folded(
-                text, text, lambda: blocks(self.lines[start:last], keeps_both=self.keeps_both, budget=self.budget)
-            )
-            yield "", Item(key=SectionKey(_CONTENT, ""), body=body)
+            item = self.shared.items.get((_AS_CONTENT, text))
+            if item is None:
+                unfold = partial(blocks, text, keeps_both=self.keeps_both, budget=self.budget, shared=self.shared)
+                item = self.shared.items[_AS_CONTENT, text] = Item(
+                    key=SectionKey(_CONTENT, ""), body=Folded(text, text, unfold)
+                )
+            yield "", item
         if links is not None:
-            yield "".join(self.lines[last:cut]), Item(key=SectionKey(_DEFINITIONS, ""), body=links)
+            yield self.text[last : start + cut], Item(key=SectionKey(_DEFINITIONS, ""), body=links)
 
     def _last(self, start: int, end: int) -> int:
         """The end without the blank lines before it."""
-        lines = self.lines
-        while end > start and lines[end - 1].isspace():
-            end -= 1
+        text = self.text
+        while end > start:
+            line = max(start, text.rfind("\n", start, end - 1) + 1)
+            if not text[line:end].isspace():
+                break
+            end = line
         return end
+
+
+def _siblings(headings: list[Heading]) -> list[tuple[int, int]]:
+    """The headings that are in no other one's section: the position of each, and that of the next."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at < len(headings):
+        level = headings[at].level
+        after = at + 1
+        while after < len(headings) and headings[after].level > level:
+            after += 1
+        found.append((at, after))
+        at = after
+    return found
 
 
 def _spaced(pieces: list[tuple[str, Item]]) -> Group:
@@ -163,7 +202,7 @@ def _spaced(pieces: list[tuple[str, Item]]) -> Group:
     above = [blanks for blanks, _ in pieces[1:]]
     separator = "\n" if all(above) else ""
     items = [
-        item._replace(gap=blanks.removesuffix(separator))
+        item._replace(gap=gap) if (gap := blanks.removesuffix(separator)) else item
         for (_, item), blanks in zip(pieces, [*above, separator], strict=False)
     ]
     if pieces and pieces[0][0]:

@@ -8,6 +8,7 @@ from contextbase.merge.document import Folded, Group, Item, Leaf
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 
 __all__ = ["TableFormat"]
 
@@ -17,7 +18,7 @@ _IDENTIFYING: Final = ("id", "key", "name", "code", "slug")
 class TableFormat:
     name = "table"
 
-    def parse(self, text: str, budget: Budget) -> Group:
+    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
         delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
         if ";" in text.partition("\n")[0] and delimiter not in text.partition("\n")[0]:
             delimiter = ";"

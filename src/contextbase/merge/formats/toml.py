@@ -13,6 +13,7 @@ from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 
 __all__ = ["TomlFormat"]
 
@@ -20,7 +21,9 @@ _KEY_PART: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _KEY_PARTS: Final = re.compile(_KEY_PART)
 _KEY: Final = rf"{_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART})*"
 _ENTRY: Final = re.compile(rf"[ \t]*({_KEY})[ \t]*=[ \t]*")
-_HEADER: Final = re.compile(rf"^[ \t]*\[\[?[ \t]*{_KEY}[ \t]*\]\]?[ \t]*(?:\#[^\n]*)?\n", re.MULTILINE)
+_HEADER: Final = re.compile(  # starting with a newline, not `^`: the search for it is many times faster
+    rf"\n[ \t]*\[\[?[ \t]*{_KEY}[ \t]*\]\]?[ \t]*(?:\#[^\n]*)?(?=\n)"
+)
 _MARGIN: Final = re.compile(r"(?:[ \t]*(?:\#[^\n]*)?\n)*")
 _LINE_END: Final = re.compile(r"[ \t]*(?:\#[^\n]*)?\n")
 _STRING: Final = re.compile(
@@ -37,8 +40,8 @@ _NAMED: Final = re.compile(rf"^[ \t]*({'|'.join(_IDENTIFYING)})[ \t]*=[ \t]*({_S
 class TomlFormat:
     name = "toml"
 
-    def parse(self, text: str, budget: Budget) -> Group:
-        return _Parser(text, budget).document()
+    def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
+        return _Parser(text, budget, shared or Shared()).document()
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         budget.tick(len(text) // 4)
@@ -61,9 +64,11 @@ class TomlFormat:
 
 
 class _Parser:
-    def __init__(self, text: str, budget: Budget) -> None:
+    def __init__(self, text: str, budget: Budget, shared: Shared) -> None:
         self.text = text
         self.budget = budget
+        self.shared = shared
+        shared.checks_apart = True
         # The element of each array of tables that sub-tables below it belong to: ("bin",) -> ("bin", "server").
         self.elements: dict[tuple[str, ...], tuple[Hashable, ...]] = {}
         self.seen: set[Hashable] = set()
@@ -71,12 +76,12 @@ class _Parser:
 
     def document(self) -> Group:
         """The tables, each taken apart only when the sides differ in it."""
-        headers = [match for match in _HEADER.finditer(self.text) if self._is_header(match)]
+        # A newline is put before the text, so that the end of a match is the start of the line below it in the text.
+        headers = [match.span() for match in _HEADER.finditer("\n" + self.text) if self._is_header(match.start())]
         tables: list[Item] = []
         lead, at, head = "", 0, ""
         key: tuple[Hashable, ...] = ()
-        for header in [*headers, None]:
-            end = header.start() if header is not None else len(self.text)
+        for end, after in [*headers, (len(self.text), len(self.text))]:
             entries_end = _without_margin(self.text, at, end)
             text = self.text[at:entries_end]
             if head:
@@ -84,19 +89,28 @@ class _Parser:
             if key in self.seen:
                 raise Unstructured(f"the table {head.strip()[:40]} stands twice")
             self.seen.add(key)
-            body = Folded(text, text, partial(_entries, text, self.budget))
-            tables.append(Item(key=key, lead=lead, head=head, body=body))
+            tables.append(self._table(key, lead, head, text))
             lead = self.text[entries_end:end]
-            if header is not None:
-                at, head = header.end(), header.group()
+            at, head = after, self.text[end:after]
         tables.append(Item(key=("", "end of file"), body=Leaf(lead, lead)))
         return Group(kind="document", items=tuple(tables))
 
-    def _is_header(self, match: re.Match[str]) -> bool:
+    def _table(self, key: tuple[Hashable, ...], lead: str, head: str, text: str) -> Item:
+        known = self.shared.items.get((lead, head, text))
+        if known is not None and known.key == key:
+            return known
+        body = Folded(text, text, partial(_entries, text, self.budget, self.shared))
+        table = Item(key=key, lead=lead, head=head, body=body)
+        # What `[bin.x]` means depends on the `[[bin]]` above it.
+        if not self.elements or "." not in head:
+            self.shared.items[lead, head, text] = table
+        return table
+
+    def _is_header(self, start: int) -> bool:
         """`[x]` on a line of its own may also be an element of an array: then a bracket is open before it."""
         self.budget.tick()
-        before = self.text.rfind("\n", 0, max(0, match.start() - 1)) + 1
-        above = self.text[before : match.start()].rstrip()
+        before = self.text.rfind("\n", 0, max(0, start - 1)) + 1
+        above = self.text[before:start].rstrip()
         return not above.endswith(("[", ",", "=")) or above.lstrip().startswith("#")
 
     def _table_key(self, head: str, text: str) -> tuple[Hashable, ...]:
@@ -117,38 +131,45 @@ class _Parser:
         return element
 
 
-def _entries(text: str, budget: Budget) -> Group:
+def _entries(text: str, budget: Budget, shared: Shared) -> Group:
     """The keys of a table."""
     items: list[Item] = []
     at = 0
     while at < len(text):
         budget.tick()
-        lead_end = _end(_MARGIN, text, at)
-        head = _ENTRY.match(text, lead_end)
-        if head is None:
-            raise Unstructured(f"{text[lead_end:].strip()[:40]!r} is neither a table nor a key")
-        start = head.end()
-        if text.startswith(("[", "{"), start):
-            end = end_of_value(text, start, _STYLE, budget)
-        else:
-            end = _end(_STRING, text, start)
-            end = end if end > start else _end(_BARE, text, start)
-        trail_end = _end(_LINE_END, text, end)
-        if end in (start, trail_end):
-            raise Unstructured(f"the value of {head.group(1)[:40]} cannot be read")
-        items.append(
-            Item(
-                key=".".join(_key_parts(head.group(1))),
-                lead=text[at:lead_end],
-                head=head.group(),
-                body=flow_value(text[start:end], _STYLE, budget),
-                trail=text[end:trail_end],
-            )
-        )
-        at = trail_end
+        item, at = _entry(text, at, budget, shared)
+        items.append(item)
     if len({item.key for item in items}) < len(items):
         raise Unstructured("a key stands twice")
     return Group(kind="table", items=tuple(items))
+
+
+def _entry(text: str, at: int, budget: Budget, shared: Shared) -> tuple[Item, int]:
+    """The key that starts at a line, and where the next one does."""
+    lead_end = _end(_MARGIN, text, at)
+    head = _ENTRY.match(text, lead_end)
+    if head is None:
+        raise Unstructured(f"{text[lead_end:].strip()[:40]!r} is neither a table nor a key")
+    start = head.end()
+    if text.startswith(("[", "{"), start):
+        end = end_of_value(text, start, _STYLE, budget)
+    else:
+        end = _end(_STRING, text, start)
+        end = end if end > start else _end(_BARE, text, start)
+    trail_end = _end(_LINE_END, text, end)
+    if end in (start, trail_end):
+        raise Unstructured(f"the value of {head.group(1)[:40]} cannot be read")
+    source = text[at:lead_end], text[lead_end:trail_end]
+    item = shared.items.get(source)
+    if item is None:
+        item = shared.items[source] = Item(
+            key=".".join(_key_parts(head.group(1))),
+            lead=source[0],
+            head=head.group(),
+            body=flow_value(text[start:end], _STYLE, budget),
+            trail=text[end:trail_end],
+        )
+    return item, trail_end
 
 
 def _end(pattern: re.Pattern[str], text: str, start: int) -> int:

@@ -6,6 +6,7 @@ The splitter is ours because it must keep the source text; what it makes of a fi
 import re
 from collections import Counter
 from collections.abc import Hashable
+from functools import lru_cache
 from typing import Final
 
 from contextbase.merge.budget import Budget
@@ -17,11 +18,13 @@ from contextbase.merge.formats.yaml_check import is_valid_yaml
 from contextbase.merge.formats.yaml_lines import DASH, KEY, QUOTED, entries, indent_of, is_margin
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.shared import Shared
 
 __all__ = ["YamlFormat", "parse_yaml_block"]
 
 _MAX_DEPTH: Final = 100
 _END: Final = ("", "end of block")
+_ANCHOR: Final = re.compile(r"&[^\s&]")
 _PROPERTIES: Final = re.compile(r"[ \t]*(?:[&!][^\s,\[\]{}]*[ \t]*)*")
 _LINE_END: Final = re.compile(r"[ \t]*(?:(?<=[ \t])#[^\n]*)?\n")
 _VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
@@ -43,14 +46,13 @@ _TOKEN: Final = re.compile(
 )
 _IDENTIFYING: Final = ("id", "key", "name", "repo", "uses", "path", "url", "type")
 _SIGNATURE: Final = "signature"
-_NAMED: Final = re.compile(rf"\n( *)({'|'.join(_IDENTIFYING)}):[ \t]+([^\s#|>\[{{&*][^\n#]*)")
 
 
 class YamlFormat:
     name = "yaml"
 
-    def parse(self, text: str, budget: Budget) -> Group:
-        return _Parser(budget).stream(text)
+    def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
+        return _parser(text, budget, shared).stream(text)
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         return is_valid_yaml(text, budget)
@@ -62,14 +64,21 @@ class YamlFormat:
         return Place(kind=PlaceKind.KEY, at=".".join(filter(None, map(_shown, path))))
 
 
-def parse_yaml_block(text: str, budget: Budget) -> Group:
+def parse_yaml_block(text: str, budget: Budget, shared: Shared) -> Group:
     """A single YAML document, such as a front matter."""
-    return _Parser(budget).document(text)
+    return _parser(text, budget, shared).document(text)
+
+
+def _parser(text: str, budget: Budget, shared: Shared | None) -> "_Parser":
+    """An alias must stand below its anchor: a text that has any is checked as a whole."""
+    return _Parser(budget, Shared() if shared is None or _ANCHOR.search(text) else shared)
 
 
 class _Parser:
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, shared: Shared) -> None:
         self.budget = budget
+        self.known = shared.items
+        shared.checks_apart = True
 
     def stream(self, text: str) -> Group:
         """The documents of a file, each with the `---` line above it."""
@@ -134,10 +143,14 @@ class _Parser:
             if not entry:
                 items.append(Item(key=_END, body=Leaf(margin, margin)))
                 continue
-            match = KEY.match(entry, indent)
-            if match is None:
-                raise Unstructured(f"{entry.strip()[:40]!r} is not a key")
-            items.append(self._value(entry, match.end(), depth, key=_unquoted(match.group(1)), lead=margin))
+            item = self.known.get((margin, entry))
+            if item is None:
+                match = KEY.match(entry, indent)
+                if match is None:
+                    raise Unstructured(f"{entry.strip()[:40]!r} is not a key")
+                item = self._value(entry, match.end(), depth, key=_unquoted(match.group(1)), lead=margin)
+                self.known[margin, entry] = item
+            items.append(item)
         if len({item.key for item in items}) < len(items):
             raise Unstructured("a key stands twice")
         return Group(kind="mapping", items=tuple(items))
@@ -149,16 +162,22 @@ class _Parser:
             if not entry:
                 end = [Item(key=_END, body=Leaf(margin, margin))]
                 continue
-            dash = DASH.match(entry, indent)
-            if dash is None:
-                raise Unstructured(f"{entry.strip()[:40]!r} is not a list item")
-            if KEY.match(entry, dash.end()):
-                items.append(self._compact_mapping(entry, dash.end(), depth, lead=margin))
-            else:
-                items.append(self._value(entry, dash.end(), depth, key=None, lead=margin))
+            item = self.known.get((margin, entry))
+            if item is None:
+                item = self.known[margin, entry] = self._element(entry, indent, depth, lead=margin)
+            items.append(item)
         elements = Group(kind="sequence", items=tuple(_with_identities(items)), keyed=False)
         # What stands below the last element is kept apart, so that elements alone are compared with each other.
-        return Group(kind="elements", items=(Item(key="", body=elements), *end))
+        source = text.removesuffix(end[0].body.text) if end else text
+        return Group(kind="elements", items=(Item(key="", body=Folded(source, source, lambda: elements)), *end))
+
+    def _element(self, entry: str, indent: int, depth: int, *, lead: str) -> Item:
+        dash = DASH.match(entry, indent)
+        if dash is None:
+            raise Unstructured(f"{entry.strip()[:40]!r} is not a list item")
+        if KEY.match(entry, dash.end()):
+            return self._compact_mapping(entry, dash.end(), depth, lead=lead)
+        return self._value(entry, dash.end(), depth, key=None, lead=lead)
 
     def _value(self, text: str, start: int, depth: int, *, key: str | None, lead: str) -> Item:
         """An entry whose value starts at `start`."""
@@ -236,19 +255,20 @@ def _unmovable(lead: str, indent: int) -> int:
 
 def _with_identities(items: list[Item]) -> list[Item]:
     """Elements that can be told apart by a name, or (`numpy >=1.2`) by what is required, are matched by it."""
-    seen: Counter[Hashable] = Counter()
+    seen: dict[Hashable, int] = {}
     named: list[Item] = []
     of_requirements = any(_is_requirement(item.body) for item in items)
     for item in items:
         identities = item.identities
         if not identities and of_requirements and isinstance(item.body, Leaf):
             match = _REQUIREMENT.fullmatch(item.body.text)
-            identities = ((_SIGNATURE, match.group(1).lower() if match is not None else item.body.value),)
+            identities = ((_SIGNATURE, (match.group(1).lower() if match is not None else item.body.value, 1)),)
         if identities:
             *keys, (_, signature) = identities
-            seen[signature] += 1
-            identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
-        named.append(item._replace(identities=identities))
+            seen[signature] = seen.get(signature, 0) + 1
+            if seen[signature] > 1:
+                identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
+        named.append(item if identities is item.identities else item._replace(identities=identities))
     return named
 
 
@@ -260,12 +280,17 @@ def _is_requirement(body: Body) -> bool:
 def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
     """What a mapping may go by in a list, without pinned versions; last what most have: a name, or what it uses."""
     named = {
-        match.group(2): _PINNED_VERSION.sub("", match.group(3).strip(" \t'\""))
-        for match in _NAMED.finditer("\n" + text)
-        if match.start() == 0 or len(match.group(1)) == indent
+        match.group(1): _PINNED_VERSION.sub("", match.group(2).strip(" \t'\""))
+        for match in _naming_lines(indent).finditer(text)
     }
     keys = [(name, named[name]) for name in _IDENTIFYING if name in named]
-    return (*keys, (_SIGNATURE, named.get("name", keys[0][1]))) if keys else ()
+    return (*keys, (_SIGNATURE, (named.get("name", keys[0][1]), 1))) if keys else ()
+
+
+@lru_cache(maxsize=256)
+def _naming_lines(indent: int) -> re.Pattern[str]:
+    names = "|".join(_IDENTIFYING)
+    return re.compile(rf"(?:\n {{{indent}}}|\A)({names}):[ \t]+([^\s#|>\[{{&*][^\n#]*)")
 
 
 def _document_signature(text: str) -> str:

@@ -9,27 +9,8 @@ from contextbase.merge.budget import Budget
 __all__ = ["is_valid_yaml"]
 
 _MAX_DEPTH: Final = 200
-
-
-class _Level:
-    """An open collection; `keys` and `expects_key` of a mapping only."""
-
-    __slots__ = ("expects_key", "keys")
-
-    def __init__(self, *, is_mapping: bool) -> None:
-        self.keys: set[str] | None = set() if is_mapping else None
-        self.expects_key = is_mapping
-
-    def takes(self, key: str | None) -> bool:
-        """Note a child; False if it is a key that stands here already. `<<` may be repeated."""
-        if self.keys is None:
-            return True
-        is_key, self.expects_key = self.expects_key, not self.expects_key
-        if not is_key or key is None or key == "<<":
-            return True
-        fresh = key not in self.keys
-        self.keys.add(key)
-        return fresh
+_MERGE_KEY: Final = "<<"  # which may be repeated
+_EVENTS_PER_TICK: Final = 32
 
 
 def is_valid_yaml(text: str, budget: Budget) -> bool:
@@ -47,28 +28,38 @@ def is_valid_yaml(text: str, budget: Budget) -> bool:
 
 
 def _is_sound(loader: yaml.CSafeLoader, budget: Budget) -> bool:
-    levels: list[_Level] = []
+    """A loop without calls: most of the time of a check is spent here."""
+    keys: set[str] | None = None  # those of the innermost open collection so far; None unless it is a mapping
+    expects_key = False
+    outer: list[tuple[set[str] | None, bool]] = []
     anchors: set[str] = set()
+    events = 0
     while (event := loader.get_event()) is not None:
-        budget.tick(4)
+        events += 1
+        if not events % _EVENTS_PER_TICK:
+            budget.tick(_EVENTS_PER_TICK * 4)
         if type(event) is yaml.ScalarEvent:
             if event.anchor is not None:
                 anchors.add(event.anchor)
-            if levels and not levels[-1].takes(event.value):
-                return False
+            if keys is not None:
+                if expects_key:
+                    if event.value in keys and event.value != _MERGE_KEY:
+                        return False
+                    keys.add(event.value)
+                expects_key = not expects_key
         elif isinstance(event, yaml.CollectionEndEvent):
-            levels.pop()
-        elif isinstance(event, yaml.NodeEvent):
-            if levels:
-                levels[-1].takes(None)
-            if isinstance(event, yaml.AliasEvent):
-                if event.anchor not in anchors:
-                    return False
-                continue
+            keys, expects_key = outer.pop()
+        elif isinstance(event, yaml.CollectionStartEvent):
             if event.anchor is not None:
                 anchors.add(event.anchor)
-            levels.append(_Level(is_mapping=isinstance(event, yaml.MappingStartEvent)))
-            if len(levels) > _MAX_DEPTH:
+            outer.append((keys, not expects_key))
+            if len(outer) > _MAX_DEPTH:
+                return False
+            expects_key = type(event) is yaml.MappingStartEvent
+            keys = set() if expects_key else None
+        elif isinstance(event, yaml.AliasEvent):
+            expects_key = not expects_key
+            if event.anchor not in anchors:
                 return False
         elif isinstance(event, yaml.DocumentStartEvent):
             anchors.clear()

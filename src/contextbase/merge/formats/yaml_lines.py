@@ -1,14 +1,13 @@
 """YAML's block structure: which lines make an entry of a mapping or sequence, told by their indentation."""
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.ports import Unstructured
 
-__all__ = ["DASH", "KEY", "QUOTED", "Entry", "entries", "indent_of", "is_margin"]
+__all__ = ["DASH", "KEY", "QUOTED", "entries", "indent_of", "is_margin"]
 
 QUOTED: Final = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
 KEY: Final = re.compile(
@@ -19,15 +18,9 @@ DASH: Final = re.compile(r"-(?:[ \t]+|(?=\n))")
 _MARGIN: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
 
 
-class Entry(NamedTuple):
-    """One key or list item with everything below it, and the margin (blank lines and comments) above it."""
-
-    margin: str
-    text: str  # empty: the margin at the end of the block
-
-
-def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> Iterator[Entry]:
-    """The entries of a block whose keys or dashes stand at `indent`."""
+def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> list[tuple[str, str]]:
+    """The entries of a block whose keys or dashes stand at `indent`: the margin (blank lines and comments) above each,
+    and its text with everything below it; last, without text, the margin at the end of the block."""
     start, outside = _patterns(indent, of_mapping=of_mapping)
     after_newlines = "\n" + text
     if outside is not None and outside.search(after_newlines):
@@ -36,13 +29,17 @@ def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> Iter
     margin = text[: starts[0]] if starts else text
     if not is_margin(margin):
         raise Unstructured("its indentation is uneven")
+    budget.tick(len(starts))
+    found: list[tuple[str, str]] = []
     for at, until in zip(starts, [*starts[1:], len(text)], strict=True):
-        budget.tick()
-        end = _without_margin(text, at, until, indent)
-        yield Entry(margin, text[at:end])
+        last_line = text.rfind("\n", at, until - 1) + 1
+        ends_in_margin = last_line > at and text[last_line:until].lstrip(" \t")[0] in "#\n"
+        end = _without_margin(text, at, until, indent) if ends_in_margin else until
+        found.append((margin, text[at:end]))
         margin = text[end:until]
     if margin:
-        yield Entry(margin, "")
+        found.append((margin, ""))
+    return found
 
 
 def is_margin(text: str) -> bool:
@@ -69,10 +66,10 @@ def _patterns(indent: int, *, of_mapping: bool) -> tuple[re.Pattern[str], re.Pat
 
 def _without_margin(text: str, start: int, end: int, indent: int) -> int:
     """The end of an entry without the margin below it. A comment indented deeper than the entry belongs to it."""
-    while True:
-        line = text.rfind("\n", start, end - 1) + 1
+    while (line := text.rfind("\n", start, end - 1) + 1) > start:
         content = text[line:end].lstrip(" \t")
         is_blank = content == "\n"
-        if line <= start or not (is_blank or (content[0] == "#" and end - line - len(content) <= indent)):
-            return end
+        if not (is_blank or (content[0] == "#" and end - line - len(content) <= indent)):
+            break
         end = line
+    return end

@@ -1,11 +1,12 @@
 """The way blobs come in and are found: bytes into the store first, then the row that everything else refers to."""
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
+from contextbase.errors import BlobMissing, ContentPurged
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.ports import BlobStore, StoredBlob
@@ -56,29 +57,57 @@ class BlobCatalog:
             async with self._database.connection() as connection:
                 if await connection.fetchval(_SQL.put_inline, spooled.hash, body):
                     return StoredBlob(hash=spooled.hash, size=spooled.size)
+                await _refuse_purged(connection, spooled.hash)
             async with blob_lock(self._database, spooled.hash) as connection:
                 # GC is done with it, or died half-way and left a row that is not live.
                 await connection.execute(_SQL.forget_blob, spooled.hash)
 
     async def _put_large(self, spooled: Spooled) -> StoredBlob:
         async with self._database.connection() as connection:
+            await _refuse_purged(connection, spooled.hash)
             renewed = await connection.fetchval(_SQL.renew_blob, spooled.hash)
         # Without the lock, which would keep a database connection for as long as the upload takes.
         blob = await self._large.put(spooled)
         if renewed:
             return blob
         async with blob_lock(self._database, spooled.hash) as connection:
+            await _refuse_purged(connection, spooled.hash)
             if not await self._large.exists(spooled.hash):  # GC removed what we had found there
                 blob = await self._large.put(spooled)
             await connection.execute(_SQL.record_blob, blob.hash, blob.size)
         return blob
 
-    def get(self, content_hash: ContentHash, *, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes, None]:
-        return self._store.get(content_hash, start=start, end=end)
+    async def get(
+        self, content_hash: ContentHash, *, start: int = 0, end: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Its bytes; raises `ContentPurged` for one that was removed on purpose."""
+        try:
+            async with aclosing(self._store.get(content_hash, start=start, end=end)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except BlobMissing:
+            async with self._database.connection() as connection:
+                await _refuse_purged(connection, content_hash)
+            raise
 
     async def read(self, content_hash: ContentHash) -> bytes:
         """A whole blob at once: for contents known to be small."""
-        return b"".join([piece async for piece in self._store.get(content_hash)])
+        return b"".join([piece async for piece in self.get(content_hash)])
+
+    async def mark_purged(self, connection: Connection, names: Sequence[ContentHash]) -> None:
+        """From now on they are gone for good, in the caller's transaction; their rows stay. `purge` comes after."""
+        await connection.execute(_SQL.purge_blobs, names)
+
+    async def purge(self, names: Sequence[ContentHash]) -> None:
+        """Remove the bytes of what was marked. Can be repeated; so does GC, should nobody get that far."""
+        for name in names:
+            async with blob_lock(self._database, name):
+                await self._store.delete(name)
+
+
+async def _refuse_purged(connection: Connection, content_hash: ContentHash) -> None:
+    if await connection.fetchval(_SQL.is_purged, content_hash):
+        raise ContentPurged(f"The content {str(content_hash)[:12]}… was purged from all history and is not kept again.")
 
 
 @asynccontextmanager

@@ -95,3 +95,18 @@ def test_underlined_titles_are_sections_too() -> None:
     base = "Changes\n=======\n\n1.0\n---\n\n* a\n\n0.9\n---\n\n* z\n"
     ours, theirs = base.replace("* a\n", "* a\n* b\n"), base.replace("* a\n", "* a\n* c\n")
     assert merged_text(ours, theirs, base) == base.replace("* a\n", "* a\n* b\n* c\n")
+
+
+UPCOMING = "# Changes\n\n## Unreleased\n\n- a\n- b\n- c\n"
+
+
+def test_entries_stay_under_a_title_that_one_side_changed() -> None:
+    released = UPCOMING.replace("Unreleased", "1.1.0")
+    assert merged_text(released + "- mine\n", UPCOMING + "- other\n", UPCOMING) == released + "- mine\n- other\n"
+
+
+def test_paragraphs_under_a_title_that_both_sides_made_alike_are_contested() -> None:
+    base = UPCOMING.replace("\n- ", "\n\n- ")
+    released = base.replace("Unreleased", "1.1.0")
+    sides = (side.encode() for side in (base, released + "\nmine\n", released + "\nother\n"))
+    assert merge(*sides, path="CHANGELOG.md").outcome is Outcome.CONFLICT

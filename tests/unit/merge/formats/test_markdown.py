@@ -101,3 +101,39 @@ def test_a_line_of_prose_both_sides_changed_is_contested_by_its_heading() -> Non
 def test_paragraphs_both_sides_insert_at_one_spot_are_contested() -> None:
     ours, theirs = (BASE.replace("Some words.\n", f"Some words.\n\n{more}\n") for more in ("Mine.", "Other."))
     assert merge(BASE.encode(), ours.encode(), theirs.encode(), path="guide.md").outcome is Outcome.CONFLICT
+
+
+def chapters(*entries: str, number: int = 15) -> str:
+    """A long text with a list in the middle of it."""
+    listed = "".join(f"- {entry}\n" for entry in entries)
+    return "# Book\n\n" + "\n".join(
+        f"## Chapter {chapter}\n\n### Words\n\n{listed if chapter == number else f'words of {chapter}'}\n"
+        for chapter in range(30)
+    )
+
+
+def test_a_long_text_is_merged_whole_though_only_what_differs_is_read() -> None:
+    merged = merged_text(chapters("one", "mine"), chapters("one", "other"), chapters("one"))
+    assert merged == chapters("one", "mine", "other")
+
+
+def test_a_conflict_in_a_long_text_is_found_below_all_its_headings() -> None:
+    sides = (chapters(entry).encode() for entry in ("one thing", "one mine", "one other"))
+    (conflict,) = merge(*sides, path="book.md").conflicts
+    assert conflict.place.at == "Book > Chapter 15 > Words"
+
+
+def test_beside_a_conflict_what_merges_by_line_stands() -> None:
+    base = "# Guide\n\none\ntwo\nthree\nfour\nfive\n"
+    ours = base.replace("one", "ONE").replace("five", "mine")
+    theirs = base.replace("three", "THREE").replace("five", "other")
+    merged = merge(base.encode(), ours.encode(), theirs.encode(), path="guide.md")
+    assert merged.partial == ours.replace("three", "THREE").encode()
+
+
+def test_text_like_the_front_matter_is_text() -> None:
+    base = "---\ntitle: Guide\n---\ntitle: Guide\n\n# Part\n\none\n"
+    ours, theirs = base.replace("one", "mine"), base.replace("one", "other").replace("---\n", "---\ntags: a\n", 1)
+    merged = merge(base.encode(), ours.encode(), theirs.encode(), path="guide.md")
+    assert merged.strategy == "markdown"
+    assert merged.partial == theirs.replace("other", "mine").encode()

@@ -68,3 +68,15 @@ def test_the_same_key_set_to_different_words_is_contested_by_its_dotted_key() ->
     (conflict,) = merged.conflicts
     assert (conflict.place.kind, conflict.place.at) == (PlaceKind.KEY, "package.name")
     assert (conflict.base, conflict.ours, conflict.theirs) == (b'"a"', b'"b"', b'"c"')
+
+
+def test_a_line_of_a_string_that_looks_like_a_table_does_no_harm() -> None:
+    base = "[a]\ntext = '''\n[b]\nz = 1\n'''\n\n[c]\nx = 1\ny = 1\n"
+    ours, theirs = base.replace("x = 1", "x = 2"), base.replace("y = 1", "y = 2").replace("z = 1", "w = 1")
+    assert merged_text(ours, theirs, base) == theirs.replace("x = 1", "x = 2")
+
+
+def test_a_sub_table_of_an_array_stays_with_its_element() -> None:
+    base = "[[job]]\nname = 'a'\n[job.run]\nx = 1\ny = 1\n[[job]]\nname = 'b'\n[job.run]\nx = 1\n"
+    ours, theirs = base.replace("x = 1", "x = 2", 1), base.replace("y = 1", "y = 2")
+    assert merged_text(ours, theirs, base) == ours.replace("y = 1", "y = 2")

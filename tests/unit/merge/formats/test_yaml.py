@@ -60,6 +60,28 @@ def test_requirements_in_a_list_are_matched_by_what_is_required() -> None:
     assert merged_text(base, ours, theirs) == ("dependencies:\n  - numpy >=1.2\n  - pandas >=2.0\n  - scipy >=1.4\n")
 
 
+UNNAMED = "  - pip:\n      - x\n"
+
+
+def test_elements_side_by_side_are_matched_by_name_though_others_of_the_list_have_none() -> None:
+    base = f"dependencies:\n{UNNAMED}  - numpy >=1.0,<2.0\n"
+    ours = f"dependencies:\n{UNNAMED}  - numpy >=3.0,<4.0\n  - scipy >=1.0\n"
+    theirs = f"dependencies:\n{UNNAMED}  - numpy >=2.0,<3.0\n"
+    assert merged_text(base, ours, theirs) == ours
+
+
+def test_elements_one_side_removed_and_the_other_replaced_are_contested() -> None:
+    base = f"dependencies:\n{UNNAMED}  - numpy >=1.0\n"
+    theirs = f"dependencies:\n{UNNAMED}  - polars >=1.0\n"
+    merged = merge(base.encode(), f"dependencies:\n{UNNAMED}".encode(), theirs.encode(), path="a.yaml")
+    assert merged.outcome is Outcome.CONFLICT
+
+
+def test_an_alias_of_what_the_sides_agree_on_stays_valid() -> None:
+    base = "a: &one 1\nb: 1\nc: 1\n"
+    assert merged_text(base, "a: &one 1\nb: *one\nc: 1\n", "a: &one 1\nb: 1\nc: 2\n") == "a: &one 1\nb: *one\nc: 2\n"
+
+
 def test_an_element_beside_one_the_other_side_replaced_stays() -> None:
     assert merged_text("on:\n- push\n", "on:\n- push\n- pull\n", "on:\n- merge\n") == "on:\n- merge\n- pull\n"
 

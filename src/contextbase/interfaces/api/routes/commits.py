@@ -4,13 +4,14 @@ import base64
 import binascii
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request, Response
 
 from contextbase.errors import BlobCorrupted, InvalidInput
 from contextbase.gate.answers import conflict_to_dict
 from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content, ContentKind
 from contextbase.identity.model import Action
 from contextbase.ids import ContentHash, Seq, TreePath
+from contextbase.interfaces.api.answers import as_json
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.wire.commit import (
@@ -24,7 +25,7 @@ from contextbase.wire.commit import (
     UploadView,
 )
 
-__all__ = ["UPLOADS", "content_of", "router"]
+__all__ = ["UPLOADS", "change_view", "content_of", "router"]
 
 UPLOADS: Final = "/api/v1/collab/uploads"
 _RAW_BODY: Final[dict[str, Any]] = {
@@ -37,14 +38,14 @@ _RAW_BODY: Final[dict[str, Any]] = {
 router = APIRouter(tags=["collab"], responses=problem_answers(404, 409, 429))
 
 
-@router.post("/api/v1/collab/commit")
+@router.post("/api/v1/collab/commit", response_model=CommitView)
 async def commit(
     body: CommitCreate,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     way_in: WayIn,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
-) -> CommitView:
+) -> Response:
     """Settle changes against the head: each is written, merged, unchanged, superseded, in review or refused.
 
     When this answers, all but the refused are durably in the project. Needs 'write'."""
@@ -59,7 +60,7 @@ async def commit(
         atomic=body.atomic,
         run=body.run,
     )
-    return _view(await services.gate.commit(caller, request, operator_type=way_in))
+    return as_json(_view(await services.gate.commit(caller, request, operator_type=way_in)))
 
 
 @router.post(UPLOADS, status_code=201, openapi_extra=_RAW_BODY)
@@ -116,11 +117,11 @@ def content_of(*, text: str | None, encoded: str | None, name: str | None, path:
 
 def _view(answer: CommitAnswer) -> CommitView:
     return CommitView(
-        seq=answer.seq, committed=answer.committed, changes=[_change_view(change) for change in answer.changes]
+        seq=answer.seq, committed=answer.committed, changes=[change_view(change) for change in answer.changes]
     )
 
 
-def _change_view(change: ChangeAnswer) -> ChangeView:
+def change_view(change: ChangeAnswer) -> ChangeView:
     return ChangeView(
         path=change.path,
         status=change.status.value,

@@ -14,6 +14,7 @@ from contextbase.errors import InvalidInput
 from contextbase.gate.read_model import Author, SideVersionEntry, SnapshotEntry, StoredContent, VersionEntry
 from contextbase.gate.reads import Reads
 from contextbase.ids import NodeId, Seq, TreePath
+from contextbase.interfaces.api.answers import as_json
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.problems import problem_response
@@ -47,8 +48,8 @@ _CONTENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.post("/checkout")
-async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services: AuthenticatedServices) -> CheckoutView:
+@router.post("/checkout", response_model=CheckoutView)
+async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services: AuthenticatedServices) -> Response:
     """Read paths, or what is below a prefix, in a snapshot: contents or references, with base versions."""
     project_id = await services.projects.id_of(caller, body.project)
     seq = None if body.seq is None else Seq(body.seq)
@@ -62,13 +63,15 @@ async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services:
         )
     else:
         found = await services.reads.folder(caller, project_id, folder, seq=seq, after=body.after, limit=body.limit)
-    return CheckoutView(
-        project_id=project_id,
-        epoch=found.epoch,
-        seq=found.seq,
-        entries=[_entry_view(entry) for entry in found.entries],
-        missing=list(found.missing),
-        next_after=found.next_after,
+    return as_json(
+        CheckoutView(
+            project_id=project_id,
+            epoch=found.epoch,
+            seq=found.seq,
+            entries=[_entry_view(entry) for entry in found.entries],
+            missing=list(found.missing),
+            next_after=found.next_after,
+        )
     )
 
 

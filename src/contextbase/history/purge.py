@@ -1,0 +1,171 @@
+"""Purge: a leaked secret leaves all history. Its bytes are gone for good; that they were there, and who removed them,
+stays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Connection, Database
+from contextbase.db.queries import load_queries
+from contextbase.errors import Conflict, Forbidden, InvalidInput, NotFound
+from contextbase.gate.model import MOST_CHANGES, Change, ChangeAction, ChangeStatus, CommitRequest
+from contextbase.gate.service import Gate
+from contextbase.identity.model import Action, Caller
+from contextbase.ids import Clock, ContentHash, ProjectId, Seq, TreePath
+from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.storage.projects import ProjectService
+
+__all__ = ["Purge", "PurgeAnswer", "PurgePreview", "PurgeWanted"]
+
+_SQL: Final = load_queries("contextbase.history")
+_MOST_TRIES: Final = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PurgeWanted:
+    """All that ever stood at a path (of a folder: below it), or one content by its name."""
+
+    path: TreePath | None = None
+    content: ContentHash | None = None
+
+    def __post_init__(self) -> None:
+        if (self.path is None) == (self.content is None):
+            raise InvalidInput("Say what to purge: a path, or a content by its hash.")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PurgePreview:
+    contents: tuple[ContentHash, ...]
+    heads: tuple[tuple[ProjectId, TreePath], ...]  # files that hold one of them now, and will be deleted
+    projects: tuple[ProjectId, ...]  # in whose history they are: contents that are equal are stored once
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PurgeAnswer:
+    contents: tuple[ContentHash, ...]
+    deleted: tuple[tuple[ProjectId, TreePath], ...]
+
+
+class Purge:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        gate: Gate,
+        catalog: BlobCatalog,
+        projects: ProjectService,
+        audit: AuditRepository,
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._gate = gate
+        self._catalog = catalog
+        self._projects = projects
+        self._audit = audit
+        self._clock = clock
+
+    async def preview(self, caller: Caller, project_id: ProjectId, wanted: PurgeWanted) -> PurgePreview:
+        """What `purge` would remove."""
+        _check(caller)
+        async with self._database.connection() as connection:
+            await self._gate.opened(connection, caller, project_id)
+            names = await self._names(connection, project_id, wanted)
+            heads = await connection.fetch(_SQL.heads_with, names)
+            projects = await connection.fetch(_SQL.projects_with, names)
+        return PurgePreview(
+            contents=tuple(names),
+            heads=tuple((ProjectId(row["project_id"]), TreePath.stored(row["path"])) for row in heads),
+            projects=tuple(ProjectId(row["project_id"]) for row in projects),
+        )
+
+    async def purge(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        wanted: PurgeWanted,
+        *,
+        confirm: str,
+        operator_type: OperatorType,
+    ) -> PurgeAnswer:
+        """Remove it from every project's history. `confirm` must be the project's name. Files that hold it now are
+        deleted by a commit first; copies in review items and stored answers go too. Can be repeated if it fails."""
+        _check(caller)
+        project = await self._projects.find(caller, str(project_id), action=Action.ADMIN)
+        if confirm != project.name:
+            raise InvalidInput("A purge cannot be undone: confirm it with the project's name.")
+        async with self._database.connection() as connection:
+            names = await self._names(connection, project_id, wanted)
+        deleted: list[tuple[ProjectId, TreePath]] = []
+        for _ in range(_MOST_TRIES):
+            deleted += await self._delete_heads(caller, names, operator_type=operator_type)
+            if await self._forget(caller, names, wanted, operator_type=operator_type):
+                await self._catalog.purge(names)
+                return PurgeAnswer(contents=tuple(names), deleted=tuple(deleted))
+        raise Conflict("Somebody keeps writing what is to be purged; nothing was removed from history.")
+
+    async def _names(self, connection: Connection, project_id: ProjectId, wanted: PurgeWanted) -> list[ContentHash]:
+        if wanted.content is not None:
+            rows = await connection.fetch(_SQL.projects_with, [wanted.content])
+            names = [wanted.content] if rows else []
+        else:
+            rows = await connection.fetch(_SQL.contents_of_path, project_id, wanted.path)
+            names = [ContentHash(row["content_hash"]) for row in rows]
+        if not names:
+            raise NotFound("There is no such content in history.")
+        return sorted(names)
+
+    async def _delete_heads(
+        self, caller: Caller, names: Sequence[ContentHash], *, operator_type: OperatorType
+    ) -> list[tuple[ProjectId, TreePath]]:
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(_SQL.heads_with, names)
+        deleted: list[tuple[ProjectId, TreePath]] = []
+        for project_id in dict.fromkeys(ProjectId(row["project_id"]) for row in rows):
+            changes = [
+                Change(action=ChangeAction.DELETE, path=TreePath.stored(row["path"]), base=Seq(row["head"]))
+                for row in rows
+                if row["project_id"] == project_id
+            ]
+            for start in range(0, len(changes), MOST_CHANGES):
+                request = CommitRequest(
+                    project_id=project_id, changes=tuple(changes[start : start + MOST_CHANGES]), message="Purge"
+                )
+                answer = await self._gate.commit(caller, request, operator_type=operator_type)
+                gone = [change.path for change in answer.changes if change.status is ChangeStatus.WRITTEN]
+                deleted += [(project_id, path) for path in gone]
+        return deleted
+
+    async def _forget(
+        self, caller: Caller, names: Sequence[ContentHash], wanted: PurgeWanted, *, operator_type: OperatorType
+    ) -> bool:
+        """Everything but the bytes, under the locks of the heads; False if one holds it again."""
+        async with self._database.transaction() as connection:
+            projects = [row["project_id"] for row in await connection.fetch(_SQL.projects_with, names)]
+            await connection.execute(_SQL.lock_projects, projects)
+            if await connection.fetch(_SQL.heads_with, names):
+                return False
+            await self._catalog.mark_purged(connection, names)
+            await connection.execute(_SQL.forget_copies, projects, names)
+            for project_id in projects:
+                entry = AuditEntry(
+                    at=self._clock.now(),
+                    operator_type=operator_type,
+                    principal_id=caller.principal.id,
+                    token_id=caller.token.id,
+                    action="purge",
+                    path=wanted.path,
+                    summary=f"{caller.principal.name} purged {len(names)} contents from history.",
+                    origin=caller.origin,
+                    trace_id=caller.trace_id,
+                    details={"contents": [str(name) for name in names]},
+                )
+                await self._audit.append(connection, project_id, [entry])
+        return True
+
+
+def _check(caller: Caller) -> None:
+    caller.require(Action.ADMIN)
+    if caller.token.project_id is not None:
+        raise Forbidden("Equal contents are stored once for all projects: a purge needs a token for all of them.")

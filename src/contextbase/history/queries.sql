@@ -1,0 +1,144 @@
+-- name: seq_at_time
+-- The last commit at or before a time.
+SELECT seq FROM commits WHERE project_id = $1 AND committed_at <= $2 ORDER BY committed_at DESC, seq DESC LIMIT 1
+
+-- name: seq_of_tag
+SELECT seq FROM tags WHERE project_id = $1 AND name = $2
+
+-- name: insert_tag
+-- Nothing comes back if the name is taken.
+INSERT INTO tags (project_id, name, seq, message, created_by) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT DO NOTHING
+RETURNING name, seq, message, created_at
+
+-- name: delete_tag
+DELETE FROM tags WHERE project_id = $1 AND name = $2 RETURNING seq
+
+-- name: tag_page
+-- Tags by name, after a name.
+SELECT t.name, t.seq, t.message, t.created_at, p.kind AS principal_kind, p.name AS principal_name
+FROM tags t JOIN principals p ON p.id = t.created_by
+WHERE t.project_id = $1 AND t.name COLLATE "C" > $2
+ORDER BY t.name COLLATE "C"
+LIMIT $3
+
+-- name: differing_nodes
+-- The nodes that differ between snapshots $2 < $3, each with both states and where it is now. Costs what changed
+-- between them, whatever the tree's size. A node is listed at each place that it has in either, so that whoever may
+-- see one of them only finds it there: in path order, after $4, at $5 or in the range ($6, $7).
+WITH touched AS (
+    SELECT node_id, min(number) - 1 AS before, max(number) AS after
+    FROM versions
+    WHERE project_id = $1 AND seq > $2 AND seq <= $3
+    GROUP BY node_id
+), pairs AS (
+    SELECT t.node_id, b AS older, a AS newer, h.path AS path_now,
+           CASE WHEN b.kind <> 'deleted' THEN b.path END AS older_path,
+           CASE WHEN a.kind <> 'deleted' THEN a.path END AS newer_path
+    FROM touched t
+    JOIN versions a ON a.project_id = $1 AND a.node_id = t.node_id AND a.number = t.after
+    JOIN versions h ON h.project_id = $1 AND h.node_id = t.node_id AND h.replaced_seq IS NULL
+    LEFT JOIN versions b ON b.project_id = $1 AND b.node_id = t.node_id AND b.number = t.before
+    WHERE CASE WHEN b.kind <> 'deleted' AND a.kind <> 'deleted'
+               THEN (a.path, a.kind, a.content_hash, a.executable, a.mime)
+                    IS DISTINCT FROM (b.path, b.kind, b.content_hash, b.executable, b.mime)
+               ELSE b.kind <> 'deleted' OR a.kind <> 'deleted' END
+), places AS (
+    SELECT older_path AS path, pairs.* FROM pairs WHERE older_path IS NOT NULL
+    UNION ALL
+    SELECT newer_path, pairs.* FROM pairs WHERE newer_path IS NOT NULL AND newer_path IS DISTINCT FROM older_path
+)
+SELECT path, node_id, older, newer, path_now
+FROM places
+WHERE path > $4 AND (path = $5 OR (path >= $6 AND path < $7))
+ORDER BY path, node_id
+LIMIT $8
+
+-- name: commits_of_principals
+-- The commits that these principals made in ($3, $4], of one run or (NULL) of any.
+SELECT seq FROM commits
+WHERE project_id = $1 AND principal_id = ANY ($2::uuid[]) AND seq > $3 AND seq <= $4 AND ($5::text IS NULL OR run = $5)
+
+-- name: commits_of_run
+SELECT seq FROM commits WHERE project_id = $1 AND run = $2 AND seq > $3 AND seq <= $4
+
+-- name: stretches
+-- What these commits made of each node: every stretch of versions that follow each other, with the state before it and
+-- the one it left; the newest first, before ($3, $4).
+WITH made AS (
+    SELECT v.node_id, v.number, v.number - row_number() OVER (PARTITION BY v.node_id ORDER BY v.number) AS stretch
+    FROM unnest($2::bigint[]) AS c (seq)
+    JOIN versions v ON v.project_id = $1 AND v.seq = c.seq
+), stretches AS (
+    SELECT node_id, min(number) AS first, max(number) AS last FROM made GROUP BY node_id, stretch
+)
+SELECT s.node_id, b AS older, a AS newer, h.path AS path_now
+FROM stretches s
+JOIN versions a ON a.project_id = $1 AND a.node_id = s.node_id AND a.number = s.last
+JOIN versions h ON h.project_id = $1 AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+LEFT JOIN versions b ON b.project_id = $1 AND b.node_id = s.node_id AND b.number = s.first - 1
+WHERE (a.seq, a.node_id) < ($3::bigint, $4::uuid)
+ORDER BY a.seq DESC, a.node_id DESC
+LIMIT $5
+
+-- name: node_heads
+-- These nodes as they are now, deleted ones too.
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime, base_number, merged_number, sent_hash
+FROM versions
+WHERE project_id = $1 AND node_id = ANY ($2::uuid[]) AND replaced_seq IS NULL
+
+-- name: contents_of_path
+-- Everything that ever stood at a path, was sent for it, or was set aside there; of a folder, everything below it.
+SELECT DISTINCT content_hash FROM (
+    SELECT v.content_hash FROM versions v
+    WHERE v.project_id = $1 AND (v.path = $2 OR (v.path > $2 || '/' AND v.path < $2 || '0'))
+    UNION ALL
+    SELECT v.sent_hash FROM versions v
+    WHERE v.project_id = $1 AND (v.path = $2 OR (v.path > $2 || '/' AND v.path < $2 || '0'))
+    UNION ALL
+    SELECT s.content_hash FROM side_versions s
+    WHERE s.project_id = $1 AND (s.path = $2 OR (s.path > $2 || '/' AND s.path < $2 || '0'))
+) contents
+WHERE content_hash IS NOT NULL
+
+-- name: heads_with
+-- Where these contents stand now, in whatever project.
+SELECT v.project_id, p.head, v.path
+FROM versions v JOIN projects p ON p.id = v.project_id
+WHERE v.content_hash = ANY ($1::bytea[]) AND v.replaced_seq IS NULL
+ORDER BY v.project_id, v.path
+
+-- name: projects_with
+-- The projects in whose history these contents are.
+SELECT project_id FROM versions WHERE content_hash = ANY ($1::bytea[]) OR sent_hash = ANY ($1::bytea[])
+UNION
+SELECT project_id FROM side_versions WHERE content_hash = ANY ($1::bytea[])
+UNION
+SELECT project_id FROM uploads WHERE content_hash = ANY ($1::bytea[])
+
+-- name: lock_projects
+SELECT id FROM projects WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
+
+-- name: forget_copies
+-- What was copied out of contents: conflicts in review items and in stored answers, and who uploaded them. The new
+-- policy version makes every server forget what it has in memory.
+WITH uploaded AS (
+    DELETE FROM uploads WHERE content_hash = ANY ($2::bytea[])
+), reviewed AS (
+    UPDATE review_items SET conflicts = '[]', suggestion = NULL WHERE project_id = ANY ($1::uuid[])
+        AND side_version_id IN (
+            SELECT s.id FROM side_versions s WHERE s.project_id = ANY ($1::uuid[])
+              AND (s.content_hash = ANY ($2::bytea[]) OR EXISTS (
+                  SELECT FROM versions v WHERE v.project_id = s.project_id AND v.node_id = s.node_id
+                    AND v.content_hash = ANY ($2::bytea[])))
+        )
+), answered AS (
+    DELETE FROM answered_requests WHERE project_id = ANY ($1::uuid[]) AND answer LIKE '%"conflicts": [{%'
+)
+UPDATE projects SET policy_version = policy_version + 1 WHERE id = ANY ($1::uuid[])
+
+-- name: side_state
+SELECT s.path, s.kind, s.content_hash, s.size, s.executable, coalesce(h.path, s.path) AS path_now
+FROM side_versions s
+LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+WHERE s.project_id = $1 AND s.id = $2

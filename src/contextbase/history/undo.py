@@ -1,0 +1,178 @@
+"""Undo: take back what an agent, a run or chosen commits did, and keep everything that others did since."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from contextbase.audit.model import OperatorType
+from contextbase.compare import FileDiff
+from contextbase.db.database import Connection, Database
+from contextbase.db.queries import load_queries
+from contextbase.errors import InvalidInput, NotFound
+from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitRequest
+from contextbase.gate.service import Gate
+from contextbase.history.changes import NodePair, Selection, selected_commits, stretches
+from contextbase.history.contents import ContentLoader
+from contextbase.history.inverse import Inverse, State, Stretch, take_back
+from contextbase.history.restoring import change_to, in_rounds
+from contextbase.history.showing import StateDiffs
+from contextbase.identity.model import Action, Caller
+from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
+from contextbase.storage.model import Version
+from contextbase.storage.tree import version_of_row
+
+__all__ = ["Undo", "UndoAnswer", "UndoPreview", "UndoWanted"]
+
+MOST_COMMITS: Final = 100_000
+_SQL: Final = load_queries("contextbase.history")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UndoWanted:
+    """Whose work is to be taken back: that of a selection, or of commits by their seqs."""
+
+    selection: Selection | None = None
+    seqs: tuple[Seq, ...] = ()
+    below: TreePath | None = None
+
+    def __post_init__(self) -> None:
+        if (self.selection is None) == (not self.seqs):
+            raise InvalidInput("Say what to undo: an agent, a run, or commits.")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UndoPreview:
+    """What an undo would do to the head, and where a person would have to decide."""
+
+    diffs: tuple[FileDiff, ...]
+    contested: tuple[TreePath, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UndoAnswer:
+    seqs: tuple[Seq, ...]  # the commits that took them back
+    changes: tuple[ChangeAnswer, ...]  # those in review are what others built upon
+
+
+@dataclass(kw_only=True, slots=True)
+class _Plan:
+    head: Seq
+    inverses: list[Inverse] = field(default_factory=list)
+
+
+class Undo:
+    def __init__(self, *, database: Database, gate: Gate, contents: ContentLoader, diffs: StateDiffs) -> None:
+        self._database = database
+        self._gate = gate
+        self._contents = contents
+        self._diffs = diffs
+
+    async def preview(self, caller: Caller, project_id: ProjectId, wanted: UndoWanted) -> UndoPreview:
+        """What `undo` would do now."""
+        caller.require(Action.READ, project_id)
+        plan = await self._plan(caller, project_id, wanted)
+        diffs = [
+            await self._diffs.between(State.of(inverse.head), inverse.result, inverse.contents)
+            for inverse in plan.inverses
+            if inverse.result != State.of(inverse.head)
+        ]
+        contested = [inverse.head.path for inverse in plan.inverses if inverse.stuck]
+        return UndoPreview(diffs=tuple(diffs), contested=tuple(contested))
+
+    async def undo(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        wanted: UndoWanted,
+        *,
+        message: str = "",
+        operator_type: OperatorType,
+    ) -> UndoAnswer:
+        """Commit the inverse. What others built upon becomes a review item each."""
+        caller.require(Action.READ, project_id)  # what it answers tells of the past
+        caller.require(Action.WRITE, project_id)
+        plan = await self._plan(caller, project_id, wanted)
+        clean = [
+            change
+            for inverse in plan.inverses
+            if (change := change_to(State.of(inverse.head), inverse.result, base=plan.head, contents=inverse.contents))
+        ]
+        contested = [_inverse_change(stretch) for inverse in plan.inverses for stretch in inverse.stuck]
+        seqs: list[Seq] = []
+        answers: list[ChangeAnswer] = []
+        for changes in (*in_rounds(clean), *in_rounds(contested)):
+            request = CommitRequest(project_id=project_id, changes=tuple(changes), message=message or _message(wanted))
+            answer = await self._gate.commit(caller, request, operator_type=operator_type)
+            answers += answer.changes
+            if answer.committed:
+                seqs.append(answer.seq)
+        return UndoAnswer(seqs=tuple(seqs), changes=tuple(answers))
+
+    async def _plan(self, caller: Caller, project_id: ProjectId, wanted: UndoWanted) -> _Plan:
+        # One snapshot: the head's seq, its versions and the stretches must fit together.
+        async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
+            opened = await self._gate.opened(connection, caller, project_id)
+            seqs = await self._seqs(connection, project_id, wanted, opened.seq)
+            found = await stretches(connection, project_id, opened.authority, seqs, below=wanted.below)
+            by_node: dict[NodeId, list[NodePair]] = {}
+            for pair in found.pairs:
+                if not pair.is_partial:
+                    by_node.setdefault(pair.node_id, []).append(pair)
+            plan = _Plan(head=opened.seq)
+            heads = await self._heads(connection, project_id, list(by_node))
+            for node_id, pairs in by_node.items():
+                if opened.authority.sees(heads[node_id].path):
+                    todo = [Stretch(before=pair.old, after=pair.new) for pair in pairs]
+                    read = await self._contents.load(connection, _names(State.of(heads[node_id]), todo))
+                    plan.inverses.append(await asyncio.to_thread(take_back, heads[node_id], todo, read.__getitem__))
+        return plan
+
+    async def _heads(self, connection: Connection, project_id: ProjectId, nodes: list[NodeId]) -> dict[NodeId, Version]:
+        rows = await connection.fetch(_SQL.node_heads, project_id, nodes)
+        return {NodeId(row["node_id"]): version_of_row(row) for row in rows}
+
+    async def _seqs(self, connection: Connection, project_id: ProjectId, wanted: UndoWanted, head: Seq) -> list[Seq]:
+        if wanted.selection is None:
+            if max(wanted.seqs) > head or min(wanted.seqs) < 1:
+                raise NotFound(f"The project has commits 1 to {head}; there is no other to undo.")
+            return sorted(set(wanted.seqs))
+        seqs = await selected_commits(connection, project_id, wanted.selection)
+        if not seqs:
+            raise NotFound("There is nothing to undo: no commit is theirs.")
+        if len(seqs) > MOST_COMMITS:
+            raise InvalidInput(f"That is {len(seqs)} commits; undo at most {MOST_COMMITS} at once.")
+        return seqs
+
+
+def _names(now: State | None, todo: Sequence[Stretch]) -> list[ContentHash]:
+    """What merging may read: nothing, if it is all theirs."""
+    states = [State.of(version) for stretch in todo for version in (stretch.before, stretch.after)]
+    if len(todo) == 1 and now == State.of(todo[0].after):
+        return []
+    return list({state.content for state in (now, *states) if state is not None and state.content is not None})
+
+
+def _inverse_change(stretch: Stretch) -> Change:
+    """Made from what they left: the gate finds what others did since, and keeps all three sides."""
+    after, before = stretch.after, State.of(stretch.before)
+    if after is None:
+        raise AssertionError("what was deleted stays deleted, or is theirs alone")
+    if before is None:
+        return Change(action=ChangeAction.DELETE, path=after.path, base=after.seq)
+    now = State.of(after)
+    change = change_to(now, before, base=after.seq)
+    if change is None:
+        raise AssertionError("a stretch changes something")
+    return change
+
+
+def _message(wanted: UndoWanted) -> str:
+    selection = wanted.selection
+    if selection is None:
+        named = ", ".join(map(str, wanted.seqs[:10])) + (", …" if len(wanted.seqs) > 10 else "")
+        return f"Undo {named}"
+    whose = [f"run {selection.run}"] if selection.run else []
+    if selection.principal:
+        whose.append(str(selection.principal))
+    return f"Undo {' of '.join(whose)}"

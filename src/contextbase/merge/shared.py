@@ -1,0 +1,67 @@
+"""What the sides of a merge share: most of nearly every file."""
+
+from functools import cached_property
+from typing import Any
+
+from contextbase.merge.document import Item
+
+__all__ = ["Shared"]
+
+
+class Shared:
+    """What the sides of one merge share, filled while they are read one after the other.
+
+    items: those read already, by their source text. One that stands alike on all sides is one object then, which tells
+    at once that it is the same.
+    checks_apart: whether a result need not be checked for what is one object on all sides. A reader that says so keeps
+    among the items only what is as valid without its neighbours, and they without it.
+    found_in_head: what a reader need not look for again in what all sides begin with.
+    """
+
+    def __init__(self, *texts: str) -> None:
+        self.items: dict[tuple[str, ...], Item] = {}
+        self.checks_apart = False
+        self.found_in_head: list[Any] = []
+        self._texts = texts
+
+    @cached_property
+    def head(self) -> int:
+        """How many characters all sides begin with alike."""
+        first, *others = self._texts or ("",)
+        length = len(first)
+        for other in others:
+            length = _common_head(first, other, min(length, len(other)))
+        return length
+
+    @cached_property
+    def tail(self) -> int:
+        """How many characters all sides end with alike, without those they begin with."""
+        first, *others = self._texts or ("",)
+        length = len(first) - self.head
+        for other in others:
+            length = _common_tail(first, other, min(length, len(other) - self.head))
+        return length
+
+
+def _common_head(one: str, other: str, most: int) -> int:
+    """By halving: it takes a fraction of the time of comparing characters."""
+    low, high = 0, most + 1  # alike up to low, not up to high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _common_tail(one: str, other: str, most: int) -> int:
+    low, high = 0, most + 1
+    one_end, other_end = len(one), len(other)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if one[one_end - middle : one_end - low] == other[other_end - middle : other_end - low]:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,144 @@
+"""A leaked secret leaves all history."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.support.gate_world import GateWorld, write
+from tests.support.tree_writer import TEST_AUDIT_KEY
+
+from contextbase.audit.model import OperatorType
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Database
+from contextbase.errors import ContentPurged, Forbidden, InvalidInput, NotFound
+from contextbase.gate.model import Change, ChangeAction, ChangeStatus, Content
+from contextbase.history.purge import Purge, PurgeAnswer, PurgeWanted
+from contextbase.ids import ContentHash, Seq, SystemClock, TreePath
+from contextbase.storage.blobs.spool import SpoolFolder
+from contextbase.storage.collector import GarbageCollector
+from contextbase.storage.projects import ProjectService
+
+SECRET = b"password = hunter2\n"
+
+
+@pytest.fixture
+async def world(database: Database, tmp_path: Path) -> GateWorld:
+    return await GateWorld.start(database, tmp_path, limit=64)
+
+
+def purging(world: GateWorld) -> Purge:
+    audit = AuditRepository(TEST_AUDIT_KEY)
+    return Purge(
+        database=world.database, gate=world.gate, catalog=world.catalog, audit=audit, clock=SystemClock(),
+        projects=ProjectService(database=world.database, audit=audit, clock=SystemClock()),
+    )  # fmt: skip
+
+
+async def purge(world: GateWorld, path: str | None = None, content: bytes | None = None, **more: str) -> PurgeAnswer:
+    wanted = PurgeWanted(
+        path=None if path is None else TreePath(path), content=None if content is None else ContentHash.of(content)
+    )
+    confirm = more.get("confirm", world.project.name)
+    return await purging(world).purge(
+        world.owner, world.project.id, wanted, confirm=confirm, operator_type=OperatorType.API
+    )
+
+
+async def everything_stored(world: GateWorld) -> str:
+    """All that the database and the blob folder hold, as text."""
+    async with world.database.connection() as connection:
+        tables = [
+            "blob_contents", "review_items", "answered_requests", "side_versions", "versions", "audit", "events",
+            "uploads",
+        ]  # fmt: skip
+        rows = [await connection.fetch(f"SELECT t.*::text AS row FROM {table} t") for table in tables]  # noqa: S608 - the test's own names
+        contents = [row["content"] for row in await connection.fetch("SELECT content FROM blob_contents")]
+    stored = [blob.hash async for blob in world.catalog.store.list()]
+    large = [await world.catalog.read(name) for name in stored]
+    return "".join(row["row"] for table in rows for row in table) + b"".join([*contents, *large]).decode("latin-1")
+
+
+@pytest.mark.parametrize("secret", [SECRET, SECRET * 10], ids=["small", "large"])
+async def test_a_file_that_leaked_is_gone_from_all_versions_and_copies(world: GateWorld, secret: bytes) -> None:
+    await world.commit(write("conf", b"start\n", 0))
+    await world.commit(write("conf", secret, 1), key="leak")
+    await world.commit(write("conf", b"other " + secret, 1), key="contested")  # a review item holds it too
+    await world.commit(write("conf", b"mended\n", 2))
+    answer = await purge(world, "conf")
+    assert [path for _, path in answer.deleted] == ["conf"]
+    assert "hunter2" not in await everything_stored(world)
+    assert await world.files() == {}
+    assert await world.problems() == []
+    with pytest.raises(ContentPurged):
+        await world.catalog.read(ContentHash.of(secret))
+
+
+async def test_one_content_goes_and_other_versions_stay(world: GateWorld) -> None:
+    await world.commit(write("conf", SECRET, 0))
+    await world.commit(write("conf", b"mended\n", 1))
+    answer = await purge(world, content=SECRET)
+    assert answer.deleted == ()
+    assert await world.files() == {"conf": b"mended\n"}
+    assert await world.problems() == []
+
+
+async def test_what_was_purged_cannot_come_back(world: GateWorld) -> None:
+    await world.commit(write("conf", SECRET, 0))
+    await purge(world, "conf")
+    with pytest.raises(ContentPurged):
+        await world.commit(write("conf", SECRET, 2))
+    named = Content(hash=ContentHash.of(SECRET), size=0)
+    with pytest.raises(ContentPurged):
+        await world.commit(Change(action=ChangeAction.WRITE, path=TreePath("b"), base=Seq(2), content=named))
+    assert await world.files() == {}
+
+
+async def test_edits_made_from_what_was_purged_still_go_in(world: GateWorld) -> None:
+    await world.commit(write("conf", SECRET, 0))
+    await world.commit(write("conf", b"mended\n", 1))
+    await purge(world, content=SECRET)
+    answer = await world.one(write("conf", b"late\n", 1))
+    assert answer.status is ChangeStatus.MERGED
+    assert "purged" in answer.notes[0]
+    assert await world.files() == {"conf": b"late\n"}
+
+
+async def test_equal_contents_of_other_projects_go_too(world: GateWorld, tmp_path: Path) -> None:
+    other = await GateWorld.start(world.database, tmp_path, limit=64)
+    await other.commit(write("copy", SECRET, 0))
+    await world.commit(write("conf", SECRET, 0))
+    preview = await purging(world).preview(world.owner, world.project.id, PurgeWanted(path=TreePath("conf")))
+    assert set(preview.projects) == {world.project.id, other.project.id}
+    await purge(world, "conf")
+    assert await other.files() == {}
+    assert await world.problems() == []
+
+
+async def test_a_purge_is_confirmed_by_name_and_for_administrators_of_everything(world: GateWorld) -> None:
+    await world.commit(write("conf", SECRET, 0))
+    with pytest.raises(InvalidInput):
+        await purge(world, "conf", confirm="yes")
+    with pytest.raises(NotFound):
+        await purge(world, "elsewhere")
+    limited = replace(world.owner, token=replace(world.owner.token, project_id=world.project.id))
+    with pytest.raises(Forbidden):
+        await purging(world).purge(
+            limited, world.project.id, PurgeWanted(path=TreePath("conf")), confirm=world.project.name,
+            operator_type=OperatorType.API,
+        )  # fmt: skip
+    assert await world.files() == {"conf": SECRET}
+
+
+async def test_gc_finishes_a_purge_that_died_half_way(world: GateWorld, tmp_path: Path) -> None:
+    large = SECRET * 10
+    await world.commit(write("conf", large, 0))
+    await world.commit(write("conf", b"x", 1))
+    async with world.database.transaction() as connection:
+        await world.catalog.mark_purged(connection, [ContentHash.of(large)])
+    assert len(await world.problems()) == 1
+    collector = GarbageCollector(
+        database=world.database, store=world.catalog.store, spool=SpoolFolder(tmp_path / "gc"), clock=SystemClock()
+    )
+    await collector.run(grace=timedelta(hours=1))
+    assert await world.problems() == []
