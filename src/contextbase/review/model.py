@@ -132,7 +132,7 @@ class ShownSide:
     number: int | None  # of the node's version; None: a side version
     content_hash: ContentHash | None
     size: int
-    content: bytes | None  # if it is not too long
+    content: bytes | None  # if it is not too long, and was not purged
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from contextbase.errors import InvalidInput
+from contextbase.errors import ContentPurged, InvalidInput
 from contextbase.gate.model import ReviewState
 from contextbase.ids import ContentHash, ProjectId
 from contextbase.merge import Verdict, render_markers
@@ -66,7 +66,12 @@ class Showing:
         )
 
     async def _content(self, name: ContentHash | None, size: int) -> bytes | None:
-        return None if name is None or size > LARGEST_SHOWN else await self._catalog.read(name)
+        if name is None or size > LARGEST_SHOWN:
+            return None
+        try:
+            return await self._catalog.read(name)
+        except ContentPurged:
+            return None
 
 
 def _draft(standing: Standing, item: Item) -> bytes | None:

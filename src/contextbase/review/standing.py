@@ -7,11 +7,12 @@ with the base at these. So whoever takes back, later, what went in is not overru
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from contextbase.db.database import Connection, Database
-from contextbase.errors import InvalidInput
+from contextbase.errors import ContentPurged, InvalidInput
 from contextbase.gate.batch import LARGEST_MERGED
 from contextbase.gate.service import Gate, OpenedProject
 from contextbase.identity.levels import Level, PathAuthority
@@ -108,7 +109,12 @@ class Standings:
         return await asyncio.to_thread(work.standing, met, left)
 
     async def _contents(self, names: Iterable[ContentHash]) -> dict[ContentHash, bytes]:
-        return {name: await self._catalog.read(name) for name in names}
+        """Without those that were purged: nothing can be merged with them."""
+        contents = {}
+        for name in names:
+            with suppress(ContentPurged):
+                contents[name] = await self._catalog.read(name)
+        return contents
 
     async def _view(
         self, connection: Connection, project_id: ProjectId, item: Item, seq: Seq, author: PathAuthority
@@ -266,7 +272,7 @@ class _Work:
 
     def _read(self, name: ContentHash) -> bytes:
         if name not in self.contents:
-            raise TooLargeToMerge(f"It is over {LARGEST_MERGED >> 20} MiB: it cannot be merged.")
+            raise TooLargeToMerge(f"It is over {LARGEST_MERGED >> 20} MiB, or was purged: it cannot be merged.")
         return self.contents[name]
 
     def _keep(self, content: bytes) -> ContentHash:

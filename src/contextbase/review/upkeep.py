@@ -6,7 +6,7 @@ from typing import Final
 
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, ContextbaseError, Forbidden
+from contextbase.errors import Conflict, ContentPurged, ContextbaseError, Forbidden
 from contextbase.gate.model import ReviewState
 from contextbase.ids import ProjectId, Seq
 from contextbase.merge import TreeConflict
@@ -66,8 +66,12 @@ class Upkeep:
         for project_id, review_id, head in stale:
             async with self._database.connection() as connection:
                 item = await self._repository.one(connection, project_id, review_id)
-            if item is not None:
+            if item is None:
+                continue
+            try:
                 await self.refreshed(project_id, item, head)
+            except ContextbaseError as error:
+                _log.warning("a review item was not looked at", extra={"review_id": str(review_id), "code": error.code})
         return len(stale)
 
     async def refreshed(self, project_id: ProjectId, item: Item, head: Seq) -> Item:
@@ -79,7 +83,7 @@ class Upkeep:
         standing = await self._standings.of(project_id, item)
         try:
             await self._settle(project_id, standing)
-        except (Conflict, Forbidden) as error:  # somebody was quicker, or it has to wait for a person after all
+        except (Conflict, Forbidden, ContentPurged) as error:  # somebody was quicker, or it takes a person after all
             _log.info("a review item did not close itself", extra={"review_id": str(item.id), "code": error.code})
             await self._store(project_id, standing)
         async with self._database.connection() as connection:

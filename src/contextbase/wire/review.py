@@ -78,8 +78,8 @@ class ReviewSide(BaseModel):
     number: int | None = Field(description="The node's version; null: it is the side version.")
     hash: str | None
     size: int
-    text: str | None = Field(description="The content, if it is text and not too long.")
-    base64: str | None = Field(description="The content, if it is not text and not too long.")
+    text: str | None = Field(description="The content, if it is text, not too long and was not purged.")
+    base64: str | None = Field(description="Likewise, if it is not text.")
 
 
 class SuggestionView(BaseModel):

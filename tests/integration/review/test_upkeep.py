@@ -9,8 +9,9 @@ from tests.support.review_world import ReviewWorld
 
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, Forbidden
+from contextbase.errors import Conflict, ContentPurged, Forbidden
 from contextbase.gate.model import ReviewState
+from contextbase.ids import ContentHash
 
 BASE = b"1\n2\n3\n4\n5\n"
 OURS = b"1\ntwo\n3\n4\n5\n"
@@ -170,3 +171,17 @@ async def test_a_rejected_item_is_closed_with_its_reason_and_the_head_stays(worl
     assert (await world.audited())[-2:] == ["review.comment", "review.reject"]
     with pytest.raises(Conflict, match="rejected already"):
         await world.resolve(review, "theirs")
+
+
+async def test_an_item_whose_content_was_purged_waits_for_somebody_to_give_it_up(world: ReviewWorld) -> None:
+    review = await world.contested("a.txt", BASE, OURS, THEIRS)
+    async with world.gate.database.transaction() as connection:
+        await world.gate.catalog.mark_purged(connection, [ContentHash.of(THEIRS)])
+    await world.write("a.txt", BASE)
+    await world.upkeep.sweep()
+    shown = await world.show(review)
+    assert (shown.item.state, shown.theirs and shown.theirs.content, shown.draft) == (ReviewState.OPEN, None, None)
+    with pytest.raises(ContentPurged):
+        await world.resolve(review, "theirs", at=shown.ours_seq)
+    await world.resolve(review, "ours")
+    assert await world.file("a.txt") == BASE
