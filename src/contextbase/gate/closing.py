@@ -30,6 +30,7 @@ def audit_of_closing(
         action=action,
         summary=f"{caller.principal.name} {verb} the review of {closing.path}.",
         path=closing.path,
+        node_id=closing.node_id,
         seq=seq,
         origin=caller.origin,
         trace_id=caller.trace_id,

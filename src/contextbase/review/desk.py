@@ -57,7 +57,7 @@ class Desk:
         """As `close`, in the caller's transaction."""
         closed = ClosedReview(id=item.id, state=state, closed_by=caller.principal.id, seq=None)
         await self._repository.close_reviews(connection, project_id, [closed])
-        closing = Closing(review_id=item.id, path=item.path, state=state)
+        closing = _closing(item, state)
         entry = audit_of_closing(caller, closing, operator_type=operator_type, seq=None, at=self._clock.now())
         await self._audit.append(connection, project_id, [entry])
 
@@ -79,12 +79,16 @@ class Desk:
             changes=tuple(changes),
             message=message,
             atomic=True,
-            closes=(Closing(review_id=item.id, path=item.path, state=state),),
+            closes=(_closing(item, state),),
         )
         answer = await self._gate.commit(caller, request, operator_type=operator_type)
         refused = [change for change in answer.changes if change.status is ChangeStatus.REFUSED]
         if refused:
             raise _refusal(item, refused)
+
+
+def _closing(item: Item, state: ReviewState) -> Closing:
+    return Closing(review_id=item.id, path=item.path, node_id=item.node_id, state=state)
 
 
 def _refusal(item: Item, refused: Sequence[ChangeAnswer]) -> Forbidden | Conflict:

@@ -277,6 +277,7 @@ class Reviews:
             action="review.comment",
             summary=f"{caller.principal.name} commented on the review of {item.path}.",
             path=item.path,
+            node_id=item.node_id,
             origin=caller.origin,
             trace_id=caller.trace_id,
             details={"review_id": str(item.id), "number": comment.number},
@@ -295,6 +296,8 @@ def _require_decider(caller: Caller, item: Item, opened: OpenedProject) -> None:
 
 def _shown_at(item: Item, decision: Decision) -> Seq | None:
     """The head that the reviewer has seen, as far as is known; None: it does not matter."""
+    if decision.ours_seq is not None and decision.ours_seq < item.seq:
+        raise InvalidInput(f"The item came with commit {item.seq}: nobody was shown it at {decision.ours_seq}.")
     if decision.ours_seq is not None:
         return decision.ours_seq
     if decision.choice is Choice.EDITED:

@@ -9,7 +9,7 @@ from tests.support.review_world import ReviewWorld
 
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, ContentPurged, Forbidden
+from contextbase.errors import Conflict, ContentPurged, Forbidden, InvalidInput
 from contextbase.gate.model import ReviewState
 from contextbase.ids import ContentHash
 
@@ -47,6 +47,7 @@ async def test_an_item_is_obsolete_once_the_head_has_all_of_it(world: ReviewWorl
 async def test_an_item_goes_in_by_itself_once_its_conflict_is_gone(world: ReviewWorld) -> None:
     review = await world.contested("a.txt", BASE, OURS, THEIRS)
     await world.write("a.txt", b"1\n2\n3\n4\nfive\n")
+    assert (await world.page()).items == ()
     shown = await world.show(review)
     assert (shown.item.state, shown.item.closed and shown.item.closed.seq) == (ReviewState.OBSOLETE, 5)
     assert await world.file("a.txt") == b"1\nTWO\n3\n4\nfive\n"
@@ -185,3 +186,25 @@ async def test_an_item_whose_content_was_purged_waits_for_somebody_to_give_it_up
         await world.resolve(review, "theirs", at=shown.ours_seq)
     await world.resolve(review, "ours")
     assert await world.file("a.txt") == BASE
+
+
+async def test_a_running_server_looks_after_its_items(world: ReviewWorld) -> None:
+    review = await world.contested("a.txt", BASE, OURS, THEIRS)
+    await world.write("a.txt", THEIRS)
+    upkeep = asyncio.create_task(world.upkeep.keep_fresh())
+    try:
+        for _ in range(1500):
+            if (await world.stored(review)).state is not ReviewState.OPEN:
+                break
+            await asyncio.sleep(0.02)
+    finally:
+        upkeep.cancel()
+        await asyncio.gather(upkeep, return_exceptions=True)
+    assert (await world.stored(review)).state is ReviewState.OBSOLETE
+
+
+async def test_nobody_decides_as_of_a_head_from_before_the_item(world: ReviewWorld) -> None:
+    review = await world.contested("a.txt", BASE, OURS, THEIRS)
+    for at, match in ((2, "nobody was shown it"), (9, "after the project's head")):
+        with pytest.raises(InvalidInput, match=match):
+            await world.resolve(review, "theirs", at=at)

@@ -36,7 +36,7 @@ router = APIRouter(prefix="/api/v1/reviews", tags=["reviews"], responses=problem
 
 Project = Annotated[ProjectName, Query()]
 Who = Annotated[str | None, Query(max_length=120, description="Such as agent:indexer, or indexer.")]
-_DECIDED = problem_answers(409, 429)
+_DECIDED = problem_answers(409, 410, 429)
 
 
 @router.get("")
