@@ -12,6 +12,8 @@ from prometheus_client import CollectorRegistry
 
 from contextbase.audit.chain import AuditKey
 from contextbase.audit.repository import AuditRepository, has_begun
+from contextbase.backup.create import BackupService
+from contextbase.backup.restore import RestoreService
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
 from contextbase.db.database import Database, DatabaseAddress
@@ -66,7 +68,7 @@ from contextbase.storage.head import HeadRepository
 from contextbase.storage.projects import ProjectService
 from contextbase.storage.tree import TreeRepository
 
-__all__ = ["Services", "open_database", "open_services", "problems_outside"]
+__all__ = ["Services", "open_database", "open_restore", "open_services", "problems_outside"]
 
 _log = logging.getLogger(__name__)
 
@@ -97,6 +99,7 @@ class Services:
     housekeeping: Housekeeping
     collector: GarbageCollector
     fsck: Fsck
+    backups: BackupService
 
 
 @asynccontextmanager
@@ -148,7 +151,8 @@ async def open_services(
             _log.info("applied migration", extra={"version": migration.version, "migration": migration.name})
         data = DataFolder(settings.data.absolute())
         clock = SystemClock()
-        audit = AuditRepository(await _audit_key(settings, data, database))
+        audit_key = await _audit_key(settings, data, database)
+        audit = AuditRepository(audit_key)
         spool = SpoolFolder(data.blobs / "tmp")
         large = _large_blobs(settings, data, spool)
         catalog = BlobCatalog(
@@ -229,6 +233,23 @@ async def open_services(
             housekeeping=Housekeeping(database=database, clock=clock),
             collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
             fsck=Fsck(database=database, store=catalog.store, audit=audit),
+            backups=BackupService(database=database, large_blobs=large, audit_key=audit_key, clock=clock),
+        )
+
+
+@asynccontextmanager
+async def open_restore(
+    settings: Settings, *, on_step: Callable[[str], None] = lambda _: None
+) -> AsyncIterator[RestoreService]:
+    """What brings a backup back. The data folder is ours meanwhile: no server starts on half of it."""
+    async with open_database(settings, own=True, on_step=on_step) as database:
+        data = DataFolder(settings.data.absolute())
+        yield RestoreService(
+            database=database,
+            large_blobs=_large_blobs(settings, data, SpoolFolder(data.blobs / "tmp")),
+            data=data,
+            configured_key=_configured_key(settings),
+            clock=SystemClock(),
         )
 
 
@@ -327,8 +348,8 @@ def _bucket(settings: Settings, spool: SpoolFolder) -> S3BlobStore:
 
 async def _audit_key(settings: Settings, data: DataFolder, database: Database) -> AuditKey:
     """The operator's key, when several servers share a database; else one in the data folder."""
-    if settings.audit_key is not None:
-        return AuditKey(settings.audit_key.get_secret_value().encode())
+    if (configured := _configured_key(settings)) is not None:
+        return configured
     async with database.connection() as connection:
         if not data.key_file("audit").exists() and await has_begun(connection):
             raise Misconfigured(
@@ -337,3 +358,7 @@ async def _audit_key(settings: Settings, data: DataFolder, database: Database) -
                 "is lost for good, write 64 other hex digits there: fsck will then report every row until now."
             )
     return AuditKey(data.secret_key("audit"))
+
+
+def _configured_key(settings: Settings) -> AuditKey | None:
+    return None if settings.audit_key is None else AuditKey(settings.audit_key.get_secret_value().encode())

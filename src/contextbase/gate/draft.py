@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from contextbase.db.database import Connection
-from contextbase.errors import Conflict, ContentPurged, ContextbaseError, InvalidInput
+from contextbase.errors import Conflict, ContentPurged, ContextbaseError, CursorOutdated, InvalidInput
 from contextbase.gate.answers import answer_from_json
 from contextbase.gate.batch import BatchPlan, ContentNeeded, Contents, Submitted
 from contextbase.gate.cache import ContentCache, PolicyBook, PolicyPage
@@ -169,6 +169,9 @@ class Drafter:
         admitted = []
         for submitted in batch:
             request = submitted.request
+            if request.epoch not in (None, draft.head.epoch):
+                draft.answer_at_once(submitted, _from_before_a_restore())
+                continue
             if max(change.base for change in request.changes) > draft.head.seq:
                 draft.answer_at_once(submitted, _from_the_future(submitted, draft.head.seq))
                 continue
@@ -238,6 +241,10 @@ def _added(batch: Sequence[Submitted], authorities: Mapping[TokenId, PathAuthori
 def _from_the_future(submitted: Submitted, head: Seq) -> InvalidInput:
     base = max(change.base for change in submitted.request.changes)
     return InvalidInput(f"The base {base} is after the project's head {head}.")
+
+
+def _from_before_a_restore() -> CursorOutdated:
+    return CursorOutdated("The changes were made from a checkout before the project was restored; check it out anew.")
 
 
 def _other_request(key: str) -> Conflict:

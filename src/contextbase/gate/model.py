@@ -90,6 +90,7 @@ class CommitRequest:
     project_id: ProjectId
     changes: tuple[Change, ...]
     message: str = ""
+    epoch: UUID | None = None  # of the bases; None: the project's, whichever that is
     key: str | None = None  # idempotency: the same key and request has the effect of one
     atomic: bool = False  # all changes, or none
     run: str | None = None  # the execution it belongs to, as the writer names it

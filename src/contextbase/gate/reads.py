@@ -13,7 +13,7 @@ import asyncpg
 
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.errors import InvalidInput, NotFound
+from contextbase.errors import CursorOutdated, InvalidInput, NotFound
 from contextbase.gate.cache import ContentCache
 from contextbase.gate.messages import readable_messages
 from contextbase.gate.read_model import (
@@ -60,11 +60,18 @@ class Reads:
         self._contents = contents
 
     async def at_paths(
-        self, caller: Caller, project_id: ProjectId, paths: Sequence[TreePath], *, seq: Seq | None, contents: bool
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        paths: Sequence[TreePath],
+        *,
+        seq: Seq | None,
+        epoch: UUID | None = None,
+        contents: bool,
     ) -> Checkout:
         """These paths in a snapshot (None: the head)."""
         async with self._database.connection() as connection:
-            view = await self._opened(connection, caller, project_id, seq)
+            view = await self._opened(connection, caller, project_id, seq, epoch)
             rows = await connection.fetch(_SQL.snapshot_paths, project_id, list(paths), view.seq)
             entries = [_entry(row) for row in rows if view.shows(row)]
             found = {entry.path for entry in entries}
@@ -79,13 +86,14 @@ class Reads:
         folder: TreePath | None,
         *,
         seq: Seq | None,
+        epoch: UUID | None = None,
         contents: bool,
         after: str = "",
         limit: int = 1000,
     ) -> Checkout:
         """Everything below a folder (None: the whole tree) in a snapshot, in path order, after a path."""
         async with self._database.connection() as connection:
-            view = await self._opened(connection, caller, project_id, seq)
+            view = await self._opened(connection, caller, project_id, seq, epoch)
             entries: list[SnapshotEntry] = []
             async for entry in self._visible_below(connection, view, folder, after):
                 entries.append(entry)
@@ -103,12 +111,13 @@ class Reads:
         folder: TreePath | None,
         *,
         seq: Seq | None,
+        epoch: UUID | None = None,
         after: str = "",
         limit: int = 1000,
     ) -> Checkout:
         """One folder's entries, not what lies deeper; a folder is there if anything visible is in it."""
         async with self._database.connection() as connection:
-            view = await self._opened(connection, caller, project_id, seq)
+            view = await self._opened(connection, caller, project_id, seq, epoch)
             found: list[tuple[SnapshotEntry, str]] = []
             async for entry, cursor in self._visible_children(connection, view, folder, after):
                 found.append((entry, cursor))
@@ -211,9 +220,18 @@ class Reads:
             raise _nothing_at(path)
         return NodeId(node_id)
 
-    async def _opened(self, connection: Connection, caller: Caller, project_id: ProjectId, seq: Seq | None) -> "_View":
+    async def _opened(
+        self,
+        connection: Connection,
+        caller: Caller,
+        project_id: ProjectId,
+        seq: Seq | None,
+        epoch: UUID | None = None,
+    ) -> "_View":
         caller.require(Action.READ, project_id)
         head = await self._gate.opened(connection, caller, project_id)
+        if epoch not in (None, head.epoch):
+            raise CursorOutdated("The project was restored since; check it out anew.")
         if seq is not None and seq > head.seq:
             raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
         return _View(

@@ -15,6 +15,7 @@ from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import Clock, ContentHash, ProjectId, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.storage.blobs.removal import hold_for_removal
 from contextbase.storage.projects import ProjectService
 
 __all__ = ["Purge", "PurgeAnswer", "PurgePreview", "PurgeWanted"]
@@ -90,12 +91,14 @@ class Purge:
         operator_type: OperatorType,
     ) -> PurgeAnswer:
         """Remove it from every project's history. `confirm` must be the project's name. Files that hold it now are
-        deleted by a commit first; copies in review items and stored answers go too. Can be repeated if it fails."""
+        deleted by a commit first; copies in review items and stored answers go too. Can be repeated if it fails;
+        `Conflict` while a backup runs, which would have it anyway."""
         _check(caller)
         project = await self._projects.find(caller, str(project_id), action=Action.ADMIN)
         if confirm != project.name:
             raise InvalidInput("A purge cannot be undone: confirm it with the project's name.")
-        async with self._database.connection() as connection:
+        async with self._database.session() as connection:
+            await hold_for_removal(connection)  # not for long, but to be told before anything is done
             names = await self._names(connection, project_id, wanted)
         deleted: list[tuple[ProjectId, TreePath]] = []
         for _ in range(_MOST_TRIES):

@@ -105,17 +105,20 @@ class AsyncClient:
         prefix: str | None = None,
         recursive: bool = True,
         seq: int | None = None,
+        epoch: UUID | None = None,
         contents: bool = False,
         after: str = "",
         limit: int = 1000,
     ) -> CheckoutView:
-        """Paths, or what is below a prefix, in a snapshot. Its `seq` is the base of what you make from it."""
+        """Paths, or what is below a prefix, in a snapshot. Its `seq` is the base of what you make from it; pass both
+        `seq` and `epoch` on, and a restore in between is told (`CursorOutdated`) instead of mistaken."""
         body = CheckoutRequest(
             project=project,
             paths=None if paths is None else list(paths),
             prefix=prefix,
             recursive=recursive,
             seq=seq,
+            epoch=epoch,
             contents=contents,
             after=after,
             limit=limit,
@@ -130,6 +133,7 @@ class AsyncClient:
         changes: Sequence[ChangeBody],
         *,
         base_seq: int | None = None,
+        epoch: UUID | None = None,
         message: str = "",
         key: str | None = None,
         atomic: bool = False,
@@ -141,6 +145,7 @@ class AsyncClient:
             project=project,
             changes=list(changes),
             base_seq=base_seq,
+            epoch=epoch,
             message=message,
             key=key or uuid4().hex,
             atomic=atomic,

@@ -92,6 +92,7 @@ class Client:
         prefix: str | None = None,
         recursive: bool = True,
         seq: int | None = None,
+        epoch: UUID | None = None,
         contents: bool = False,
         after: str = "",
         limit: int = 1000,
@@ -103,6 +104,7 @@ class Client:
                 prefix=prefix,
                 recursive=recursive,
                 seq=seq,
+                epoch=epoch,
                 contents=contents,
                 after=after,
                 limit=limit,
@@ -115,13 +117,23 @@ class Client:
         changes: Sequence[ChangeBody],
         *,
         base_seq: int | None = None,
+        epoch: UUID | None = None,
         message: str = "",
         key: str | None = None,
         atomic: bool = False,
         run: str | None = None,
     ) -> CommitView:
         return self._portal.run(
-            self._client.commit(project, changes, base_seq=base_seq, message=message, key=key, atomic=atomic, run=run)
+            self._client.commit(
+                project,
+                changes,
+                base_seq=base_seq,
+                epoch=epoch,
+                message=message,
+                key=key,
+                atomic=atomic,
+                run=run,
+            )
         )
 
     def upload(self, project: str, content: Uploadable, *, content_hash: str | None = None) -> UploadView:

@@ -18,6 +18,7 @@ from contextbase.db.queries import load_queries
 from contextbase.ids import Clock, ContentHash
 from contextbase.storage.blobs.catalog import blob_lock
 from contextbase.storage.blobs.ports import BlobStore, StoredBlob
+from contextbase.storage.blobs.removal import hold_for_removal
 from contextbase.storage.blobs.spool import SpoolFolder
 
 __all__ = ["Collected", "GarbageCollector"]
@@ -50,7 +51,7 @@ class GarbageCollector:
         dry_run: bool = False,
         on_progress: Callable[[Collected], None] = lambda _: None,
     ) -> Collected:
-        """Collect what has been unreferenced and untouched for the grace period."""
+        """Collect what has been unreferenced and untouched for the grace period; `Conflict` while a backup runs."""
         before = self._clock.now() - grace
         collected = Collected(dry_run=dry_run)
         await self._collect_rows(before, collected, on_progress)
@@ -98,7 +99,8 @@ class GarbageCollector:
             async with self._database.connection() as connection:
                 rows = await connection.fetch(_SQL.purged_page, last, _PAGE)
             for row in rows:
-                async with blob_lock(self._database, ContentHash(row["hash"])):
+                async with blob_lock(self._database, ContentHash(row["hash"])) as connection:
+                    await hold_for_removal(connection)
                     await self._store.delete(ContentHash(row["hash"]))
             if len(rows) < _PAGE:
                 return
@@ -113,6 +115,7 @@ class GarbageCollector:
 
     async def _remove(self, content_hash: ContentHash, before: datetime) -> bool:
         async with blob_lock(self._database, content_hash) as connection:
+            await hold_for_removal(connection)
             try:
                 if not await connection.fetchval(_SQL.mark_blob, content_hash, before):
                     return False  # put again or referred to since we listed it

@@ -232,6 +232,19 @@ SELECT count(*) FROM blobs
 -- name: lock_blob
 SELECT pg_advisory_lock($1)
 
+-- name: keep_blobs
+-- Held shared by backups, alone by each removal of bytes; of the session.
+SELECT pg_advisory_lock_shared(1667391079, 1)
+
+-- name: blobs_are_kept
+-- Whether this session holds it.
+SELECT EXISTS (SELECT FROM pg_locks
+               WHERE locktype = 'advisory' AND classid = 1667391079 AND objid = 1 AND objsubid = 2
+                 AND pid = pg_backend_pid() AND granted)
+
+-- name: may_remove_blobs
+SELECT pg_try_advisory_lock(1667391079, 1)
+
 -- name: garbage_page
 -- Blobs nothing refers to, put before $2; those an earlier GC did not finish, too.
 SELECT b.hash, b.size FROM blobs b

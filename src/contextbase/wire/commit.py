@@ -17,6 +17,7 @@ __all__ = [
     "ConflictPlace",
     "ConflictSide",
     "ConflictView",
+    "Epoch",
     "ProjectName",
     "SeqNumber",
     "UploadView",
@@ -27,6 +28,10 @@ MOST_SEQ = 2**53 - 1
 
 ProjectName = Annotated[str, Field(description="The project's name or id.", max_length=100, pattern=NAME_OR_ID)]
 SeqNumber = Annotated[int, Field(ge=0, le=MOST_SEQ)]
+Epoch = Annotated[
+    UUID | None,
+    Field(description="The epoch of the checkout your seqs are from; refused if a restore has renewed it since."),
+]
 
 
 class ChangeBody(BaseModel):
@@ -70,6 +75,7 @@ class CommitCreate(BaseModel):
         default=None,
         description="The snapshot the changes were made from, for those that do not name their own `base`.",
     )
+    epoch: Epoch = None
     message: str = Field(default="", max_length=10_000)
     key: str | None = Field(
         default=None,

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from contextbase.wire.commit import MOST_SEQ, ProjectName
+from contextbase.wire.commit import MOST_SEQ, Epoch, ProjectName
 
 __all__ = [
     "AuthorView",
@@ -34,6 +34,7 @@ class CheckoutRequest(BaseModel):
     seq: Annotated[int, Field(ge=0, le=MOST_SEQ)] | None = Field(
         default=None, description="The snapshot; null: the head."
     )
+    epoch: Epoch = None
     contents: bool = Field(
         default=False, description="With the contents, up to 8 MiB in all; the rest comes by reference."
     )
@@ -69,7 +70,7 @@ class EntryView(BaseModel):
 
 class CheckoutView(BaseModel):
     project_id: UUID
-    epoch: UUID
+    epoch: UUID = Field(description="Renewed by a restore. A seq means something within its epoch alone.")
     seq: int = Field(description="The snapshot that was read: the `base_seq` of a commit made from it.")
     entries: list[EntryView]
     missing: list[str] = Field(description="Of `paths`: those where there is nothing you may read.")

@@ -11,7 +11,7 @@ import asyncpg
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Misconfigured, SchemaTooNew
 
-__all__ = ["Migration", "all_migrations", "migrate", "pending_migrations"]
+__all__ = ["Migration", "all_migrations", "migrate", "migrate_within", "pending_migrations"]
 
 # Any number will do, as long as every contextbase uses the same one.
 _LOCK: Final = 0x636F6E74657874
@@ -52,19 +52,23 @@ def all_migrations() -> list[Migration]:
 
 async def migrate(database: Database, migrations: list[Migration] | None = None) -> list[Migration]:
     """Apply what is missing, in one transaction under an advisory lock; returns what was applied."""
-    known = all_migrations() if migrations is None else migrations
     async with database.transaction() as connection:
-        await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-        await connection.execute(_CREATE_TABLE)
-        missing = await _check_applied(connection, known)
-        for migration in missing:
-            await connection.execute(migration.sql, timeout=3600)
-            await connection.execute(
-                "INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)",
-                migration.version,
-                migration.name,
-                migration.checksum,
-            )
+        return await migrate_within(connection, all_migrations() if migrations is None else migrations)
+
+
+async def migrate_within(connection: Connection, known: list[Migration]) -> list[Migration]:
+    """Like `migrate`, in the caller's transaction; other migrations wait until it ends."""
+    await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+    await connection.execute(_CREATE_TABLE)
+    missing = await _check_applied(connection, known)
+    for migration in missing:
+        await connection.execute(migration.sql, timeout=3600)
+        await connection.execute(
+            "INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)",
+            migration.version,
+            migration.name,
+            migration.checksum,
+        )
     return missing
 
 

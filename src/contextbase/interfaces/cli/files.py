@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, BinaryIO, Final
+from uuid import UUID
 
 import typer
 from rich.filesize import decimal
@@ -81,8 +82,8 @@ def put(
     name = named(project)
     with connect(data) as client:
         change = _write_of(client, name, file, path)
-        base_seq = _head(client, name) if base is None else base
-        answer = client.commit(name, [change], base_seq=base_seq, message=message)
+        seq, epoch = _seen(client, name, base)
+        answer = client.commit(name, [change], base_seq=seq, epoch=epoch, message=message)
     _report(answer, as_json=as_json)
 
 
@@ -99,10 +100,10 @@ def rm(
     """Delete files. Their history stays."""
     name = named(project)
     with connect(data) as client:
-        seq = _head(client, name) if base is None else base
+        seq, epoch = _seen(client, name, base)
         targets = [entry for path in paths for entry in _tree(client, name, path, at=seq, recursive=recursive)]
         changes = [Change(action="delete", path=path) for path in dict.fromkeys(targets)]
-        answer = client.commit(name, changes, base_seq=seq, message=message)
+        answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message)
     _report(answer, as_json=as_json)
 
 
@@ -120,17 +121,21 @@ def mv(
     name = named(project)
     source, target = source.rstrip("/"), target.rstrip("/")
     with connect(data) as client:
-        seq = _head(client, name) if base is None else base
+        seq, epoch = _seen(client, name, base)
         changes = [
             Change(action="rename", path=path, target=target + path.removeprefix(source))
             for path in _tree(client, name, source, at=seq, recursive=True)
         ]
-        answer = client.commit(name, changes, base_seq=seq, message=message, atomic=True)
+        answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message, atomic=True)
     _report(answer, as_json=as_json)
 
 
-def _head(client: Client, project: str) -> int:
-    return client.checkout(project, paths=[]).seq
+def _seen(client: Client, project: str, base: int | None) -> tuple[int, UUID | None]:
+    """What a change is made from: the head, or the seq the user names (of an epoch that only they know)."""
+    if base is not None:
+        return base, None
+    head = client.checkout(project, paths=[])
+    return head.seq, head.epoch
 
 
 def _entry(client: Client, project: str, path: str, *, at: int | None, contents: bool = False) -> EntryView:
@@ -142,14 +147,14 @@ def _entry(client: Client, project: str, path: str, *, at: int | None, contents:
 
 def _listed(client: Client, project: str, path: str, *, recursive: bool, at: int | None) -> Iterator[EntryView]:
     """A folder's entries page by page, all of one snapshot; or the file itself."""
-    after, any_found = "", False
+    epoch, after, any_found = None, "", False
     while True:
-        page = client.checkout(project, prefix=path or None, recursive=recursive, seq=at, after=after)
+        page = client.checkout(project, prefix=path or None, recursive=recursive, seq=at, epoch=epoch, after=after)
         any_found = any_found or bool(page.entries)
         yield from page.entries
         if page.next_after is None:
             break
-        at, after = page.seq, page.next_after
+        at, epoch, after = page.seq, page.epoch, page.next_after
     if path and not any_found:
         yield _entry(client, project, path, at=at)
 

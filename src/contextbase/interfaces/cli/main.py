@@ -9,6 +9,7 @@ import typer
 from contextbase import __version__
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli import (
+    backup,
     configuration,
     database,
     doctor,
@@ -75,6 +76,8 @@ app.add_typer(database.commands, name="db")
 app.command()(watch.watch)
 app.command()(maintenance.fsck)
 app.command()(maintenance.gc)
+app.add_typer(backup.commands, name="backup")
+app.command()(backup.restore)
 
 
 def main() -> None:

@@ -16,27 +16,32 @@ from contextbase.interfaces.cli.output import Json, console, error_console, erro
 from contextbase.storage.collector import Collected
 from contextbase.storage.fsck import Problem
 
-__all__ = ["fsck", "gc"]
+__all__ = ["checked_storage", "fsck", "gc", "print_problems"]
 
 
 @errors_shown
 def fsck(data: Data = None, as_json: Json = False) -> None:
     """Verify commits, versions, the audit trail and every blob; exit 1 and name it if anything is damaged."""
-    checked, problems = asyncio.run(_fsck(settings_for(data), quiet=as_json))
+    checked, problems = asyncio.run(checked_storage(settings_for(data), quiet=as_json))
     if as_json:
         print_json({"ok": not problems, "blobs": checked, "problems": problems})
     else:
-        for problem in problems:
-            where = escape(f"{problem.where}: {problem.message}")
-            console.print(f"[bold red]{problem.rule}[/] {where}", highlight=False)
-        console.print(
-            f"[red]{len(problems)} problems found.[/]" if problems else f"No problems found ({checked} blobs verified)."
-        )
+        print_problems(checked, problems)
     if problems:
         raise typer.Exit(1)
 
 
-async def _fsck(settings: Settings, *, quiet: bool) -> tuple[int, list[Problem]]:
+def print_problems(checked: int, problems: list[Problem]) -> None:
+    for problem in problems:
+        where = escape(f"{problem.where}: {problem.message}")
+        console.print(f"[bold red]{problem.rule}[/] {where}", highlight=False)
+    console.print(
+        f"[red]{len(problems)} problems found.[/]" if problems else f"No problems found ({checked} blobs verified)."
+    )
+
+
+async def checked_storage(settings: Settings, *, quiet: bool) -> tuple[int, list[Problem]]:
+    """How many blobs were verified, and what was found."""
     problems: list[Problem] = []
     checked = 0
     columns = (TextColumn("{task.description:9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -10,6 +10,7 @@ from contextbase.errors import BlobMissing, ContentPurged
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.ports import BlobStore, StoredBlob
+from contextbase.storage.blobs.removal import hold_for_removal
 from contextbase.storage.blobs.spool import Spooled, SpoolFolder
 from contextbase.storage.blobs.tiered import TieredBlobStore
 
@@ -99,9 +100,11 @@ class BlobCatalog:
         await connection.execute(_SQL.purge_blobs, names)
 
     async def purge(self, names: Sequence[ContentHash]) -> None:
-        """Remove the bytes of what was marked. Can be repeated; so does GC, should nobody get that far."""
+        """Remove the bytes of what was marked; `Conflict` while a backup runs. Can be repeated; so does GC, should
+        nobody get that far."""
         for name in names:
-            async with blob_lock(self._database, name):
+            async with blob_lock(self._database, name) as connection:
+                await hold_for_removal(connection)
                 await self._store.delete(name)
 
 

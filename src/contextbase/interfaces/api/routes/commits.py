@@ -56,6 +56,7 @@ async def commit(
         project_id=project_id,
         changes=tuple(_change(change, body.base_seq) for change in body.changes),
         message=body.message,
+        epoch=body.epoch,
         key=body.key or idempotency_key,
         atomic=body.atomic,
         run=body.run,

@@ -48,7 +48,7 @@ _CONTENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.post("/checkout", response_model=CheckoutView)
+@router.post("/checkout", response_model=CheckoutView, responses=problem_answers(409))
 async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services: AuthenticatedServices) -> Response:
     """Read paths, or what is below a prefix, in a snapshot: contents or references, with base versions."""
     project_id = await services.projects.id_of(caller, body.project)
@@ -56,13 +56,24 @@ async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services:
     folder = TreePath.parse(body.prefix) if body.prefix else None
     if body.paths is not None:
         paths = [TreePath.parse(path) for path in body.paths]
-        found = await services.reads.at_paths(caller, project_id, paths, seq=seq, contents=body.contents)
+        found = await services.reads.at_paths(
+            caller, project_id, paths, seq=seq, epoch=body.epoch, contents=body.contents
+        )
     elif body.recursive:
         found = await services.reads.below(
-            caller, project_id, folder, seq=seq, contents=body.contents, after=body.after, limit=body.limit
+            caller,
+            project_id,
+            folder,
+            seq=seq,
+            epoch=body.epoch,
+            contents=body.contents,
+            after=body.after,
+            limit=body.limit,
         )
     else:
-        found = await services.reads.folder(caller, project_id, folder, seq=seq, after=body.after, limit=body.limit)
+        found = await services.reads.folder(
+            caller, project_id, folder, seq=seq, epoch=body.epoch, after=body.after, limit=body.limit
+        )
     return as_json(
         CheckoutView(
             project_id=project_id,
