@@ -104,7 +104,7 @@ class Adviser:
             await self._desk.commit(
                 await self._system.caller(),
                 project_id,
-                item,
+                standing,
                 changes_of(standing, Decision(choice=Choice.SUGGESTED), suggested=texts),
                 message=f"Resolved {item.path} by {item.author.name} as {suggestion.by} suggested",
                 state=ReviewState.RESOLVED,

@@ -14,6 +14,8 @@ from contextbase.gate.service import Gate
 from contextbase.identity.model import Caller
 from contextbase.ids import Clock, ProjectId
 from contextbase.review.model import Item
+from contextbase.review.repository import ReviewRepository
+from contextbase.review.standing import Standing
 
 __all__ = ["Desk"]
 
@@ -35,12 +37,14 @@ class Desk:
         self._audit = audit
         self._clock = clock
         self._hint = hint
+        self._reviews = ReviewRepository()
 
     async def close(
         self, caller: Caller, project_id: ProjectId, item: Item, state: ReviewState, *, operator_type: OperatorType
     ) -> None:
         """Close it, nothing changed; raises `Conflict` if it is not open any more."""
         async with self._database.transaction() as connection:
+            await self._reviews.hold_project(connection, project_id)
             await self.close_within(connection, caller, project_id, item, state, operator_type=operator_type)
         self._hint(project_id)
 
@@ -54,7 +58,7 @@ class Desk:
         *,
         operator_type: OperatorType,
     ) -> None:
-        """As `close`, in the caller's transaction."""
+        """As `close`, in the caller's transaction, which holds the project."""
         closed = ClosedReview(id=item.id, state=state, closed_by=caller.principal.id, seq=None)
         await self._repository.close_reviews(connection, project_id, [closed])
         closing = _closing(item, state)
@@ -65,17 +69,19 @@ class Desk:
         self,
         caller: Caller,
         project_id: ProjectId,
-        item: Item,
+        standing: Standing,
         changes: Sequence[Change],
         *,
         message: str,
         state: ReviewState,
         operator_type: OperatorType,
     ) -> None:
-        """Commit the changes and close it, both or neither. Raises `Forbidden`, or `Conflict` if they conflict with
-        what the head has become, or it is not open any more."""
+        """Commit the changes, made from the head the standing is about, and close the item: both or neither. Raises
+        `Forbidden`, or `Conflict` if they conflict with what the head has become, or it is not open any more."""
+        item = standing.item
         request = CommitRequest(
             project_id=project_id,
+            epoch=standing.epoch,
             changes=tuple(changes),
             message=message,
             atomic=True,

@@ -139,6 +139,7 @@ class ShownSide:
 class Shown:
     item: Item
     message: str  # of the commit that brought it; empty for who may not see all of that
+    epoch: UUID
     ours_seq: Seq  # the head that ours, the conflicts and the draft are of: to be sent back with a decision
     base: ShownSide | None
     ours: ShownSide | None
@@ -170,6 +171,7 @@ class Pick:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
     choice: Choice
+    epoch: UUID | None = None  # of `ours_seq`; None: the project's, whichever that is
     ours_seq: Seq | None = None  # the head the reviewer was shown; None: the one the item was made at
     picks: tuple[Pick, ...] = ()  # one for each conflict
     content: Content | None = None  # of EDITED

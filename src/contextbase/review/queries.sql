@@ -49,6 +49,11 @@ FROM review_comments m JOIN principals p ON p.id = m.author_id
 WHERE m.project_id = $1 AND m.review_id = $2
 ORDER BY m.number
 
+-- name: hold_project
+-- Whoever locks an item and tells of it holds the project first, as a commit that closes an item does: project, item,
+-- events, audit, in this order, or they would wait for each other.
+SELECT id FROM projects WHERE id = $1 FOR KEY SHARE
+
 -- name: lock_item
 -- Held while a comment gets its number.
 SELECT state FROM review_items WHERE project_id = $1 AND id = $2 FOR UPDATE

@@ -26,6 +26,10 @@ _SQL: Final = load_queries("contextbase.review")
 
 
 class ReviewRepository:
+    async def hold_project(self, connection: Connection, project_id: ProjectId) -> None:
+        """Before anything else, in a transaction that closes an item or adds a comment."""
+        await connection.execute(_SQL.hold_project, project_id)
+
     async def page(
         self, connection: Connection, project_id: ProjectId, wanted: ItemFilter, *, limit: int
     ) -> list[Item]:

@@ -12,7 +12,7 @@ from uuid import UUID
 from contextbase.audit.model import AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
-from contextbase.errors import Conflict, Forbidden, InvalidInput, NotFound
+from contextbase.errors import Conflict, CursorOutdated, Forbidden, InvalidInput, NotFound
 from contextbase.feed.model import NewEvent
 from contextbase.feed.repository import FeedRepository
 from contextbase.gate.history import principals_named
@@ -135,6 +135,7 @@ class Reviews:
         caller.require(Action.WRITE, project_id)
         item, _ = await self._found(caller, project_id, review_id)
         async with self._database.transaction() as connection:
+            await self._repository.hold_project(connection, project_id)
             comment = await self._say(connection, caller, project_id, item, text, operator_type=operator_type)
         self._hint(project_id)
         return comment
@@ -152,12 +153,24 @@ class Reviews:
         conflicts, it raises `Conflict` and nothing is changed: nobody decides about what they have not seen."""
         item, opened = await self._open(caller, project_id, review_id)
         _require_decider(caller, item, opened)
-        if decision.choice is Choice.OURS:
-            changes: tuple[Change, ...] = ()
-        else:
+        if decision.epoch not in (None, opened.epoch):
+            raise CursorOutdated("The project was restored since the item was shown; look at it again.")
+        changes: tuple[Change, ...] = ()
+        if decision.choice is not Choice.OURS:
             standing = await self._standings.of(project_id, item, _shown_at(item, decision))
             changes = self._changes(standing, decision, opened.authority)
-        await self._carry_out(caller, project_id, item, changes, decision, operator_type=operator_type)
+        if changes:
+            await self._desk.commit(
+                caller,
+                project_id,
+                standing,
+                changes,
+                message=decision.message or f"Resolved {item.path} by {item.author.name}: {decision.choice}",
+                state=ReviewState.RESOLVED,
+                operator_type=operator_type,
+            )
+        else:
+            await self._desk.close(caller, project_id, item, ReviewState.RESOLVED, operator_type=operator_type)
         return (await self._found(caller, project_id, review_id))[0]
 
     async def reject(
@@ -168,6 +181,7 @@ class Reviews:
         if caller.principal.id != item.author.id:
             _require_decider(caller, item, opened)
         async with self._database.transaction() as connection:
+            await self._repository.hold_project(connection, project_id)
             if reason:
                 await self._say(connection, caller, project_id, item, reason, operator_type=operator_type)
             await self._desk.close_within(
@@ -220,30 +234,6 @@ class Reviews:
         if decision.choice is Choice.THEIRS and not all(map(authority.sees, standing.in_the_way)):
             raise Forbidden(f"Something is in the way of {standing.settled.path} that you may not change.")
         return changes_of(standing, decision, suggested=suggested)
-
-    async def _carry_out(
-        self,
-        caller: Caller,
-        project_id: ProjectId,
-        item: Item,
-        changes: tuple[Change, ...],
-        decision: Decision,
-        *,
-        operator_type: OperatorType,
-    ) -> None:
-        if not changes:
-            await self._desk.close(caller, project_id, item, ReviewState.RESOLVED, operator_type=operator_type)
-            return
-        message = decision.message or f"Resolved {item.path} by {item.author.name}: {decision.choice}"
-        await self._desk.commit(
-            caller,
-            project_id,
-            item,
-            changes,
-            message=message,
-            state=ReviewState.RESOLVED,
-            operator_type=operator_type,
-        )
 
     async def _say(
         self,

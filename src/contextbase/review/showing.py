@@ -30,6 +30,7 @@ class Showing:
         return Shown(
             item=item,
             message=message,
+            epoch=standing.epoch,
             ours_seq=standing.seq,
             base=await self._side(standing.base),
             ours=await self._side(standing.ours),

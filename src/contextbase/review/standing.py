@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal
+from uuid import UUID
 
 from contextbase.db.database import Connection, Database
 from contextbase.errors import ContentPurged, InvalidInput
@@ -52,6 +53,7 @@ _STILL_BY_TYPE: Final = frozenset({Strategy.CRDT, Strategy.UNION})
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Standing:
     item: Item
+    epoch: UUID
     seq: Seq  # the head it is about
     base: Version | None  # what the writer started from
     ours: Version | None  # what it meets in the head
@@ -201,6 +203,7 @@ class _Work:
             merged = self._merged(base, _entry(ours), theirs, source)
         return Standing(
             item=item,
+            epoch=self.opened.epoch,
             seq=view.seq,
             base=view.base,
             ours=ours,

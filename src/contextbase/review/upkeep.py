@@ -108,7 +108,7 @@ class Upkeep:
             await self._desk.commit(
                 await self._system.caller(),
                 project_id,
-                item,
+                standing,
                 changes_of(standing, Decision(choice=Choice.THEIRS)),
                 message=f"Merged {item.path} by {item.author.name} after the conflict went away",
                 state=ReviewState.OBSOLETE,

@@ -58,7 +58,7 @@ class AsyncReviews:
         )
 
     async def show(self, project: str, review_id: UUID) -> ReviewDetail:
-        """An item as it stands against the head of this moment. Its `ours_seq` goes back with a decision."""
+        """An item as it stands against the head of this moment. Its `epoch` and `ours_seq` go back with a decision."""
         return await self._connection.retried(
             lambda: self._connection.call(ReviewDetail, "GET", f"{_REVIEWS}/{review_id}", project=project)
         )
@@ -81,6 +81,7 @@ class AsyncReviews:
         review_id: UUID,
         choice: ChoiceName,
         *,
+        epoch: UUID | None = None,
         ours_seq: int | None = None,
         picks: Sequence[PickBody] = (),
         text: str | None = None,
@@ -96,6 +97,7 @@ class AsyncReviews:
             text=text,
             base64=base64,
             hash=hash,
+            epoch=epoch,
             ours_seq=ours_seq,
             message=message,
         )
@@ -149,6 +151,7 @@ class Reviews:
         review_id: UUID,
         choice: ChoiceName,
         *,
+        epoch: UUID | None = None,
         ours_seq: int | None = None,
         picks: Sequence[PickBody] = (),
         text: str | None = None,
@@ -161,6 +164,7 @@ class Reviews:
                 project,
                 review_id,
                 choice,
+                epoch=epoch,
                 ours_seq=ours_seq,
                 picks=picks,
                 text=text,

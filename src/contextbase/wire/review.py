@@ -6,7 +6,15 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from contextbase.wire.commit import CONTENT_HASH, ConflictPlace, ConflictSide, ConflictView, ProjectName, SeqNumber
+from contextbase.wire.commit import (
+    CONTENT_HASH,
+    ConflictPlace,
+    ConflictSide,
+    ConflictView,
+    Epoch,
+    ProjectName,
+    SeqNumber,
+)
 from contextbase.wire.tree import KindName
 
 __all__ = [
@@ -98,7 +106,8 @@ class CommentView(BaseModel):
 
 class ReviewDetail(ReviewView):
     message: str = Field(description="Of the commit that brought it; empty when you may not see all of that.")
-    ours_seq: int = Field(description="The head that all of this is about: send it back with your decision.")
+    epoch: UUID
+    ours_seq: int = Field(description="The head that all of this is about: send both back with your decision.")
     base: ReviewSide | None = Field(description="What the writer started from.")
     ours: ReviewSide | None = Field(description="The head's.")
     theirs: ReviewSide | None = Field(description="The writer's.")
@@ -158,6 +167,7 @@ class ReviewResolve(BaseModel):
     text: str | None = None
     base64: str | None = None
     hash: str | None = Field(default=None, pattern=CONTENT_HASH)
+    epoch: Epoch = None
     ours_seq: SeqNumber | None = Field(
         default=None, description="The head you were shown; null: the one at which the item was made."
     )

@@ -1,7 +1,9 @@
 """Items are kept true while they wait: merged again, closed when there is nothing left to decide, told of."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from tests.support.gate_world import delete, write
@@ -9,9 +11,14 @@ from tests.support.review_world import ReviewWorld
 
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, ContentPurged, Forbidden, InvalidInput
+from contextbase.errors import Conflict, ContentPurged, CursorOutdated, Forbidden, InvalidInput
+from contextbase.feed.model import NewEvent
+from contextbase.feed.notifier import Notifier
+from contextbase.feed.repository import FeedRepository
+from contextbase.feed.service import FeedService
 from contextbase.gate.model import ReviewState
 from contextbase.ids import ContentHash
+from contextbase.review.model import Choice, Decision
 
 BASE = b"1\n2\n3\n4\n5\n"
 OURS = b"1\ntwo\n3\n4\n5\n"
@@ -208,3 +215,43 @@ async def test_nobody_decides_as_of_a_head_from_before_the_item(world: ReviewWor
     for at, match in ((2, "nobody was shown it"), (9, "after the project's head")):
         with pytest.raises(InvalidInput, match=match):
             await world.resolve(review, "theirs", at=at)
+
+
+async def test_a_decision_from_before_a_restore_is_refused(world: ReviewWorld) -> None:
+    review = await world.contested("a.txt", BASE, OURS, THEIRS)
+    shown = await world.show(review)
+    async with world.gate.database.connection() as connection:
+        await connection.execute("UPDATE projects SET epoch = gen_random_uuid() WHERE id = $1", world.gate.project.id)
+    decision = Decision(choice=Choice.THEIRS, epoch=shown.epoch, ours_seq=shown.ours_seq)
+    with pytest.raises(CursorOutdated):
+        await world.reviews.resolve(
+            world.gate.owner, world.gate.project.id, review, decision, operator_type=OperatorType.API
+        )
+    assert (await world.stored(review)).state is ReviewState.OPEN
+
+
+async def test_deciding_talking_publishing_and_committing_at_once_never_lock_each_other_out(world: ReviewWorld) -> None:
+    reviews = [await world.contested(f"{number}.txt", BASE, OURS, THEIRS) for number in range(8)]
+    project, owner = world.gate.project.id, world.gate.owner
+    feed = FeedService(
+        database=world.gate.database, repository=FeedRepository(), notifier=Notifier(world.gate.database),
+        retention=timedelta(days=1),
+    )  # fmt: skip
+
+    async def publish() -> None:
+        for _ in range(20):
+            await feed.publish(project, NewEvent(kind="notice", payload={}))
+
+    async def talk(review: UUID) -> None:
+        for _ in range(3):
+            await world.reviews.comment(owner, project, review, "Well?", operator_type=OperatorType.API)
+
+    async def write_elsewhere() -> None:
+        for number in range(20):
+            await world.gate.commit(write("elsewhere", b"%d" % number, await world.head()))
+
+    both = [world.resolve(review, choice) for review in reviews for choice in ("theirs", "ours")]
+    talks = [talk(review) for review in reviews]
+    answers = await asyncio.gather(*both, *talks, publish(), publish(), write_elsewhere(), return_exceptions=True)
+    assert [type(answer) for answer in answers if isinstance(answer, Exception)] == [Conflict] * len(reviews)
+    assert await world.gate.problems() == []

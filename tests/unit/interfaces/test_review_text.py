@@ -22,7 +22,7 @@ def item(**fields: object) -> ReviewDetail:
         "author": "agent:bob", "kind": "file", "seq": 3, "side_version_id": UUID(int=1), "places": [], "comments": 0,
         "claim": None, "closed": None, "created_at": datetime.now(UTC), "message": "", "ours_seq": 7, "base": None,
         "ours": None, "theirs": None, "draft": ConflictSide(text=DRAFT), "conflicts": [conflict], "by_conflict": True,
-        "suggestion": None, "discussion": [],
+        "suggestion": None, "discussion": [], "epoch": UUID(int=2),
     }  # fmt: skip
     return ReviewDetail.model_validate(given | fields)
 

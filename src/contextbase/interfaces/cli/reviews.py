@@ -167,7 +167,7 @@ def resolve(
             shown = client.reviews.show(name, review_id)
             text = _edited(shown)
             item = client.reviews.resolve(
-                name, review_id, "edited", text=text, ours_seq=shown.ours_seq, message=message
+                name, review_id, "edited", text=text, epoch=shown.epoch, ours_seq=shown.ours_seq, message=message
             )
         elif file is not None:
             content = base64.b64encode(_read(file)).decode()

@@ -115,6 +115,7 @@ async def resolve_review(
     project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
     decision = Decision(
         choice=Choice(body.choice),
+        epoch=body.epoch,
         ours_seq=None if body.ours_seq is None else Seq(body.ours_seq),
         picks=tuple(
             Pick(
@@ -170,6 +171,7 @@ def _detail(shown: Shown) -> ReviewDetail:
         _fields(shown.item)
         | {
             "message": shown.message,
+            "epoch": shown.epoch,
             "ours_seq": shown.ours_seq,
             "base": _side_view(shown.base),
             "ours": _side_view(shown.ours),
