@@ -17,7 +17,7 @@ from contextbase.gate.reads import Reads
 from contextbase.gate.service import Gate, OpenedProject
 from contextbase.history.changes import NodePair, differing
 from contextbase.history.inverse import State
-from contextbase.history.restoring import change_to
+from contextbase.history.restoring import Step, changes_to, leave_folders_in_use
 from contextbase.history.showing import StateDiffs
 from contextbase.history.snapshots import Snapshots
 from contextbase.identity.model import Action, Caller
@@ -44,12 +44,6 @@ class RollbackWanted:
 class RollbackAnswer:
     seqs: tuple[Seq, ...]  # the commits that were made; none: it was as wanted already
     changes: tuple[ChangeAnswer, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Step:
-    now: State | None
-    wanted: State | None
 
 
 class Rollback:
@@ -84,9 +78,12 @@ class Rollback:
         caller.require(Action.WRITE, project_id)
         for _ in range(_MOST_TRIES):
             head, steps, named = await self._steps(caller, project_id, wanted)
-            changes = [change for step in steps if (change := change_to(step.now, step.wanted, base=head))]
             answer = await self._commit(
-                caller, project_id, changes, message or f"Roll back to {named}", operator_type=operator_type
+                caller,
+                project_id,
+                changes_to(steps, base=head),
+                message or f"Roll back to {named}",
+                operator_type=operator_type,
             )
             if answer is not None:
                 return answer
@@ -115,9 +112,8 @@ class Rollback:
                     raise NotFound(f"There is no side version {side_version_id} that you may read.")
                 path = TreePath.stored(row["path"])
                 now = State.of(await self._tree.at_path(connection, project_id, path, opened.seq))
-            change = change_to(now, _side_state(row), base=opened.seq)
+            changes = changes_to([Step(now=now, wanted=_side_state(row))], base=opened.seq)
             named = message or f"Bring back {path}"
-            changes = [] if change is None else [change]
             answer = await self._commit(caller, project_id, changes, named, operator_type=operator_type)
             if answer is not None:
                 return answer
@@ -152,7 +148,7 @@ class Rollback:
 
     async def _steps(
         self, caller: Caller, project_id: ProjectId, wanted: RollbackWanted
-    ) -> tuple[Seq, list[_Step], str]:
+    ) -> tuple[Seq, list[Step], str]:
         # One snapshot: the head's seq and what differs from it must fit together.
         async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
             opened = await self._gate.opened(connection, caller, project_id)
@@ -168,12 +164,13 @@ class Rollback:
                 )
                 pairs += page.pairs
                 after = page.next_after
+            steps = await leave_folders_in_use(connection, project_id, opened.seq, _steps_back(pairs, wanted.path))
         where = f"{wanted.path} in " if wanted.path else ""
-        return opened.seq, _steps_back(pairs, wanted.path), f"{where}snapshot {seq}"
+        return opened.seq, steps, f"{where}snapshot {seq}"
 
     async def _to_version(
         self, connection: Connection, project_id: ProjectId, opened: OpenedProject, path: TreePath, number: int
-    ) -> _Step:
+    ) -> Step:
         """The file stays where it is; if it is gone, it comes back where that version was."""
         node_id = await self._reads.node_of(connection, project_id, path, opened.authority)
         head, *_ = await self._tree.chain(connection, project_id, node_id, limit=1)
@@ -182,7 +179,7 @@ class Rollback:
         if state is None or not (opened.authority.sees(state.path) and opened.authority.sees(head.path)):
             raise NotFound(f"There is no version {number} of {path} that you may go back to.")
         now = State.of(head)
-        return _Step(now=now, wanted=state if now is None else state.at(now.path))
+        return Step(now=now, wanted=state if now is None else state.at(now.path))
 
 
 def _side_state(row: asyncpg.Record) -> State | None:
@@ -198,7 +195,7 @@ def _side_state(row: asyncpg.Record) -> State | None:
     )
 
 
-def _steps_back(pairs: list[NodePair], below: TreePath | None) -> list[_Step]:
+def _steps_back(pairs: list[NodePair], below: TreePath | None) -> list[Step]:
     """By path, so that no two steps are about one place. A node that was only moved within is moved back, if it can
     be; everything else is written and deleted where it stands."""
     wanted: dict[TreePath, State] = {}
@@ -209,15 +206,15 @@ def _steps_back(pairs: list[NodePair], below: TreePath | None) -> list[_Step]:
             wanted[then.path] = then
         if head is not None:
             now[head.path] = head
-    steps: list[_Step] = []
+    steps: list[Step] = []
     for pair in pairs:
         then, head = _within(State.of(pair.old), below), _within(State.of(pair.new), below)
-        if then is None or head is None or then.path == head.path:
+        if then is None or head is None or then.path == head.path or Kind.DIRECTORY in (then.kind, head.kind):
             continue
         if then.path not in now and head.path not in wanted:
-            steps.append(_Step(now=head, wanted=then))
+            steps.append(Step(now=head, wanted=then))
             del wanted[then.path], now[head.path]
-    steps += [_Step(now=now.get(path), wanted=wanted.get(path)) for path in sorted({*wanted, *now})]
+    steps += [Step(now=now.get(path), wanted=wanted.get(path)) for path in sorted({*wanted, *now})]
     return [step for step in steps if step.now != step.wanted]
 
 

@@ -10,16 +10,16 @@ from contextbase.compare import FileDiff
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import InvalidInput, NotFound
-from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitRequest
+from contextbase.gate.model import Change, ChangeAnswer, CommitRequest
 from contextbase.gate.service import Gate
 from contextbase.history.changes import NodePair, Selection, selected_commits, stretches
 from contextbase.history.contents import ContentLoader
 from contextbase.history.inverse import Inverse, State, Stretch, take_back
-from contextbase.history.restoring import change_to, in_rounds
+from contextbase.history.restoring import Step, changes_to, in_rounds, leave_folders_in_use
 from contextbase.history.showing import StateDiffs
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
-from contextbase.storage.model import Version
+from contextbase.storage.model import Kind, Version
 from contextbase.storage.tree import version_of_row
 
 __all__ = ["Undo", "UndoAnswer", "UndoPreview", "UndoWanted"]
@@ -93,12 +93,14 @@ class Undo:
         caller.require(Action.READ, project_id)  # what it answers tells of the past
         caller.require(Action.WRITE, project_id)
         plan = await self._plan(caller, project_id, wanted)
-        clean = [
-            change
-            for inverse in plan.inverses
-            if (change := change_to(State.of(inverse.head), inverse.result, base=plan.head, contents=inverse.contents))
+        steps = [Step(now=State.of(inverse.head), wanted=inverse.result) for inverse in plan.inverses]
+        made = {name: content for inverse in plan.inverses for name, content in inverse.contents.items()}
+        async with self._database.connection() as connection:
+            steps = await leave_folders_in_use(connection, project_id, plan.head, steps)
+        clean = changes_to(steps, base=plan.head, contents=made)
+        contested = [
+            change for inverse in plan.inverses for stretch in inverse.stuck for change in _inverse_changes(stretch)
         ]
-        contested = [_inverse_change(stretch) for inverse in plan.inverses for stretch in inverse.stuck]
         seqs: list[Seq] = []
         answers: list[ChangeAnswer] = []
         for changes in (*in_rounds(clean), *in_rounds(contested)):
@@ -153,18 +155,12 @@ def _names(now: State | None, todo: Sequence[Stretch]) -> list[ContentHash]:
     return list({state.content for state in (now, *states) if state is not None and state.content is not None})
 
 
-def _inverse_change(stretch: Stretch) -> Change:
+def _inverse_changes(stretch: Stretch) -> list[Change]:
     """Made from what they left: the gate finds what others did since, and keeps all three sides."""
-    after, before = stretch.after, State.of(stretch.before)
-    if after is None:
-        raise AssertionError("what was deleted stays deleted, or is theirs alone")
-    if before is None:
-        return Change(action=ChangeAction.DELETE, path=after.path, base=after.seq)
-    now = State.of(after)
-    change = change_to(now, before, base=after.seq)
-    if change is None:
-        raise AssertionError("a stretch changes something")
-    return change
+    if stretch.after is None or stretch.after.kind is Kind.DIRECTORY:
+        return []  # a folder in which others keep something stays
+    step = Step(now=State.of(stretch.after), wanted=State.of(stretch.before))
+    return changes_to([step], base=stretch.after.seq)
 
 
 def _message(wanted: UndoWanted) -> str:

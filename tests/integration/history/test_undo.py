@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.gate_world import delete, rename, write
+from tests.support.gate_world import delete, mkdir, rename, write
 from tests.support.history_writer import HistoryWriter
 
 from contextbase.db.database import Database
@@ -114,3 +114,11 @@ async def test_what_is_not_there_cannot_be_undone(history: HistoryWriter) -> Non
         await history.undo(run="never")
     with pytest.raises(InvalidInput):
         UndoWanted()
+
+
+async def test_a_folder_they_made_stays_while_others_keep_something_in_it(history: HistoryWriter) -> None:
+    world, bot = history.world, await history.world.agent("bot")
+    await world.commit(mkdir("d", 0), mkdir("empty", 0), write("d/bot", b"b", 0), who=bot)
+    await world.commit(write("d/ann", b"a", 1))
+    await history.undo(agent="bot")
+    assert await world.files() == {"d": None, "d/ann": b"a"}

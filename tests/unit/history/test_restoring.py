@@ -2,7 +2,7 @@
 
 from contextbase.gate.model import Change, ChangeAction, ContentKind
 from contextbase.history.inverse import State
-from contextbase.history.restoring import change_to, in_rounds
+from contextbase.history.restoring import Step, changes_to, in_rounds
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.model import Kind
 
@@ -14,14 +14,20 @@ def state(path: str, content: bytes | None = b"x", kind: Kind = Kind.FILE) -> St
     return State(path=TreePath(path), kind=kind, content=name, size=len(content or b""), executable=False)
 
 
+def change_to(now: State | None, wanted: State | None) -> Change | None:
+    changes = changes_to([Step(now=now, wanted=wanted)], base=HEAD)
+    assert len(changes) <= 1
+    return changes[0] if changes else None
+
+
 def test_nothing_is_done_where_nothing_differs() -> None:
-    assert change_to(state("a"), state("a"), base=HEAD) is None
-    assert change_to(None, None, base=HEAD) is None
+    assert change_to(state("a"), state("a")) is None
+    assert change_to(None, None) is None
 
 
 def test_each_difference_has_its_change() -> None:
     def made(now: State | None, wanted: State | None) -> tuple[ChangeAction, str, str | None]:
-        change = change_to(now, wanted, base=HEAD)
+        change = change_to(now, wanted)
         assert change is not None
         return change.action, change.path, change.target
 
@@ -33,15 +39,24 @@ def test_each_difference_has_its_change() -> None:
 
 
 def test_a_rename_brings_a_content_along_only_if_it_differs() -> None:
-    same, other = change_to(state("a"), state("b"), base=HEAD), change_to(state("a"), state("b", b"y"), base=HEAD)
+    same, other = change_to(state("a"), state("b")), change_to(state("a"), state("b", b"y"))
     assert same is not None
     assert same.content is None
     assert other is not None
     assert other.content is not None
 
 
+def test_a_folder_that_moves_is_made_anew_for_a_rename_would_take_along_what_is_in_it() -> None:
+    step = Step(now=state("a", None, Kind.DIRECTORY), wanted=state("b", None, Kind.DIRECTORY))
+    changes = changes_to([step], base=HEAD)
+    assert [(change.action, change.path) for change in changes] == [
+        (ChangeAction.DELETE, "a"),
+        (ChangeAction.MAKE_DIRECTORY, "b"),
+    ]
+
+
 def test_a_link_stays_a_link() -> None:
-    change = change_to(None, state("a", b"b", Kind.SYMLINK), base=HEAD)
+    change = change_to(None, state("a", b"b", Kind.SYMLINK))
     assert change is not None
     assert change.kind is ContentKind.SYMLINK
 
