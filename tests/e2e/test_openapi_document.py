@@ -133,6 +133,7 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
         "body": {"project": world.project, "side_version_id": world.side_version_id}
     },
     f"POST {HISTORY}/purge": lambda world: {"body": {"project": world.project, "path": "a.txt", "dry_run": True}},
+    f"GET {HISTORY}/blame": lambda world: {"query": {"project": world.project, "path": "a.txt"}},
     f"POST {HISTORY}/tags": lambda world: {"body": {"project": world.project, "name": f"t-{uuid4().hex}"}},
     f"DELETE {HISTORY}/tags/{{name}}": lambda world: {
         "path_parameters": {

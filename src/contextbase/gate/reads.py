@@ -4,9 +4,8 @@ Everything here is filtered by the caller's authority. What stood at a place lon
 its node is now; what is not visible is told apart from what does not exist by nothing.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
@@ -27,12 +26,13 @@ from contextbase.gate.read_model import (
 )
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
+from contextbase.gate.snapshot_view import SnapshotView, part_of
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.model import Kind, Version
-from contextbase.storage.tree import TreeRepository, path_range, version_of_row
+from contextbase.storage.tree import TreeRepository, version_of_row
 
 __all__ = ["Reads", "nothing_at"]
 
@@ -98,7 +98,7 @@ class Reads:
             view = await self._opened(connection, caller, project_id, seq, epoch)
             known = self._trees.find(view.key) if view.authority.sees_everything else None
             if known is not None:
-                entries = _part(known, folder, after, limit + 1)
+                entries = part_of(known, folder, after, limit + 1)
             else:
                 entries = await self._read_below(connection, view, folder, after, limit)
             page = entries[:limit]
@@ -107,7 +107,7 @@ class Reads:
         return Checkout(epoch=view.epoch, seq=view.seq, entries=tuple(page), next_after=more)
 
     async def _read_below(
-        self, connection: Connection, view: "_View", folder: TreePath | None, after: str, limit: int
+        self, connection: Connection, view: SnapshotView, folder: TreePath | None, after: str, limit: int
     ) -> list[SnapshotEntry]:
         """The entries, one more than asked for if there are more. A whole tree is remembered: it never changes."""
         entries: list[SnapshotEntry] = []
@@ -242,14 +242,14 @@ class Reads:
         project_id: ProjectId,
         seq: Seq | None,
         epoch: UUID | None = None,
-    ) -> "_View":
+    ) -> SnapshotView:
         caller.require(Action.READ, project_id)
         head = await self._gate.opened(connection, caller, project_id)
         if epoch not in (None, head.epoch):
             raise CursorOutdated("The project was restored since; check it out anew.")
         if seq is not None and seq > head.seq:
             raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
-        return _View(
+        return SnapshotView(
             project_id=project_id,
             epoch=head.epoch,
             seq=head.seq if seq is None else seq,
@@ -258,7 +258,7 @@ class Reads:
         )
 
     async def _visible_below(
-        self, connection: Connection, view: "_View", folder: TreePath | None, after: str = "", page: int = _PAGE
+        self, connection: Connection, view: SnapshotView, folder: TreePath | None, after: str = "", page: int = _PAGE
     ) -> AsyncIterator[list[asyncpg.Record]]:
         """What is below a folder, page by page."""
         bounds = view.range_below(folder)
@@ -267,13 +267,13 @@ class Reads:
         first, end = bounds
         while True:
             rows = await connection.fetch(_SQL.snapshot_page, view.project_id, first, end, after, view.seq, page)
-            yield rows if view.authority.sees_everything else await _shown(connection, view, rows)
+            yield rows if view.authority.sees_everything else await view.shown(connection, rows)
             if len(rows) < page:
                 return
             after = rows[-1]["path"]
 
     async def _visible_children(
-        self, connection: Connection, view: "_View", folder: TreePath | None, after: str
+        self, connection: Connection, view: SnapshotView, folder: TreePath | None, after: str
     ) -> AsyncIterator[tuple[SnapshotEntry, str]]:
         """Entries, each with the cursor that goes on after it. Cursors name visible entries only."""
         start = _bound(after) if after else None
@@ -295,7 +295,7 @@ class Reads:
                 return
             start = page.next_from
 
-    async def _holds_visible(self, connection: Connection, view: "_View", folder: TreePath) -> bool:
+    async def _holds_visible(self, connection: Connection, view: SnapshotView, folder: TreePath) -> bool:
         async for rows in self._visible_below(connection, view, folder):
             if rows:
                 return True
@@ -319,56 +319,6 @@ class Reads:
         return [
             replace(entry, content=loaded[wanted[entry.path]]) if entry.path in wanted else entry for entry in entries
         ]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _View:
-    """A snapshot as one caller may see it."""
-
-    project_id: ProjectId
-    epoch: UUID
-    seq: Seq
-    authority: PathAuthority
-    only: TreePath | None  # all that the token is for
-
-    @property
-    def key(self) -> tuple[ProjectId, UUID, Seq]:
-        """Names the snapshot for good: after a restore the epoch is another."""
-        return self.project_id, self.epoch, self.seq
-
-    def range_below(self, folder: TreePath | None) -> tuple[str, str] | None:
-        """The range of paths to look for entries below a folder in, without what the token cannot see anyway; None:
-        there is nothing to look for."""
-        only = self.only
-        if only is None or (folder is not None and (folder == only or folder.is_below(only))):
-            return path_range(folder)
-        return (only, f"{only}0") if folder is None or only.is_below(folder) else None
-
-    def shows(self, row: asyncpg.Record) -> bool:
-        authority = self.authority
-        return authority.sees_everything or (
-            authority.sees(TreePath.stored(row["path"])) and authority.sees(TreePath.stored(row["path_now"]))
-        )
-
-
-async def _shown(connection: Connection, view: _View, rows: list[asyncpg.Record]) -> list[asyncpg.Record]:
-    """Those that the caller may see, where they stood and where their nodes are now."""
-    sees = view.authority.sees
-    there = [row for row in rows if sees(TreePath.stored(row["path"]))]
-    heads = await connection.fetch(_SQL.node_heads, view.project_id, [row["node_id"] for row in there])
-    now = {row["node_id"] for row in heads if sees(TreePath.stored(row["path"]))}
-    return [row for row in there if row["node_id"] in now]
-
-
-def _part(tree: Sequence[SnapshotEntry], folder: TreePath | None, after: str, limit: int) -> list[SnapshotEntry]:
-    """Entries of a whole tree that lie below a folder, after a path."""
-    first, end = path_range(folder)
-    start = bisect_left(tree, first, key=_path) if first > after else bisect_right(tree, after, key=_path)
-    return list(tree[start : min(start + limit, bisect_left(tree, end, key=_path))])
-
-
-def _path(entry: SnapshotEntry) -> str:
-    return entry.path
 
 
 def _entry(row: asyncpg.Record) -> SnapshotEntry:

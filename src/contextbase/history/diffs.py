@@ -71,14 +71,13 @@ class Diffs:
         async with self._database.connection() as connection:
             authority, first, last = await self._opened(connection, caller, project_id, old, new)
             page = await differing(connection, project_id, authority, first, last, below=path, after=after, limit=limit)
-            pairs = _fitting(page.pairs)
-            files = await self._compared(connection, pairs, context)
-        if len(pairs) < len(page.pairs):
-            # Two nodes may stand at one path, and a page goes on after a path: both come again.
-            cut = page.pairs[len(pairs)].listed_at(path)
-            kept = [file for file in files if file.pair.listed_at(path) != cut] or files
-            return DiffPage(old=first, new=last, files=tuple(kept), next_after=kept[-1].pair.listed_at(path))
-        return DiffPage(old=first, new=last, files=tuple(files), next_after=page.next_after)
+            count = len(_fitting(page.pairs))
+            places = [pair.listed_at(path) for pair in page.pairs]
+            while count < len(places) and places[count] == places[count - 1]:
+                count += 1  # two nodes may stand at one path, and a page goes on after a path
+            files = await self._compared(connection, page.pairs[:count], context)
+        following = page.next_after if count == len(places) else places[count - 1]
+        return DiffPage(old=first, new=last, files=tuple(files), next_after=following)
 
     async def of_work(
         self,

@@ -71,8 +71,9 @@ async def test_a_page_cut_by_bytes_goes_on_with_both_nodes_of_a_path(
     await world.gate.commit(write("a", b"x2345678\n", 2), write("b", b"y2345678\n", 2))
     everything = await world.diff(1, 3)
     assert len(everything) == 4
-    monkeypatch.setattr(diffs, "MOST_PAGE_BYTES", 20)
-    assert await world.diff(1, 3) == everything
+    for most in (1, 10, 20, 30):
+        monkeypatch.setattr(diffs, "MOST_PAGE_BYTES", most)
+        assert await world.diff(1, 3) == everything
 
 
 async def test_a_commit_s_own_changes_are_what_it_made_of_the_snapshot_before(
