@@ -47,6 +47,16 @@ from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.identity.service import IdentityService
 from contextbase.ids import ContentHash, SystemClock
+from contextbase.review.acting import SystemPrincipal
+from contextbase.review.adviser import Adviser
+from contextbase.review.chat import ChatResolver
+from contextbase.review.desk import Desk
+from contextbase.review.repository import ReviewRepository
+from contextbase.review.retrying import RetryingResolver
+from contextbase.review.service import Reviews
+from contextbase.review.showing import Showing
+from contextbase.review.standing import Standings
+from contextbase.review.upkeep import Upkeep
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.local import LocalBlobStore
@@ -91,6 +101,8 @@ class Services:
     undo: Undo
     purge: Purge
     feed: FeedService
+    reviews: Reviews
+    review_upkeep: Upkeep
     housekeeping: Housekeeping
     collector: GarbageCollector
     fsck: Fsck
@@ -196,6 +208,10 @@ async def open_services(
         past = ContentLoader(repository=gate_repository, catalog=catalog, cache=contents)
         shown = StateDiffs(database=database, contents=past)
         stack.push_async_callback(group_commit.close)
+        desk = Desk(
+            database=database, gate=gate, repository=gate_repository, audit=audit, clock=clock, hint=notifier.hint
+        )
+        reviews, upkeep = _reviews(settings, database, gate, desk, catalog, audit=audit, notifier=notifier)
         yield Services(
             settings=settings,
             data=data,
@@ -225,6 +241,8 @@ async def open_services(
                 notifier=notifier,
                 retention=timedelta(days=settings.event_retention_days),
             ),
+            reviews=reviews,
+            review_upkeep=upkeep,
             housekeeping=Housekeeping(database=database, clock=clock),
             collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
             fsck=Fsck(database=database, store=catalog.store, audit=audit),
@@ -246,6 +264,55 @@ async def open_restore(
             configured_key=_configured_key(settings),
             clock=SystemClock(),
         )
+
+
+def _reviews(
+    settings: Settings,
+    database: Database,
+    gate: Gate,
+    desk: Desk,
+    catalog: BlobCatalog,
+    *,
+    audit: AuditRepository,
+    notifier: Notifier,
+) -> tuple[Reviews, Upkeep]:
+    repository, clock, system = ReviewRepository(), SystemClock(), SystemPrincipal(database)
+    standings = Standings(database=database, gate=gate, repository=repository, catalog=catalog)
+    adviser = None
+    if settings.resolver_url is not None:
+        key = settings.resolver_api_key
+        resolver = ChatResolver(
+            url=settings.resolver_url,
+            model=settings.resolver_model,
+            api_key=None if key is None else key.get_secret_value(),
+            timeout_seconds=settings.resolver_timeout_seconds,
+        )
+        adviser = Adviser(
+            database=database,
+            repository=repository,
+            standings=standings,
+            desk=desk,
+            system=system,
+            resolver=RetryingResolver(resolver),
+            clock=clock,
+            applies=settings.resolver_apply,
+        )
+    upkeep = Upkeep(
+        database=database, repository=repository, standings=standings, desk=desk, system=system, adviser=adviser
+    )
+    reviews = Reviews(
+        database=database,
+        gate=gate,
+        repository=repository,
+        standings=standings,
+        showing=Showing(standings=standings, catalog=catalog),
+        desk=desk,
+        upkeep=upkeep,
+        audit=audit,
+        clock=clock,
+        hint=notifier.hint,
+    )
+    return reviews, upkeep
 
 
 async def problems_outside(settings: Settings) -> dict[str, str]:

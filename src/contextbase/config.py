@@ -78,6 +78,19 @@ class Settings(BaseSettings):
     event_retention_days: Annotated[float, Field(gt=0, le=3650)] = Field(
         7.0, description="How long the feed keeps events that are not commits; commits stay for good."
     )
+    resolver_url: str | None = Field(
+        None,
+        description="Base URL of an OpenAI-compatible service (/v1/chat/completions) that suggests how to resolve "
+        "conflicts; what is contested is sent there. Unset: none is asked.",
+    )
+    resolver_model: str = Field("", description="The model the resolver is asked for.", max_length=200)
+    resolver_api_key: SecretStr | None = Field(None, description="Key for the resolver.")
+    resolver_apply: bool = Field(
+        False, description="Commit what the resolver suggests, where the policy asks for no person; else only show it."
+    )
+    resolver_timeout_seconds: Annotated[float, Field(gt=0, le=600)] = Field(
+        60.0, description="Longest the resolver may take for one answer."
+    )
     max_request_bytes: Annotated[int, Field(ge=1024, le=1_073_741_824)] = Field(
         8_388_608, description="Largest request body that is not a streamed upload."
     )
@@ -115,7 +128,7 @@ class Settings(BaseSettings):
             raise ValueError("must have 32 characters or more")
         return value
 
-    @field_validator("public_url", "s3_endpoint")
+    @field_validator("public_url", "s3_endpoint", "resolver_url")
     @classmethod
     def _is_http_url(cls, value: str | None) -> str | None:
         if value is not None and (urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname):

@@ -26,6 +26,7 @@ LEVELS = ("hidden", *READ_LEVELS)
 NO_PROJECT = "no-such-project"
 COLLAB = "/api/v1/collab"
 HISTORY = "/api/v1/history"
+REVIEWS = "/api/v1/reviews"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class World:
     project_id: UUID
     node_id: str
     side_version_id: str
+    review_id: str
     group: str
     spare_token: str
     unique: str = field(default_factory=lambda: uuid4().hex[:10])
@@ -82,6 +84,10 @@ def by_name(_: World, project: str) -> dict[str, str]:
     return {"{project}": project}
 
 
+def by_review(world: World, _: str) -> dict[str, str]:
+    return {"{review_id}": world.review_id}
+
+
 TABLE: dict[tuple[str, str], Route] = {
     ("GET", "/api/v1/version"): route("", "anyone"),
     ("GET", "/api/v1/me"): route("", "anyone"),
@@ -123,6 +129,15 @@ TABLE: dict[tuple[str, str], Route] = {
     ("POST", f"{HISTORY}/purge"): route("admin", "server", body(path="area/a.txt", dry_run=True)),
     ("GET", f"{COLLAB}/audit"): route("admin", "project", query()),
     ("GET", f"{COLLAB}/audit/export"): route("admin", "project", query()),
+    ("GET", REVIEWS): route("read", "project", query()),
+    ("GET", f"{REVIEWS}/{{review_id}}"): route("read", "project", query(), fill=by_review),
+    ("POST", f"{REVIEWS}/{{review_id}}/claim"): route("write", "project", body(), fill=by_review),
+    ("POST", f"{REVIEWS}/{{review_id}}/release"): route(
+        "write", "project", body(), fill=by_review, ok=409
+    ),  # nobody has claimed it
+    ("POST", f"{REVIEWS}/{{review_id}}/comments"): route("write", "project", body(text="x"), fill=by_review, ok=201),
+    ("POST", f"{REVIEWS}/{{review_id}}/resolve"): route("write", "project", body(choice="theirs"), fill=by_review),
+    ("POST", f"{REVIEWS}/{{review_id}}/reject"): route("write", "project", body(), fill=by_review),
     ("GET", f"{COLLAB}/policies"): route("admin", "project", query()),
     ("PUT", f"{COLLAB}/policies/rules"): route("admin", "project", rule),
     ("DELETE", f"{COLLAB}/policies/rules"): route(
@@ -162,6 +177,7 @@ async def a_world(api: Api) -> World:
         project_id=UUID((await api.client.get(f"/api/v1/projects/{project.name}")).json()["id"]),
         node_id=made["changes"][0]["node_id"],
         side_version_id=contested["changes"][0]["side_version_id"],
+        review_id=contested["changes"][0]["review_id"],
         group=group,
         spare_token=(await api.token())["id"],
     )
@@ -273,6 +289,12 @@ async def test_reads_show_what_the_level_allows(api: Api, kind: str, level: str)
         assert answer.status_code == (200 if sees else 404), (name, fields, answer.text)
     for name, fields in (("log", {}), ("feed", {"after": "start"}), ("audit", {}), ("audit/export", {})):
         assert ("area/a.txt" in (await project.get(name, secret, **fields)).text) is sees, name
+    for name, refused in (("reviews", 200), (f"reviews/{world.review_id}", 404)):
+        answer = await api.stranger.get(
+            f"/api/v1/{name}", params={"project": project.name}, headers=api.as_bearer(secret)
+        )
+        assert answer.status_code == (200 if sees else refused)
+        assert ("area/a.txt" in answer.text) is sees, name
     change = {"action": "write", "path": "open/copy", "hash": hashlib.sha256(b"1\n").hexdigest()}
     assert (await project.commit(change, who=secret)).status_code == (200 if sees else 404)
 
@@ -309,3 +331,34 @@ async def test_who_may_only_add_gets_a_name_of_its_own(api: Api, kind: str) -> N
     world, secret = await a_limited_world(api, kind, "RA")
     [change] = (await world.project.write("area/a.txt", "mine", base=0, who=secret))["changes"]
     assert (change["status"], change["result_path"]) == ("written", "area/a (1).txt")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("way", ["resolve", "reject"])
+async def test_a_review_is_decided_by_who_may_change_its_file(api: Api, kind: str, level: str, way: str) -> None:
+    world, secret = await a_limited_world(api, kind, level)
+    fields = {"choice": "theirs"} if way == "resolve" else {}
+    answer = await api.stranger.post(
+        f"{REVIEWS}/{world.review_id}/{way}", json={"project": world.project.name} | fields,
+        headers=api.as_bearer(secret),
+    )  # fmt: skip
+    assert answer.status_code == {"hidden": 404, "R": 403, "RA": 403}.get(level, 200), answer.text
+    content = (await world.project.get("versions/content", path="area/a.txt")).text
+    assert content == ("3\n" if answer.status_code == 200 and way == "resolve" else "2\n")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_review_that_is_hidden_is_not_found_alike_whether_it_exists_or_not(api: Api, kind: str) -> None:
+    world, secret = await a_limited_world(api, kind, "hidden")
+    nowhere = str(uuid4())
+    for way, fields in (("claim", {}), ("release", {}), ("comments", {"text": "x"}), ("reject", {})):
+        there, not_there = [
+            await api.stranger.post(
+                f"{REVIEWS}/{review}/{way}", json={"project": world.project.name} | fields,
+                headers=api.as_bearer(secret),
+            )
+            for review in (world.review_id, nowhere)
+        ]  # fmt: skip
+        problems = [assert_problem(answer, 404, "not_found")["detail"] for answer in (there, not_there)]
+        assert problems[0].replace(world.review_id, nowhere) == problems[1]

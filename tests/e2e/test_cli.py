@@ -119,15 +119,16 @@ def test_maintenance_in_json_with_the_server_up(here: Cli) -> None:
 
 
 def test_every_command_is_documented_and_takes_json(cli: Cli) -> None:
-    groups = {"": None, "project": None, "token": None, "db": None, "policy": None, "policy group": None}
+    groups = ("", "project", "token", "db", "policy", "policy group", "tag", "review", "backup")
     seen = set()
     for group in groups:
         text = re.sub(r"\x1b\[[0-9;]*m", "", cli(*group.split(), "--help").stdout)
-        for name in re.findall(r"^│ ([a-z]+) {2,}\S", text, re.MULTILINE):
+        for name in re.findall(r"^│ ([a-z][a-z-]*) {2,}\S", text, re.MULTILINE):
             seen.add(f"{group} {name}".strip())
     commands = seen - set(groups)
     assert {"up", "status", "login", "doctor", "config", "fsck", "gc", "project create", "db migrate"} <= commands
     assert {"ls", "cat", "put", "rm", "mv", "log", "audit", "policy explain", "policy group add"} <= commands
+    assert {"diff", "blame", "undo", "bring-back", "tag create", "review resolve", "backup verify"} <= commands
     for command in commands - {"db shell"}:
         assert "--json" in cli(*command.split(), "--help").stdout, command
 

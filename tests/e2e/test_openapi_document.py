@@ -22,6 +22,7 @@ from contextbase.interfaces.api.app import create_app
 
 COLLAB = "/api/v1/collab"
 HISTORY = "/api/v1/history"
+REVIEWS = "/api/v1/reviews"
 AGENT, GROUP = "agent:reader", "readers"
 # The document cannot say which paths, names and pairs of fields are valid: what it allows may still be refused.
 LEFT_OUT = [positive_data_acceptance]
@@ -41,6 +42,7 @@ class World:
     project: str
     node_id: str
     side_version_id: str
+    review_id: str
     answered: Counter[tuple[str, bool]] = field(default_factory=Counter)  # by route, and whether it went well
 
     def made(self, route: str, **body: Any) -> dict[str, Any]:
@@ -73,7 +75,26 @@ def a_world(url: str, owner: httpx.Client) -> World:
         answer = owner.post(f"{COLLAB}/commit", json={"project": name, "changes": [change]})
         answer.raise_for_status()
     [made] = answer.json()["changes"]
-    return World(url=url, owner=owner, project=name, node_id=made["node_id"], side_version_id=made["side_version_id"])
+    return World(
+        url=url,
+        owner=owner,
+        project=name,
+        node_id=made["node_id"],
+        side_version_id=made["side_version_id"],
+        review_id=made["review_id"],
+    )
+
+
+def a_review(world: World) -> str:
+    """Something that waits for a person, claimed by the owner."""
+    path = f"review-{uuid4().hex}.txt"
+    base = world.owner.post(f"{COLLAB}/checkout", json={"project": world.project, "paths": []}).json()["seq"]
+    for text in ("1\n", "2\n"):
+        change = {"action": "write", "path": path, "text": text, "base": base}
+        answer = world.made(f"{COLLAB}/commit", project=world.project, changes=[change])
+    review_id = str(answer["changes"][0]["review_id"])
+    world.made(f"{REVIEWS}/{review_id}/claim", project=world.project)
+    return review_id
 
 
 def a_rule(world: World) -> dict[str, str]:
@@ -90,6 +111,7 @@ AIMS: dict[str, Callable[[World], object]] = {
     "subject": lambda _: AGENT,
     "pattern": lambda _: "docs/**",
     "node_id": lambda world: world.node_id,
+    "review_id": lambda world: world.review_id,
     "after": lambda _: "start",
     "ref": lambda _: "head",
     "at": lambda _: "head",
@@ -105,13 +127,13 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
         "path_parameters": {"token_id": world.made("/api/v1/tokens", principal="spare")["id"]}
     },
     f"DELETE {COLLAB}/policies/rules": lambda world: {"query": a_rule(world)},
-    f"GET {HISTORY}/blame": lambda world: {"query": {"project": world.project, "path": "a.txt"}},
     f"POST {HISTORY}/rollback": lambda world: {"body": {"project": world.project, "to": "head"}},
     f"POST {HISTORY}/undo": lambda world: {"body": {"project": world.project, "seqs": [1], "dry_run": True}},
     f"POST {HISTORY}/bring-back": lambda world: {
         "body": {"project": world.project, "side_version_id": world.side_version_id}
     },
     f"POST {HISTORY}/purge": lambda world: {"body": {"project": world.project, "path": "a.txt", "dry_run": True}},
+    f"GET {HISTORY}/blame": lambda world: {"query": {"project": world.project, "path": "a.txt"}},
     f"POST {HISTORY}/tags": lambda world: {"body": {"project": world.project, "name": f"t-{uuid4().hex}"}},
     f"DELETE {HISTORY}/tags/{{name}}": lambda world: {
         "path_parameters": {
@@ -119,6 +141,12 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
         },
         "query": {"project": world.project},
     },
+    f"POST {REVIEWS}/{{review_id}}/release": lambda world: {"path_parameters": {"review_id": a_review(world)}},
+    f"POST {REVIEWS}/{{review_id}}/resolve": lambda world: {
+        "path_parameters": {"review_id": a_review(world)},
+        "body": {"project": world.project, "choice": "theirs"},
+    },
+    f"POST {REVIEWS}/{{review_id}}/reject": lambda world: {"path_parameters": {"review_id": a_review(world)}},
 }
 
 
@@ -139,7 +167,7 @@ def point(part: dict[str, Any], world: World) -> None:
     if "project" in part:
         part["project"] = world.project
     for name, aimed in AIMS.items():
-        if isinstance(part.get(name), str) and (len(part[name]) < 2 or name == "node_id"):
+        if isinstance(part.get(name), str) and (len(part[name]) < 2 or name in ("node_id", "review_id")):
             part[name] = aimed(world)
     for change in part.get("changes", ()):
         point(change, world)

@@ -9,7 +9,7 @@ import pytest
 
 from contextbase.db.queries import load_queries
 
-PACKAGES = ["contextbase.audit", "contextbase.identity", "contextbase.storage"]
+PACKAGES = ["contextbase.audit", "contextbase.identity", "contextbase.review", "contextbase.storage"]
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_name_used_twice_is_an_error(tmp_path: Path, package: str) -> None:
         load_queries(package)
 
 
-@pytest.mark.parametrize("name", ["contextbase.audit", "contextbase.identity"])
+@pytest.mark.parametrize("name", ["contextbase.audit", "contextbase.identity", "contextbase.review"])
 def test_every_query_of_ours_is_used(name: str) -> None:
     folder = Path(str(files(name)))
     code = "\n".join(file.read_text() for file in folder.rglob("*.py"))

@@ -44,8 +44,10 @@ ORDER BY e.number
 LIMIT $4
 
 -- name: take_event_numbers
--- The row stays locked until the transaction ends, so that numbers become visible in order.
-UPDATE event_heads SET number = number + $2 WHERE project_id = $1 RETURNING number
+-- The row stays locked until the transaction ends, so that numbers become visible in order. The project's row first, as
+-- a commit does that has events: whoever took them the other way round would wait for each other.
+WITH project AS (SELECT id FROM projects WHERE id = $1 FOR KEY SHARE)
+UPDATE event_heads h SET number = h.number + $2 FROM project WHERE h.project_id = project.id RETURNING h.number
 
 -- name: insert_events
 INSERT INTO events (project_id, number, kind, principal_id, path, payload)

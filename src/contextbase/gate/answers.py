@@ -9,7 +9,7 @@ from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitAnswer
 from contextbase.ids import NodeId, Seq, TreePath
 from contextbase.merge import Conflict, Place, PlaceKind, Reason
 
-__all__ = ["answer_from_json", "answer_to_json", "conflict_to_dict"]
+__all__ = ["answer_from_json", "answer_to_json", "conflict_from_dict", "conflict_to_dict"]
 
 _SIDES = ("base", "ours", "theirs", "suggestion")
 
@@ -71,13 +71,13 @@ def _change_from_dict(fields: dict[str, Any]) -> ChangeAnswer:
         notes=tuple(fields["notes"]),
         side_version_id=uuid("side_version_id"),
         review_id=uuid("review_id"),
-        conflicts=tuple(map(_conflict_from_dict, fields["conflicts"])),
+        conflicts=tuple(map(conflict_from_dict, fields["conflicts"])),
         code=fields["code"],
         reason=fields["reason"],
     )
 
 
-def _conflict_from_dict(fields: dict[str, Any]) -> Conflict:
+def conflict_from_dict(fields: dict[str, Any]) -> Conflict:
     sides = {name: _side_from_dict(fields[name]) for name in _SIDES}
     place = Place(kind=PlaceKind(fields["place"]["kind"]), at=fields["place"]["at"])
     return Conflict(place=place, reason=Reason(fields["reason"]), **sides)

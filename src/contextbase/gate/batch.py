@@ -82,6 +82,8 @@ class ReviewItem:
     side: SideVersion
     author: Caller
     reason: str
+    base_path: TreePath  # where the writer found the base: another place than the side's, of a rename
+    base_seq: Seq
     ours_number: int | None
     conflicts: tuple[Conflict, ...]
 

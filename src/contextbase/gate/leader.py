@@ -196,7 +196,7 @@ class GroupCommit:
         except DatabaseUnavailable:
             if written is None or not await self._happened(project_id, written.plan):
                 raise
-        if written.plan.commits:
+        if written.plan.commits or written.plan.closings:
             self._hint(project_id)
         return written
 

@@ -80,6 +80,8 @@ class Closing:
     """A review item that a commit settles."""
 
     review_id: UUID
+    path: TreePath  # the item's, and the node it is about: for the audit trail
+    node_id: NodeId
     state: ReviewState = ReviewState.RESOLVED
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from contextbase.audit.model import AuditEntry
 from contextbase.gate.batch import BatchPlan, ClosedReview, Contents, Submitted
+from contextbase.gate.closing import audit_of_closing
 from contextbase.gate.model import Change, ChangeAnswer, ChangeStatus, CommitAnswer
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.settlement import Outcome, Settlement
@@ -84,6 +85,16 @@ class Planner:
                     state=closing.state,
                     closed_by=submitted.caller.principal.id,
                     seq=head if committed else None,
+                )
+                for closing in submitted.request.closes
+            ]
+            self.plan.audit += [
+                audit_of_closing(
+                    submitted.caller,
+                    closing,
+                    operator_type=submitted.operator_type,
+                    seq=head if committed else None,
+                    at=at,
                 )
                 for closing in submitted.request.closes
             ]

@@ -86,17 +86,22 @@ WITH bare AS (
     SELECT $1, * FROM unnest($4::uuid[], $5::bigint[], $6::uuid[], $7::text[], $8::text[], $9::text[], $10::bytea[],
                              $11::bigint[], $12::boolean[], $13::text[], $14::integer[])
 )
-INSERT INTO review_items (project_id, id, seq, node_id, path, author_id, reason, base_number, ours_number,
-                          side_version_id, conflicts)
-SELECT $1, * FROM unnest($15::uuid[], $16::bigint[], $17::uuid[], $18::text[], $19::uuid[], $20::text[],
-                         $21::integer[], $22::integer[], $23::uuid[], $24::text[])
+INSERT INTO review_items (project_id, id, seq, checked_seq, node_id, path, author_id, reason, base_path, base_seq,
+                          base_number, ours_number, side_version_id, conflicts)
+SELECT $1, * FROM unnest($15::uuid[], $16::bigint[], $16::bigint[], $17::uuid[], $18::text[], $19::uuid[], $20::text[],
+                         $21::text[], $22::bigint[], $23::integer[], $24::integer[], $25::uuid[], $26::text[])
 
 -- name: close_reviews
+-- Close those that are open; says of each whose it was, and who closed it.
 UPDATE review_items r
 SET state = c.state, closed_by = c.closed_by, closed_seq = c.seq, closed_at = clock_timestamp()
 FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::bigint[]) AS c (id, state, closed_by, seq)
+JOIN principals p ON p.id = c.closed_by
+JOIN review_items i ON i.project_id = $1 AND i.id = c.id
+JOIN principals a ON a.id = i.author_id
 WHERE r.project_id = $1 AND r.id = c.id AND r.state = 'open'
-RETURNING r.id
+RETURNING r.id, r.path, r.state, r.closed_by, r.closed_seq, r.side_version_id,
+          p.kind AS closer_kind, p.name AS closer_name, a.kind AS author_kind, a.name AS author_name
 
 -- name: opened_project
 -- A project's head, and the groups of the principal who looks at it.

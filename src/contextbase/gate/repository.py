@@ -11,6 +11,8 @@ import asyncpg
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import Conflict, NotFound
+from contextbase.feed.model import NewEvent
+from contextbase.feed.repository import FeedRepository
 from contextbase.gate.answers import conflict_to_dict
 from contextbase.gate.batch import BatchPlan, ClosedReview, Submitted
 from contextbase.gate.model import Change
@@ -25,6 +27,9 @@ _SQL: Final = load_queries("contextbase.gate")
 
 
 class GateRepository:
+    def __init__(self) -> None:
+        self._feed = FeedRepository()
+
     async def policy(self, connection: Connection, project_id: ProjectId) -> ProjectPolicy:
         row = await connection.fetchrow(_SQL.project_policy, project_id)
         if row is None:
@@ -193,6 +198,8 @@ class GateRepository:
             [item.side.path for item in plan.reviews],
             [item.author.principal.id for item in plan.reviews],
             [item.reason for item in plan.reviews],
+            [item.base_path for item in plan.reviews],
+            [item.base_seq for item in plan.reviews],
             [item.side.base_number for item in plan.reviews],
             [item.ours_number for item in plan.reviews],
             [item.side.id for item in plan.reviews],
@@ -202,7 +209,7 @@ class GateRepository:
     async def close_reviews(
         self, connection: Connection, project_id: ProjectId, closings: Sequence[ClosedReview]
     ) -> None:
-        """Close open review items; raises `Conflict` if one of them is not open any more."""
+        """Close open review items and tell of it in the feed; raises `Conflict` if one of them is not open any more."""
         closed = await connection.fetch(
             _SQL.close_reviews,
             project_id,
@@ -213,6 +220,23 @@ class GateRepository:
         )
         if len(closed) != len(closings):
             raise Conflict("The review item is not open any more; look at it again.")
+        await self._feed.append_events(connection, project_id, list(map(_event_of_closing, closed)))
+
+
+def _event_of_closing(row: asyncpg.Record) -> NewEvent:
+    """For the author's agent, and for whoever looks at the queue: ids and names, never content."""
+    return NewEvent(
+        kind=f"review.{row['state']}",
+        principal_id=PrincipalId(row["closed_by"]),
+        path=TreePath.stored(row["path"]),
+        payload={
+            "review_id": str(row["id"]),
+            "side_version_id": str(row["side_version_id"]),
+            "author": f"{row['author_kind']}:{row['author_name']}",
+            "by": f"{row['closer_kind']}:{row['closer_name']}",
+            "seq": row["closed_seq"],
+        },
+    )
 
 
 def _live(row: asyncpg.Record) -> Live:

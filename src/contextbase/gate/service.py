@@ -15,6 +15,7 @@ from contextbase.gate.batch import Submitted
 from contextbase.gate.cache import PolicyBook
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.model import Change, CommitAnswer, CommitRequest, Content
+from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.repository import GateRepository
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller
@@ -34,6 +35,7 @@ class OpenedProject:
 
     seq: Seq
     epoch: UUID
+    policy: ProjectPolicy
     authority: PathAuthority
 
 
@@ -96,7 +98,10 @@ class Gate:
             raise NotFound(f"There is no project {project_id}.")
         rules = await self._policies.page(connection, project_id, row["policy_version"])
         return OpenedProject(
-            seq=Seq(row["head"]), epoch=row["epoch"], authority=rules.authority(caller, frozenset(row["groups"]))
+            seq=Seq(row["head"]),
+            epoch=row["epoch"],
+            policy=rules.policy,
+            authority=rules.authority(caller, frozenset(row["groups"])),
         )
 
     async def authority(self, connection: Connection, caller: Caller, project_id: ProjectId) -> PathAuthority:

@@ -10,6 +10,7 @@ from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, ChangeSta
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.working_tree import Live, RequestView, WorkingTree
 from contextbase.identity.levels import Level, PathAuthority
+from contextbase.identity.model import PrincipalKind
 from contextbase.ids import ContentHash, NodeId, Seq, TreePath, new_uuid
 from contextbase.merge import Change as TreeChange
 from contextbase.merge import Entry, EntryKind, Settled, Verdict, settle
@@ -132,7 +133,7 @@ class Settlement:
         return replace(answer, side_version_id=lost[0])
 
     def _needs_person(self, change: Change, settled: Settled) -> bool:
-        if self.submitted.request.closes:
+        if self.submitted.request.closes and self.submitted.caller.principal.kind is PrincipalKind.USER:
             return False  # a person has decided
         places = (change.path, change.target or change.path, settled.path)
         return any(self.policy.is_critical(place) for place in places)
@@ -204,6 +205,8 @@ class Settlement:
             side=side,
             author=self.submitted.caller,
             reason=reason,
+            base_path=settled.change.renamed_from or settled.change.path,
+            base_seq=change.base,
             ours_number=ours_number,
             conflicts=conflicts,
         )

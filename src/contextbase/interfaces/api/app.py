@@ -21,6 +21,7 @@ from contextbase.interfaces.api.routes import (
     policies,
     projects,
     restore,
+    reviews,
     snapshots,
     system,
     tags,
@@ -29,7 +30,7 @@ from contextbase.interfaces.api.routes import (
 
 __all__ = ["create_app"]
 
-_PAST = (archives, blame, diffs, tags)
+_PAST = (archives, blame, diffs, restore, reviews, tags)
 
 
 def create_app(services: Services) -> FastAPI:
@@ -46,7 +47,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     app.state.metrics = Metrics(services.metrics)
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
-    for module in (commits, snapshots, feed, history, restore, policies, projects, tokens, system, pages, *_PAST):
+    for module in (commits, snapshots, feed, history, *_PAST, policies, projects, tokens, system, pages):
         app.include_router(
             module.router, dependencies=[Depends(authenticate)], responses=problem_answers(400, 401, 403, 422, 503)
         )

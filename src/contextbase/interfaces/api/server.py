@@ -43,10 +43,12 @@ async def serve(
                 server.on_started = lambda: on_ready(services, url, secret)
                 server.on_stopping = services.feed.end
                 pruning = asyncio.create_task(services.feed.keep_pruned(), name="feed-prune")
+                upkeep = asyncio.create_task(services.review_upkeep.keep_fresh(), name="review-upkeep")
                 try:
                     await server.serve(sockets=[listener])
                 finally:
                     pruning.cancel()
+                    upkeep.cancel()
             finally:
                 services.data.withdraw()
 

@@ -24,6 +24,7 @@ from contextbase.interfaces.cli import (
     policies,
     projects,
     restore,
+    reviews,
     server,
     tags,
     tokens,
@@ -81,6 +82,7 @@ app.command()(restore.rollback)
 app.command()(restore.undo)
 app.command()(restore.bring_back)
 app.command()(restore.purge)
+app.add_typer(reviews.commands, name="review")
 app.add_typer(policies.commands, name="policy")
 app.add_typer(database.commands, name="db")
 app.command()(watch.watch)

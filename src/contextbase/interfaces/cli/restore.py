@@ -10,14 +10,13 @@ from rich.text import Text
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.files import Message
-from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json, print_line
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_long, visible
 from contextbase.wire.restore import PurgeView, RestoreView
 
 __all__ = ["bring_back", "purge", "rollback", "undo"]
 
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be done.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-_UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -165,10 +164,11 @@ def _report(found: RestoreView, *, dry_run: bool, as_json: bool, nothing: str) -
 
 
 def _show_preview(found: RestoreView, nothing: str) -> None:
-    for file in found.preview:
-        for line in file.patch.splitlines():
-            clean = _UNPRINTABLE.sub("�", line)
-            console.print(Text(clean, style=_COLOURS.get(clean[:1], "")), soft_wrap=True)
+    print_long(
+        Text(visible(line), style=_COLOURS.get(line[:1], ""))
+        for file in found.preview
+        for line in file.patch.splitlines()
+    )
     for path in found.contested:
         print_line(f"in review  {path}: others built upon it")
     if not found.preview and not found.contested:

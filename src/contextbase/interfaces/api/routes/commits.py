@@ -25,7 +25,7 @@ from contextbase.wire.commit import (
     UploadView,
 )
 
-__all__ = ["UPLOADS", "change_view", "router"]
+__all__ = ["UPLOADS", "change_view", "content_of", "router"]
 
 UPLOADS: Final = "/api/v1/collab/uploads"
 _RAW_BODY: Final[dict[str, Any]] = {
@@ -93,23 +93,24 @@ def _change(body: ChangeBody, base_seq: int | None) -> Change:
         path=TreePath.parse(body.path),
         target=None if body.target is None else TreePath.parse(body.target),
         base=Seq(base),
-        content=_content(body),
+        content=content_of(text=body.text, encoded=body.base64, name=body.hash, path=body.path),
         kind=ContentKind(body.kind),
         executable=body.executable,
         mime=body.mime,
     )
 
 
-def _content(body: ChangeBody) -> Content | None:
-    if body.hash is not None:
-        return Content(hash=ContentHash.parse(body.hash), size=0)  # the gate knows how long it is
-    if body.text is not None:
-        inline = body.text.encode()
-    elif body.base64 is not None:
+def content_of(*, text: str | None, encoded: str | None, name: str | None, path: str) -> Content | None:
+    """What a body brings for a path: as text, as base64, or by its name."""
+    if name is not None:
+        return Content(hash=ContentHash.parse(name), size=0)  # the gate knows how long it is
+    if text is not None:
+        inline = text.encode()
+    elif encoded is not None:
         try:
-            inline = base64.b64decode(body.base64, validate=True)
+            inline = base64.b64decode(encoded, validate=True)
         except (binascii.Error, ValueError):
-            raise InvalidInput(f"The content of {body.path[:120]!r} is not base64.") from None
+            raise InvalidInput(f"The content of {path[:120]!r} is not base64.") from None
     else:
         return None
     return Content(hash=ContentHash.of(inline), size=len(inline), inline=inline)

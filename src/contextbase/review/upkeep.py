@@ -1,0 +1,134 @@
+"""Keeps open items true: merges them again when the head moves, and closes those whose conflict went away."""
+
+import asyncio
+import logging
+from typing import Final
+
+from contextbase.audit.model import OperatorType
+from contextbase.db.database import Database
+from contextbase.errors import Conflict, ContentPurged, ContextbaseError, Forbidden
+from contextbase.gate.model import ReviewState
+from contextbase.ids import ProjectId, Seq
+from contextbase.merge import TreeConflict
+from contextbase.review.acting import SystemPrincipal
+from contextbase.review.adviser import Adviser
+from contextbase.review.desk import Desk
+from contextbase.review.model import CRITICAL, Choice, Decision, Item
+from contextbase.review.question import name_of
+from contextbase.review.repository import ReviewRepository
+from contextbase.review.resolution import changes_of
+from contextbase.review.standing import Standing, Standings
+
+__all__ = ["Upkeep"]
+
+_log = logging.getLogger(__name__)
+
+_BETWEEN_SWEEPS_SECONDS: Final = 30.0
+_MOST_AT_ONCE: Final = 100
+_ABOUT_OTHERS: Final = frozenset({TreeConflict.FILE_AND_FOLDER.value, TreeConflict.FOLDER_NOT_EMPTY.value})
+
+
+class Upkeep:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        repository: ReviewRepository,
+        standings: Standings,
+        desk: Desk,
+        system: SystemPrincipal,
+        adviser: Adviser | None = None,
+    ) -> None:
+        self._database = database
+        self._repository = repository
+        self._standings = standings
+        self._desk = desk
+        self._system = system
+        self._adviser = adviser
+
+    async def keep_fresh(self) -> None:
+        """Sweep now and every half minute, until cancelled."""
+        while True:
+            try:
+                await self.sweep()
+                if self._adviser is not None:
+                    await self._adviser.advise()
+            except ContextbaseError as error:
+                _log.warning("the upkeep of review items did not get done; trying again", extra={"code": error.code})
+            except Exception:  # noqa: BLE001 - one bad item must not leave all others unattended for good
+                _log.exception("the upkeep of review items failed; trying again")
+            await asyncio.sleep(_BETWEEN_SWEEPS_SECONDS)
+
+    async def sweep(self) -> int:
+        """Look at open items whose project has moved on, those that wait longest first; returns how many."""
+        async with self._database.connection() as connection:
+            stale = await self._repository.stale(connection, _MOST_AT_ONCE)
+        for project_id, review_id, head in stale:
+            async with self._database.connection() as connection:
+                item = await self._repository.one(connection, project_id, review_id)
+            if item is None:
+                continue
+            try:
+                await self.refreshed(project_id, item, head)
+            except ContextbaseError as error:
+                _log.warning("a review item was not looked at", extra={"review_id": str(review_id), "code": error.code})
+        return len(stale)
+
+    async def refreshed(self, project_id: ProjectId, item: Item, head: Seq) -> Item:
+        """The item as it stands against the head, read before it or with it; that may have closed it."""
+        if item.state is not ReviewState.OPEN or item.checked_seq >= head:
+            return item
+        if not await self._is_touched(project_id, item, head):
+            return item
+        standing = await self._standings.of(project_id, item)
+        try:
+            await self._settle(project_id, standing)
+        except (Conflict, Forbidden, ContentPurged) as error:  # somebody was quicker, or it takes a person after all
+            _log.info("a review item did not close itself", extra={"review_id": str(item.id), "code": error.code})
+            await self._store(project_id, standing)
+        async with self._database.connection() as connection:
+            return await self._repository.one(connection, project_id, item.id) or item
+
+    async def _is_touched(self, project_id: ProjectId, item: Item, head: Seq) -> bool:
+        """Most of what happens in a project has nothing to do with an item: then that is all that is noted."""
+        if item.reason in _ABOUT_OTHERS:
+            return True
+        async with self._database.connection() as connection:
+            touched = await self._repository.is_touched(connection, project_id, item)
+            if not touched:
+                await self._repository.mark_checked(connection, project_id, item.id, head)
+        return touched
+
+    async def _settle(self, project_id: ProjectId, standing: Standing) -> None:
+        item = standing.item
+        if standing.is_done:
+            caller = await self._system.caller()
+            await self._desk.close(caller, project_id, item, ReviewState.OBSOLETE, operator_type=OperatorType.SYSTEM)
+        elif standing.is_clean and not standing.needs_person:
+            await self._desk.commit(
+                await self._system.caller(),
+                project_id,
+                standing,
+                changes_of(standing, Decision(choice=Choice.THEIRS)),
+                message=f"Merged {item.path} by {item.author.name} after the conflict went away",
+                state=ReviewState.OBSOLETE,
+                operator_type=OperatorType.SYSTEM,
+            )
+        else:
+            await self._store(project_id, standing)
+
+    async def _store(self, project_id: ProjectId, standing: Standing) -> None:
+        item, settled = standing.item, standing.settled
+        reason = str(settled.conflict) if item.reason != CRITICAL and settled.conflict is not None else item.reason
+        about = name_of(standing)
+        async with self._database.connection() as connection:
+            await self._repository.refresh(
+                connection,
+                project_id,
+                item.id,
+                standing.seq,
+                ours_number=None if standing.ours is None else standing.ours.number,
+                conflicts=standing.conflicts,
+                reason=reason,
+                keeps_suggestion=item.suggestion is not None and item.suggestion.about == about,
+            )

@@ -1,0 +1,178 @@
+"""What waits for a person, as a part of the clients: `client.reviews`."""
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from contextbase.sdk.connection import Connection
+from contextbase.sdk.portal import Portal
+from contextbase.wire.review import (
+    ChoiceName,
+    ClaimCreate,
+    CommentCreate,
+    CommentView,
+    PickBody,
+    ReleaseCreate,
+    ReviewDetail,
+    ReviewPage,
+    ReviewReject,
+    ReviewResolve,
+    ReviewView,
+    StateName,
+)
+
+__all__ = ["AsyncReviews", "Reviews"]
+
+_REVIEWS: Final = "/api/v1/reviews"
+
+
+class AsyncReviews:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def page(
+        self,
+        project: str,
+        *,
+        state: StateName | None = "open",
+        path: str | None = None,
+        author: str | None = None,
+        claimed_by: str | None = None,
+        before: UUID | None = None,
+        limit: int = 50,
+    ) -> ReviewPage:
+        """Items newest first: in a state (None: any), at or below a path, of an author, claimed by somebody."""
+        return await self._connection.retried(
+            lambda: self._connection.call(
+                ReviewPage,
+                "GET",
+                _REVIEWS,
+                project=project,
+                state=state,
+                path=path,
+                author=author,
+                claimed_by=claimed_by,
+                before=before,
+                limit=limit,
+            )
+        )
+
+    async def show(self, project: str, review_id: UUID) -> ReviewDetail:
+        """An item as it stands against the head of this moment. Its `epoch` and `ours_seq` go back with a decision."""
+        return await self._connection.retried(
+            lambda: self._connection.call(ReviewDetail, "GET", f"{_REVIEWS}/{review_id}", project=project)
+        )
+
+    async def claim(self, project: str, review_id: UUID, *, take_over: bool = False) -> ReviewView:
+        body = ClaimCreate(project=project, take_over=take_over)
+        return await self._connection.call(ReviewView, "POST", f"{_REVIEWS}/{review_id}/claim", body)
+
+    async def release(self, project: str, review_id: UUID) -> ReviewView:
+        body = ReleaseCreate(project=project)
+        return await self._connection.call(ReviewView, "POST", f"{_REVIEWS}/{review_id}/release", body)
+
+    async def comment(self, project: str, review_id: UUID, text: str) -> CommentView:
+        body = CommentCreate(project=project, text=text)
+        return await self._connection.call(CommentView, "POST", f"{_REVIEWS}/{review_id}/comments", body)
+
+    async def resolve(
+        self,
+        project: str,
+        review_id: UUID,
+        choice: ChoiceName,
+        *,
+        epoch: UUID | None = None,
+        ours_seq: int | None = None,
+        picks: Sequence[PickBody] = (),
+        text: str | None = None,
+        base64: str | None = None,
+        hash: str | None = None,  # noqa: A002 - the field's name
+        message: str = "",
+    ) -> ReviewView:
+        """Decide it: `ours`, `theirs`, `suggested`, `picked` (with `picks`), `edited` (with a content)."""
+        body = ReviewResolve(
+            project=project,
+            choice=choice,
+            picks=list(picks),
+            text=text,
+            base64=base64,
+            hash=hash,
+            epoch=epoch,
+            ours_seq=ours_seq,
+            message=message,
+        )
+        return await self._connection.call(ReviewView, "POST", f"{_REVIEWS}/{review_id}/resolve", body)
+
+    async def reject(self, project: str, review_id: UUID, *, reason: str = "") -> ReviewView:
+        """Close it without taking any of it in."""
+        body = ReviewReject(project=project, reason=reason)
+        return await self._connection.call(ReviewView, "POST", f"{_REVIEWS}/{review_id}/reject", body)
+
+
+class Reviews:
+    """`AsyncReviews` for code that is not async."""
+
+    def __init__(self, reviews: AsyncReviews, portal: Portal) -> None:
+        self._reviews = reviews
+        self._portal = portal
+
+    def page(
+        self,
+        project: str,
+        *,
+        state: StateName | None = "open",
+        path: str | None = None,
+        author: str | None = None,
+        claimed_by: str | None = None,
+        before: UUID | None = None,
+        limit: int = 50,
+    ) -> ReviewPage:
+        return self._portal.run(
+            self._reviews.page(
+                project, state=state, path=path, author=author, claimed_by=claimed_by, before=before, limit=limit
+            )
+        )
+
+    def show(self, project: str, review_id: UUID) -> ReviewDetail:
+        return self._portal.run(self._reviews.show(project, review_id))
+
+    def claim(self, project: str, review_id: UUID, *, take_over: bool = False) -> ReviewView:
+        return self._portal.run(self._reviews.claim(project, review_id, take_over=take_over))
+
+    def release(self, project: str, review_id: UUID) -> ReviewView:
+        return self._portal.run(self._reviews.release(project, review_id))
+
+    def comment(self, project: str, review_id: UUID, text: str) -> CommentView:
+        return self._portal.run(self._reviews.comment(project, review_id, text))
+
+    def resolve(
+        self,
+        project: str,
+        review_id: UUID,
+        choice: ChoiceName,
+        *,
+        epoch: UUID | None = None,
+        ours_seq: int | None = None,
+        picks: Sequence[PickBody] = (),
+        text: str | None = None,
+        base64: str | None = None,
+        hash: str | None = None,  # noqa: A002 - the field's name
+        message: str = "",
+    ) -> ReviewView:
+        return self._portal.run(
+            self._reviews.resolve(
+                project,
+                review_id,
+                choice,
+                epoch=epoch,
+                ours_seq=ours_seq,
+                picks=picks,
+                text=text,
+                base64=base64,
+                hash=hash,
+                message=message,
+            )
+        )
+
+    def reject(self, project: str, review_id: UUID, *, reason: str = "") -> ReviewView:
+        return self._portal.run(self._reviews.reject(project, review_id, reason=reason))
