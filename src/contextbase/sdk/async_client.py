@@ -15,7 +15,6 @@ from contextbase.errors import InvalidInput, Unavailable
 from contextbase.sdk.connection import Body, Connection, parsed
 from contextbase.sdk.history import AsyncHistory
 from contextbase.sdk.policies import AsyncPolicies
-from contextbase.sdk.restore import AsyncRestore
 from contextbase.sdk.reviews import AsyncReviews
 from contextbase.wire.commit import ChangeBody, CommitCreate, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
@@ -53,7 +52,6 @@ class AsyncClient:
         )
         self.policies = AsyncPolicies(self._connection)
         self.history = AsyncHistory(self._connection)
-        self.restore = AsyncRestore(self._connection)
         self.reviews = AsyncReviews(self._connection)
 
     async def __aenter__(self) -> Self:

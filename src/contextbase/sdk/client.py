@@ -11,7 +11,6 @@ from contextbase.sdk.async_client import AsyncClient, Uploadable
 from contextbase.sdk.history import History
 from contextbase.sdk.policies import Policies
 from contextbase.sdk.portal import Portal
-from contextbase.sdk.restore import Restore
 from contextbase.sdk.reviews import Reviews
 from contextbase.wire.commit import ChangeBody, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
@@ -41,7 +40,6 @@ class Client:
         self._portal = Portal()
         self.policies = Policies(self._client.policies, self._portal)
         self.history = History(self._client.history, self._portal)
-        self.restore = Restore(self._client.restore, self._portal)
         self.reviews = Reviews(self._client.reviews, self._portal)
 
     def __enter__(self) -> Self:

@@ -5,7 +5,8 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from contextbase.errors import InvalidInput
-from contextbase.sdk.connection import Body, Connection
+from contextbase.sdk.connection import Body
+from contextbase.sdk.going_back import AsyncGoingBack, GoingBack
 from contextbase.sdk.portal import Portal
 from contextbase.wire.blame import BlameView
 from contextbase.wire.diff import DiffPageView, FileDiffView
@@ -18,11 +19,8 @@ _HISTORY: Final = "/api/v1/history"
 ArchiveFormat = Literal["tar", "tar.gz", "zip"]
 
 
-class AsyncHistory:
+class AsyncHistory(AsyncGoingBack):
     """A ref is a seq, `head`, `head~3`, a time such as 2026-01-31T12:00:00Z, or a tag."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     async def resolve(self, project: str, ref: str = "head") -> int:
         """The seq of the snapshot that a ref means."""
@@ -110,12 +108,12 @@ class AsyncHistory:
         )
 
 
-class History:
+class History(GoingBack):
     """`AsyncHistory` for code that is not async."""
 
     def __init__(self, history: AsyncHistory, portal: Portal) -> None:
+        super().__init__(history, portal)
         self._history = history
-        self._portal = portal
 
     def resolve(self, project: str, ref: str = "head") -> int:
         return self._portal.run(self._history.resolve(project, ref))

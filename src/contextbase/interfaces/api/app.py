@@ -15,12 +15,12 @@ from contextbase.interfaces.api.routes import (
     commits,
     diffs,
     feed,
+    going_back,
     health,
     history,
     pages,
     policies,
     projects,
-    restore,
     reviews,
     snapshots,
     system,
@@ -30,7 +30,7 @@ from contextbase.interfaces.api.routes import (
 
 __all__ = ["create_app"]
 
-_PAST = (archives, blame, diffs, restore, reviews, tags)
+_PAST = (archives, blame, diffs, going_back, reviews, tags)
 
 
 def create_app(services: Services) -> FastAPI:

@@ -18,12 +18,12 @@ from contextbase.interfaces.cli import (
     doctor,
     exporting,
     files,
+    going_back,
     importing,
     log,
     maintenance,
     policies,
     projects,
-    restore,
     reviews,
     server,
     tags,
@@ -78,10 +78,10 @@ app.add_typer(tags.commands, name="tag")
 app.command("export")(exporting.export)
 app.command("import")(importing.import_folder)
 app.command()(audit.audit)
-app.command()(restore.rollback)
-app.command()(restore.undo)
-app.command()(restore.bring_back)
-app.command()(restore.purge)
+app.command()(going_back.rollback)
+app.command()(going_back.undo)
+app.command()(going_back.bring_back)
+app.command()(going_back.purge)
 app.add_typer(reviews.commands, name="review")
 app.add_typer(policies.commands, name="policy")
 app.add_typer(database.commands, name="db")

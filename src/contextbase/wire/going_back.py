@@ -9,11 +9,11 @@ from contextbase.wire.commit import CONTENT_HASH, ChangeView, ProjectName, SeqNu
 
 __all__ = [
     "BringBackCreate",
+    "GoingBackView",
     "PreviewFileView",
     "PurgeCreate",
     "PurgeView",
     "PurgedFileView",
-    "RestoreView",
     "RollbackCreate",
     "UndoCreate",
 ]
@@ -109,7 +109,7 @@ class PreviewFileView(BaseModel):
     patch: str = Field(description="As git writes it.")
 
 
-class RestoreView(BaseModel):
+class GoingBackView(BaseModel):
     seqs: list[int] = Field(description="The commits that were made; none: there was nothing to do, or a dry run.")
     changes: list[ChangeView] = Field(description="What became of each; those in review are what others built upon.")
     preview: list[PreviewFileView] = Field(description="Of a dry run.")

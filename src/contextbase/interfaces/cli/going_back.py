@@ -11,7 +11,7 @@ from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.files import Message
 from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_long, visible
-from contextbase.wire.restore import PurgeView, RestoreView
+from contextbase.wire.going_back import GoingBackView, PurgeView
 
 __all__ = ["bring_back", "purge", "rollback", "undo"]
 
@@ -41,7 +41,7 @@ def rollback(
 ) -> None:
     """Make a file, a folder or everything as it was, as a new commit. What came since stays in history."""
     with connect(data) as client:
-        found = client.restore.rollback(
+        found = client.history.rollback(
             named(project), to, path=path or file, number=number, message=message, dry_run=dry_run
         )
     _report(found, dry_run=dry_run, as_json=as_json, nothing="It is so already.")
@@ -67,7 +67,7 @@ def undo(
 ) -> None:
     """Take back what somebody did, and keep what others did since. What they built upon it goes to review."""
     with connect(data) as client:
-        found = client.restore.undo(
+        found = client.history.undo(
             named(project),
             principal=by,
             run=run,
@@ -97,7 +97,7 @@ def bring_back(
     except ValueError:
         raise InvalidInput(f"{side_version[:80]!r} is not the id of a side version.") from None
     with connect(data) as client:
-        found = client.restore.bring_back(named(project), identity, message=message)
+        found = client.history.bring_back(named(project), identity, message=message)
     _report(found, dry_run=False, as_json=as_json, nothing="It is so already.")
 
 
@@ -116,14 +116,14 @@ def purge(
     """Remove contents from all history, for good: a leaked secret. Rows and the audit trail stay."""
     name = named(project)
     with connect(data) as client:
-        found = client.restore.purge(name, path=path, content_hash=content, dry_run=True)
+        found = client.history.purge(name, path=path, content_hash=content, dry_run=True)
         if not dry_run:
             if not yes and not as_json:
                 _show_purge(found)
                 typer.confirm("This cannot be undone. Purge?", abort=True)
             elif not yes:
                 raise InvalidInput("A purge cannot be undone: say --yes.")
-            found = client.restore.purge(name, path=path, content_hash=content, confirm=name)
+            found = client.history.purge(name, path=path, content_hash=content, confirm=name)
     if as_json:
         print_json(found)
     elif dry_run:
@@ -146,7 +146,7 @@ def _seqs(texts: list[str]) -> list[int]:
     return seqs
 
 
-def _report(found: RestoreView, *, dry_run: bool, as_json: bool, nothing: str) -> None:
+def _report(found: GoingBackView, *, dry_run: bool, as_json: bool, nothing: str) -> None:
     if as_json:
         print_json(found)
     elif dry_run:
@@ -163,7 +163,7 @@ def _report(found: RestoreView, *, dry_run: bool, as_json: bool, nothing: str) -
         raise typer.Exit(1)
 
 
-def _show_preview(found: RestoreView, nothing: str) -> None:
+def _show_preview(found: GoingBackView, nothing: str) -> None:
     print_long(
         Text(visible(line), style=_COLOURS.get(line[:1], ""))
         for file in found.preview

@@ -1,4 +1,4 @@
-"""The way back, as a part of the clients: `client.restore`."""
+"""Rollback, undo, what was set aside, purge: the part of `client.history` that changes something."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,14 +6,21 @@ from uuid import UUID
 
 from contextbase.sdk.connection import Connection
 from contextbase.sdk.portal import Portal
-from contextbase.wire.restore import BringBackCreate, PurgeCreate, PurgeView, RestoreView, RollbackCreate, UndoCreate
+from contextbase.wire.going_back import (
+    BringBackCreate,
+    GoingBackView,
+    PurgeCreate,
+    PurgeView,
+    RollbackCreate,
+    UndoCreate,
+)
 
-__all__ = ["AsyncRestore", "Restore"]
+__all__ = ["AsyncGoingBack", "GoingBack"]
 
 _HISTORY: Final = "/api/v1/history"
 
 
-class AsyncRestore:
+class AsyncGoingBack:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -26,10 +33,10 @@ class AsyncRestore:
         number: int | None = None,
         message: str = "",
         dry_run: bool = False,
-    ) -> RestoreView:
+    ) -> GoingBackView:
         """Make a file, a folder or everything as it was in a snapshot; or a file as it was in its version `number`."""
         body = RollbackCreate(project=project, to=to, path=path, number=number, message=message, dry_run=dry_run)
-        return await self._connection.call(RestoreView, "POST", f"{_HISTORY}/rollback", body)
+        return await self._connection.call(GoingBackView, "POST", f"{_HISTORY}/rollback", body)
 
     async def undo(
         self,
@@ -43,7 +50,7 @@ class AsyncRestore:
         path: str | None = None,
         message: str = "",
         dry_run: bool = False,
-    ) -> RestoreView:
+    ) -> GoingBackView:
         """Take back what a principal, a run or commits did, and keep what others did since."""
         body = UndoCreate(
             project=project,
@@ -56,12 +63,12 @@ class AsyncRestore:
             message=message,
             dry_run=dry_run,
         )
-        return await self._connection.call(RestoreView, "POST", f"{_HISTORY}/undo", body)
+        return await self._connection.call(GoingBackView, "POST", f"{_HISTORY}/undo", body)
 
-    async def bring_back(self, project: str, side_version_id: UUID, *, message: str = "") -> RestoreView:
+    async def bring_back(self, project: str, side_version_id: UUID, *, message: str = "") -> GoingBackView:
         """Put what was set aside where it was meant to be."""
         body = BringBackCreate(project=project, side_version_id=side_version_id, message=message)
-        return await self._connection.call(RestoreView, "POST", f"{_HISTORY}/bring-back", body)
+        return await self._connection.call(GoingBackView, "POST", f"{_HISTORY}/bring-back", body)
 
     async def purge(
         self,
@@ -77,11 +84,11 @@ class AsyncRestore:
         return await self._connection.call(PurgeView, "POST", f"{_HISTORY}/purge", body)
 
 
-class Restore:
-    """`AsyncRestore` for code that is not async."""
+class GoingBack:
+    """`AsyncGoingBack` for code that is not async."""
 
-    def __init__(self, restore: AsyncRestore, portal: Portal) -> None:
-        self._restore = restore
+    def __init__(self, going_back: AsyncGoingBack, portal: Portal) -> None:
+        self._going_back = going_back
         self._portal = portal
 
     def rollback(
@@ -93,9 +100,9 @@ class Restore:
         number: int | None = None,
         message: str = "",
         dry_run: bool = False,
-    ) -> RestoreView:
+    ) -> GoingBackView:
         return self._portal.run(
-            self._restore.rollback(project, to, path=path, number=number, message=message, dry_run=dry_run)
+            self._going_back.rollback(project, to, path=path, number=number, message=message, dry_run=dry_run)
         )
 
     def undo(
@@ -110,9 +117,9 @@ class Restore:
         path: str | None = None,
         message: str = "",
         dry_run: bool = False,
-    ) -> RestoreView:
+    ) -> GoingBackView:
         return self._portal.run(
-            self._restore.undo(
+            self._going_back.undo(
                 project,
                 principal=principal,
                 run=run,
@@ -125,8 +132,8 @@ class Restore:
             )
         )
 
-    def bring_back(self, project: str, side_version_id: UUID, *, message: str = "") -> RestoreView:
-        return self._portal.run(self._restore.bring_back(project, side_version_id, message=message))
+    def bring_back(self, project: str, side_version_id: UUID, *, message: str = "") -> GoingBackView:
+        return self._portal.run(self._going_back.bring_back(project, side_version_id, message=message))
 
     def purge(
         self,
@@ -138,5 +145,5 @@ class Restore:
         dry_run: bool = False,
     ) -> PurgeView:
         return self._portal.run(
-            self._restore.purge(project, path=path, content_hash=content_hash, confirm=confirm, dry_run=dry_run)
+            self._going_back.purge(project, path=path, content_hash=content_hash, confirm=confirm, dry_run=dry_run)
         )

@@ -14,13 +14,13 @@ from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.routes.commits import change_view
-from contextbase.wire.restore import (
+from contextbase.wire.going_back import (
     BringBackCreate,
+    GoingBackView,
     PreviewFileView,
     PurgeCreate,
     PurgedFileView,
     PurgeView,
-    RestoreView,
     RollbackCreate,
     UndoCreate,
 )
@@ -33,7 +33,7 @@ router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem
 @router.post("/rollback")
 async def rollback(
     body: RollbackCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> RestoreView:
+) -> GoingBackView:
     """Make a file, a folder or everything as it was, as new commits: all or nothing. Needs 'read' and 'write'."""
     project_id = await services.projects.id_of(caller, body.project, action=_action(body.dry_run))
     wanted = RollbackWanted(to=body.to or "", path=_path(body.path), number=body.number)
@@ -41,13 +41,13 @@ async def rollback(
         diffs = await services.rollback.preview(caller, project_id, wanted)
         return _preview(diffs)
     made = await services.rollback.roll_back(caller, project_id, wanted, message=body.message, operator_type=way_in)
-    return RestoreView(seqs=list(made.seqs), changes=list(map(change_view, made.changes)), preview=[], contested=[])
+    return GoingBackView(seqs=list(made.seqs), changes=list(map(change_view, made.changes)), preview=[], contested=[])
 
 
 @router.post("/undo")
 async def undo(
     body: UndoCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> RestoreView:
+) -> GoingBackView:
     """Take back what a principal, a run or commits did, and keep what others did since. What they built upon it becomes
     a review item. Needs 'read' and 'write'."""
     project_id = await services.projects.id_of(caller, body.project, action=_action(body.dry_run))
@@ -56,19 +56,19 @@ async def undo(
         preview = await services.undo.preview(caller, project_id, wanted)
         return _preview(preview.diffs, preview.contested)
     made = await services.undo.undo(caller, project_id, wanted, message=body.message, operator_type=way_in)
-    return RestoreView(seqs=list(made.seqs), changes=list(map(change_view, made.changes)), preview=[], contested=[])
+    return GoingBackView(seqs=list(made.seqs), changes=list(map(change_view, made.changes)), preview=[], contested=[])
 
 
 @router.post("/bring-back")
 async def bring_back(
     body: BringBackCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> RestoreView:
+) -> GoingBackView:
     """Put what was set aside where it was meant to be, in the place of what is there now. Needs 'read' and 'write'."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
     made = await services.rollback.bring_back(
         caller, project_id, body.side_version_id, message=body.message, operator_type=way_in
     )
-    return RestoreView(seqs=list(made.seqs), changes=list(map(change_view, made.changes)), preview=[], contested=[])
+    return GoingBackView(seqs=list(made.seqs), changes=list(map(change_view, made.changes)), preview=[], contested=[])
 
 
 @router.post("/purge")
@@ -112,8 +112,8 @@ def _undo_wanted(body: UndoCreate) -> UndoWanted:
     return UndoWanted(selection=selection, below=_path(body.path))
 
 
-def _preview(diffs: Iterable[FileDiff], contested: Iterable[TreePath] = ()) -> RestoreView:
-    return RestoreView(
+def _preview(diffs: Iterable[FileDiff], contested: Iterable[TreePath] = ()) -> GoingBackView:
+    return GoingBackView(
         seqs=[], changes=[], preview=[_file(diff) for diff in diffs], contested=list(dict.fromkeys(contested))
     )
 
