@@ -20,6 +20,7 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not hang us
 _NO_ATTRIBUTE: Final = {errno.ENODATA, errno.EOPNOTSUPP, errno.ENOENT}
 
+_DEEPEST: Final = 64
 _NO_FILE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EXDEV}
 
 
@@ -94,57 +95,59 @@ def open_in(root: Path, path: TreePath) -> int:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder with all in it, however deep and whatever the names; harmless when it is gone already.
-
-    Subfolders are first moved up beside each other, so that neither the stack nor the open files grow with the depth.
-    """
+    """Remove a folder with all in it, however deep and whatever the names; harmless when it is gone already."""
     try:
-        parent = os.open(path, _FOLDER)
+        top = os.open(path, _FOLDER)
     except FileNotFoundError:
         return
-    numbers = count()
     try:
-        waiting = _emptied(parent, b".", parent, numbers)
-        while waiting:
-            name = waiting.pop()
-            waiting += _emptied(parent, name, parent, numbers)
-            os.rmdir(name, dir_fd=parent)
+        _Removal(top).run()
     finally:
-        os.close(parent)
+        os.close(top)
     path.rmdir()
 
 
-def _emptied(parent: int, name: bytes, top: int, numbers: "count[int]") -> list[bytes]:
-    """Unlink the folder's files and move its folders to the top; the new names of those that were not empty."""
-    moved = []
-    folder = os.open(name, _FOLDER, dir_fd=parent)
-    try:
+class _Removal:
+    """Goes down by handles. What lies too deep is moved to the top first, so that neither the stack nor the number of
+    open files grows with the depth."""
+
+    def __init__(self, top: int) -> None:
+        self._top = top
+        self._numbers = count()
+        self._moved: list[bytes] = []
+
+    def run(self) -> None:
+        self._empty(self._top, depth=0)
+        while self._moved:
+            self._remove_folder(self._moved.pop(), self._top, depth=1)
+
+    def _empty(self, folder: int, *, depth: int) -> None:
         os.fchmod(folder, 0o700)
         with os.scandir(folder) as entries:
-            names = [os.fsencode(entry.name) for entry in entries]
-        for raw in names:
-            if not stat.S_ISDIR(os.stat(raw, dir_fd=folder, follow_symlinks=False).st_mode):
-                os.unlink(raw, dir_fd=folder)
-                continue
-            try:
-                os.rmdir(raw, dir_fd=folder)
-            except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                    raise
-                moved.append(_moved(raw, folder, top, numbers))
-    finally:
-        os.close(folder)
-    return moved
+            found = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in entries]
+        for name, is_folder in found:
+            if not is_folder:
+                os.unlink(name, dir_fd=folder)
+            elif depth < _DEEPEST:
+                self._remove_folder(name, folder, depth=depth + 1)
+            else:
+                self._move_up(name, folder)
 
-
-def _moved(name: bytes, folder: int, top: int, numbers: "count[int]") -> bytes:
-    for number in numbers:
-        target = b".contextbase-removed-%d" % number
+    def _remove_folder(self, name: bytes, parent: int, *, depth: int) -> None:
+        folder = os.open(name, _FOLDER, dir_fd=parent)
         try:
-            # The place is made first: a rename onto a folder of the agent's with that name would fail or eat it.
-            os.mkdir(target, 0o700, dir_fd=top)
-        except FileExistsError:
-            continue
-        os.rename(name, target, src_dir_fd=folder, dst_dir_fd=top)
-        return target
-    raise AssertionError("the numbers do not end")
+            self._empty(folder, depth=depth)
+        finally:
+            os.close(folder)
+        os.rmdir(name, dir_fd=parent)
+
+    def _move_up(self, name: bytes, folder: int) -> None:
+        target = b""
+        while not target:
+            candidate = b".contextbase-removed-%d" % next(self._numbers)
+            # The place is made first: a rename onto something of the agent's with that name would fail or eat it.
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(candidate, 0o700, dir_fd=self._top)
+                target = candidate
+        os.rename(name, target, src_dir_fd=folder, dst_dir_fd=self._top)
+        self._moved.append(target)

@@ -37,6 +37,8 @@ class _Rule:
 
     def matches(self, parts: tuple[str, ...]) -> bool:
         """Follows all ways through the pattern at once, so that no pattern can be slow."""
+        if len(self.parts) == 2 and self.parts[0] is _ANY_FOLDERS and self.parts[1] is not _ANY_FOLDERS:
+            return self.parts[1].fullmatch(parts[-1]) is not None  # most rules: a name, wherever it is
         reached = {0}
         for index, part in enumerate(self.parts):
             if part is _ANY_FOLDERS:
