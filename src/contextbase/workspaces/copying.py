@@ -18,8 +18,6 @@ from contextbase.storage.model import Kind
 from contextbase.workspaces.detection import detect
 from contextbase.workspaces.folder import Folder, open_in
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
-from contextbase.workspaces.locks import file_lock
-from contextbase.workspaces.mirror import Stack
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
     Limits,
@@ -31,6 +29,7 @@ from contextbase.workspaces.model import (
     WorkspaceChanges,
     WorkspaceId,
 )
+from contextbase.workspaces.pins import Stack
 from contextbase.workspaces.places import Places
 from contextbase.workspaces.syscalls import clone_file, file_handle, sync_filesystem
 
@@ -46,7 +45,7 @@ class CopyProvider:
 
     def __init__(self, root: Path, mirrors: Mirrors, *, limits: Limits | None = None) -> None:
         self._mirrors = mirrors
-        self._places = Places(root, self.name, owner=mirrors.owner)
+        self._places = Places(root, mirrors.pins, kept=(self.name,), owner=mirrors.owner)
         self._limits = limits or Limits()
 
     async def create_workspace(self, workspace_id: WorkspaceId, view: View) -> Workspace:
@@ -54,14 +53,10 @@ class CopyProvider:
         await in_thread(self._places.reserve, workspace_id)
         stack = await mirror.pin(str(workspace_id), view)
         await in_thread(self._create, workspace_id, stack)
-        return Workspace(id=workspace_id, view=view, path=self._places.path(workspace_id))
+        return Workspace(id=workspace_id, view=view, path=Path(self._places.path(workspace_id)))
 
     async def open_workspace(self, workspace_id: WorkspaceId) -> Workspace:
-        workspace = await in_thread(self._places.read, workspace_id)
-        mirror = self._mirrors.of(workspace.view.snapshot)
-        if await in_thread(mirror.pinned, str(workspace_id), workspace.view) is None:
-            await mirror.pin(str(workspace_id), workspace.view)
-        return workspace
+        return (await in_thread(self._read, workspace_id))[0]
 
     async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
         return await in_thread(self._detect, workspace_id)
@@ -87,41 +82,45 @@ class CopyProvider:
         return path
 
     async def close_view(self, view: View) -> None:
-        path = self._places.view(view)
-        await in_thread(self._places.remove_view, path)
-        self._mirrors.of(view.snapshot).unpin(path.name)
+        await in_thread(self._remove_view, self._places.view(view))
 
     def _create(self, workspace_id: WorkspaceId, stack: Stack) -> None:
-        path = self._places.path(workspace_id)
+        path = Path(self._places.path(workspace_id))
         with explained(self._places.root):
-            self._places.make_folder(path)
+            path.mkdir(mode=0o755)
+            self._places.hand_over(str(path))
             _copy(stack, path, owner=self._mirrors.owner)
             manifest = _Manifest.of(path, LayerView(stack.folders))
-            manifest.write(self._places.state(workspace_id) / _MANIFEST)
             _sync(path)  # a file that a power cut emptied must not look like one the agent emptied
-            self._places.note(workspace_id, stack.view)
+            manifest.write(self._manifest(workspace_id))
+
+    def _manifest(self, workspace_id: WorkspaceId) -> Path:
+        """Written last: without it the copy was never finished, and no agent was in it."""
+        return Path(self._places.kept(workspace_id)[0], _MANIFEST)
+
+    def _read(self, workspace_id: WorkspaceId) -> tuple[Workspace, Stack]:
+        if not self._manifest(workspace_id).is_file():
+            raise NotFound(f"There is no workspace {workspace_id} on this machine.")
+        return self._places.read(workspace_id)
 
     def _detect(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
-        workspace = self._places.read(workspace_id)
-        stack = self._mirrors.of(workspace.view.snapshot).pinned(str(workspace_id), workspace.view)
-        if stack is None:
-            raise NotFound(f"The workspace {workspace_id} has lost its layers; open it again first.")
-        manifest = _Manifest.read(self._places.state(workspace_id) / _MANIFEST)
+        workspace, stack = self._read(workspace_id)
+        manifest = _Manifest.read(self._manifest(workspace_id))
         with explained(self._places.root), Folder(workspace.path) as folder:
-            return detect(folder, LayerView(stack.folders), manifest, base=workspace.view.snapshot, limits=self._limits)
+            return detect(
+                folder, self._mirrors.layer_view(stack), manifest, base=workspace.view.snapshot, limits=self._limits
+            )
 
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root):
-            try:
-                workspace = self._places.read(workspace_id)
-            except NotFound:
-                workspace = None  # never finished, or half removed
             self._places.remove(workspace_id)
-            if workspace is not None:
-                self._mirrors.of(workspace.view.snapshot).unpin(str(workspace_id))
+
+    def _remove_view(self, path: Path) -> None:
+        with explained(self._places.root), self._places.views_locked():
+            self._places.remove_view(path)
 
     def _copy_view(self, path: Path, stack: Stack) -> None:
-        with explained(self._places.root), file_lock(path.with_name(f"{path.name}.lock")):
+        with explained(self._places.root), self._places.views_locked():
             if path.is_dir():
                 return  # another was quicker
             draft = self._places.draft_of_view(path)
@@ -156,7 +155,9 @@ class _Manifest:
 
     def write(self, file: Path) -> None:
         written = {"files": self._files, "handles": self._handles, "taken_at": self._taken_at}
-        file.write_text(json.dumps(written), encoding="utf-8")
+        draft = file.with_suffix(".draft")
+        draft.write_text(json.dumps(written), encoding="utf-8")
+        draft.rename(file)
 
     @classmethod
     def read(cls, file: Path) -> Self:
@@ -164,7 +165,7 @@ class _Manifest:
         files = {path: tuple(signature) for path, signature in written["files"].items()}
         return cls(files, written["handles"], written["taken_at"])
 
-    def is_complete(self, folder: Folder, path: str) -> bool:  # noqa: ARG002 - a copy has all of it
+    def is_complete(self, folder: int) -> bool:  # noqa: ARG002 - a copy has all of it
         return True
 
     def is_whiteout(self, status: os.stat_result) -> bool:  # noqa: ARG002 - nothing lies below

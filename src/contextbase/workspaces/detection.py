@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from contextbase.errors import InvalidPath
 from contextbase.ids import RESERVED_FOLDER, ContentHash, TreePath
 from contextbase.storage.model import Kind
-from contextbase.workspaces.folder import Folder
+from contextbase.workspaces.folder import Folder, listing_of
 from contextbase.workspaces.ignoring import IGNORE_FILE, IgnoreRules
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.model import (
@@ -40,8 +40,8 @@ _LARGEST_IGNORE_FILE: Final = 256 << 10
 class Traces(Protocol):
     """What a kind of workspace knows about where its files come from."""
 
-    def is_complete(self, folder: Folder, path: str) -> bool:
-        """Whether nothing of the view shows through the folder at `path`, whatever holds above it."""
+    def is_complete(self, folder: int) -> bool:
+        """Whether nothing of the view shows through the open folder, whatever holds above it."""
         ...
 
     def is_whiteout(self, status: os.stat_result) -> bool: ...
@@ -93,11 +93,13 @@ class _Scan:
 
     def _scan_folder(self, path: str, *, complete: bool, ignored: bool) -> list[tuple[str, bool, bool]]:
         """Settle the folder and its entries; returns the folders to look into."""
-        complete = complete or self._traces.is_complete(self._folder, path)
+        with self._folder.opened(path) as descriptor:
+            complete = complete or self._traces.is_complete(descriptor)
+            listing = listing_of(descriptor)
         waiting = []
         present: set[str] = set()
         hidden: set[str] = set()
-        for name, status in self._folder.listing(path):
+        for name, status in listing:
             if self._traces.is_whiteout(status):
                 hidden.add(name)
                 continue
@@ -114,7 +116,7 @@ class _Scan:
             self._delete(f"{path}/{name}" if path else name)
         if path:
             shown = present or (not complete and self._view.has_child(path, other_than=hidden))
-            self._settle_folder(TreePath(path), is_empty=not shown)
+            self._settle_folder(TreePath.stored(path), is_empty=not shown)
         return waiting
 
     def _settle(self, path: str, status: os.stat_result, *, ignored: bool) -> bool | None:
@@ -186,8 +188,7 @@ class _Scan:
     def _settle_folder(self, path: TreePath, *, is_empty: bool) -> None:
         before = self._view.entry(path)
         if before is None or before.kind is Kind.DIRECTORY:
-            was_empty = before is not None and not self._view.has_child(path)
-            if is_empty and not was_empty:
+            if is_empty and (before is None or self._view.has_child(path)):
                 kind = before.kind if before else None
                 self._add(ChangeKind.CREATED, path, kind, Content(kind=Kind.DIRECTORY))
         elif is_empty:
@@ -242,7 +243,9 @@ class _Scan:
         try:
             file = self._folder.open_file(IGNORE_FILE)
         except FileNotFoundError:
-            entry = None if self._traces.is_complete(self._folder, "") else self._view.entry(IGNORE_FILE)
+            with self._folder.opened("") as descriptor:
+                complete = self._traces.is_complete(descriptor)
+            entry = None if complete else self._view.entry(IGNORE_FILE)
             if entry is None or entry.kind is not Kind.FILE:
                 return IgnoreRules()
             file = os.open(entry.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -14,7 +14,7 @@ from contextbase.errors import NotFound
 from contextbase.ids import TreePath
 from contextbase.workspaces.syscalls import open_beneath
 
-__all__ = ["Folder", "attribute_of", "open_in", "remove_tree"]
+__all__ = ["Folder", "attribute_of", "listing_of", "open_in", "remove_tree"]
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not hang us
@@ -27,7 +27,7 @@ _NO_FILE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.
 class Folder:
     """Paths are relative, `/`-separated and as Python decodes them; '' is the folder itself."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str) -> None:
         self._descriptor = os.open(path, _FOLDER)
 
     def __enter__(self) -> Self:
@@ -38,14 +38,14 @@ class Folder:
     ) -> None:
         os.close(self._descriptor)
 
-    def listing(self, path: str) -> list[tuple[str, os.stat_result]]:
-        """Names with their status, as far as they are still there once asked for it."""
-        found = []
-        with self._opened(path, _FOLDER) as folder, os.scandir(folder) as entries:
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):  # gone since: a later look decides
-                    found.append((entry.name, entry.stat(follow_symlinks=False)))
-        return found
+    @contextlib.contextmanager
+    def opened(self, path: str) -> Iterator[int]:
+        """The descriptor of a folder."""
+        descriptor = open_beneath(self._descriptor, os.fsencode(path) or b".", _FOLDER)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
 
     def open_file(self, path: str) -> int:
         """A descriptor of the plain file at the path; `OSError` for anything else, a link above all."""
@@ -57,21 +57,18 @@ class Folder:
 
     def link_target(self, path: str) -> bytes:
         parent, _, name = path.rpartition("/")
-        with self._opened(parent, _FOLDER) as folder:
+        with self.opened(parent) as folder:
             return os.readlink(os.fsencode(name), dir_fd=folder)
 
-    def attribute(self, path: str, name: str) -> bytes | None:
-        """An extended attribute of a folder."""
-        with self._opened(path, _FOLDER) as folder:
-            return attribute_of(folder, name)
 
-    @contextlib.contextmanager
-    def _opened(self, path: str, flags: int) -> Iterator[int]:
-        descriptor = open_beneath(self._descriptor, os.fsencode(path) or b".", flags)
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
+def listing_of(descriptor: int) -> list[tuple[str, os.stat_result]]:
+    """A folder's names with their status, as far as they are still there once asked for it."""
+    found = []
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):  # gone since: a later look decides
+                found.append((entry.name, entry.stat(follow_symlinks=False)))
+    return found
 
 
 def attribute_of(descriptor: int, name: str) -> bytes | None:

@@ -6,6 +6,7 @@ Files the tree has are never ignored; whoever asks here has seen to that.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 __all__ = ["DEFAULT_RULES", "IGNORE_FILE", "IgnoreRules"]
@@ -70,6 +71,7 @@ class IgnoreRules:
         return False
 
 
+@lru_cache(maxsize=4096)
 def _rule(line: str) -> _Rule | None:
     text = re.sub(r"(?<!\\)((?:\\\\)*) +$", r"\1", line.rstrip("\r"))
     if not text or text.startswith("#"):

@@ -4,12 +4,14 @@ import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Final
 
 from contextbase.storage.model import Kind
 from contextbase.workspaces.syscalls import is_whiteout
 
 __all__ = ["LayerView", "ViewEntry"]
+
+_MOST_REMEMBERED: Final = 50_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,31 +23,21 @@ class ViewEntry:
 
 
 class LayerView:
-    """Layers do not change, so what was looked up once is remembered. `layers`: the topmost first."""
+    """Layers do not change, so what was looked up is remembered, for all threads. `layers`: the topmost first."""
 
-    def __init__(self, layers: Sequence[Path]) -> None:
-        self._folders: dict[str, tuple[str, ...]] = {"": tuple(str(layer) for layer in layers)}
+    def __init__(self, layers: Sequence[str]) -> None:
+        self._folders: dict[str, tuple[str, ...]] = {"": tuple(layers)}
+        self._entries: dict[str, ViewEntry | None] = {}
 
     def entry(self, path: str) -> ViewEntry | None:
-        parent, _, name = path.rpartition("/")
-        top: ViewEntry | None = None
-        folders = []
-        for folder in self._merged(parent):
-            file = f"{folder}/{name}"
-            try:
-                status = os.lstat(file)
-            except FileNotFoundError:
-                continue
-            if is_whiteout(status):
-                break
-            if top is None:
-                top = _entry(file, status)
-            if not stat.S_ISDIR(status.st_mode):
-                break
-            folders.append(file)
-        is_folder = top is not None and top.kind is Kind.DIRECTORY
-        self._folders[path] = tuple(folders) if is_folder else ()
-        return top
+        try:
+            return self._entries[path]
+        except KeyError:
+            found = self._look_up(path)
+        if len(self._entries) >= _MOST_REMEMBERED:
+            self._entries.clear()
+        self._entries[path] = found
+        return found
 
     def children(self, folder: str) -> Iterator[tuple[str, Kind]]:
         """A folder's entries, the first ones before the last are looked at; nothing if it is no folder."""
@@ -77,10 +69,35 @@ class LayerView:
                 if kind is Kind.DIRECTORY:
                     waiting.append(path)
 
+    def _look_up(self, path: str) -> ViewEntry | None:
+        parent, _, name = path.rpartition("/")
+        top: ViewEntry | None = None
+        folders = []
+        for folder in self._merged(parent):
+            file = f"{folder}/{name}"
+            try:
+                status = os.lstat(file)
+            except FileNotFoundError:
+                continue
+            if is_whiteout(status):
+                break
+            if top is None:
+                top = _entry(file, status)
+            if not stat.S_ISDIR(status.st_mode):
+                break
+            folders.append(file)
+        is_folder = top is not None and top.kind is Kind.DIRECTORY
+        if len(self._folders) >= _MOST_REMEMBERED:
+            self._folders = {"": self._folders[""]}
+        self._folders[path] = tuple(folders) if is_folder else ()
+        return top
+
     def _merged(self, folder: str) -> tuple[str, ...]:
-        if folder not in self._folders:
-            self.entry(folder)
-        return self._folders[folder]
+        found = self._folders.get(folder)
+        while found is None:
+            self._look_up(folder)
+            found = self._folders.get(folder)  # another thread may have made room meanwhile
+        return found
 
 
 def _entry(file: str, status: os.stat_result) -> ViewEntry:

@@ -17,7 +17,7 @@ from contextbase.workspaces.layer_view import LayerView
 from contextbase.workspaces.model import Owner, SnapshotEntry
 from contextbase.workspaces.syscalls import clone_file, make_whiteout, sync_filesystem
 
-__all__ = ["Layer", "LayerWriter", "read_layers"]
+__all__ = ["Layer", "LayerWriter", "marker_of", "read_layers"]
 
 _MARKER: Final = "complete.json"
 _TREE: Final = "tree"
@@ -44,6 +44,10 @@ class Layer:
     @property
     def marker(self) -> Path:
         return self.folder / _MARKER
+
+
+def marker_of(tree: str) -> str:
+    return f"{tree.removesuffix(_TREE)}{_MARKER}"
 
 
 def read_layers(folder: Path) -> list[Layer]:

@@ -4,64 +4,54 @@
     <mirror>/use.lock       shared while layers are taken into use, alone while some are removed
     <mirror>/layers/4-9/    what changed from snapshot 4 to 9; 0-4 is the whole of snapshot 4
     <mirror>/masks/9-<id>/  whiteouts over what a view of snapshot 9 hides
-    <mirror>/pins/<id>      the layers a workspace or view stands on: never removed
     <mirror>/empty/         lies below all others
 
-A snapshot is a chain of layers 0-a, a-b, … y-z; a layer that joins several shortens it.
+A snapshot is a chain of layers 0-a, a-b, … y-z; a layer that joins several shortens it. What a pin names stays.
 """
 
 import asyncio
 import contextlib
 import fcntl
 import hashlib
-import json
 import os
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from contextbase.errors import NotFound
+from contextbase.errors import TooBusy
 from contextbase.ids import Seq, TreePath
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.storage.model import Kind
 from contextbase.workspaces.folder import remove_tree
 from contextbase.workspaces.layer_view import LayerView
-from contextbase.workspaces.layers import Layer, LayerWriter, read_layers
+from contextbase.workspaces.layers import Layer, LayerWriter, marker_of, read_layers
 from contextbase.workspaces.locks import file_lock
 from contextbase.workspaces.model import Owner, SnapshotEntry, SnapshotKey, SyncResult, View
+from contextbase.workspaces.pins import Pins, Stack
 from contextbase.workspaces.ports import SnapshotSource
 from contextbase.workspaces.stacks import chain_to, start_of_next
 
-__all__ = ["Mirror", "Stack"]
+__all__ = ["Mirror"]
 
 _BATCH_ENTRIES: Final = 256
 _BATCH_BYTES: Final = 32 << 20
-_PIN_TRIES: Final = 10
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Stack:
-    """Folders to mount, the topmost first."""
-
-    view: View
-    folders: tuple[Path, ...]
 
 
 class Mirror:
     """One project in one epoch. Any number of these, in any number of processes, share a folder."""
 
-    def __init__(self, folder: Path, source: SnapshotSource, *, owner: Owner) -> None:
+    def __init__(self, folder: Path, source: SnapshotSource, pins: Pins, *, owner: Owner) -> None:
         self._folder = folder
         self._layers = folder / "layers"
         self._masks = folder / "masks"
-        self._pins = folder / "pins"
+        self._pins = pins
+        self._use_lock = folder / "use.lock"
         self._empty = folder / "empty"
         self._source = source
         self._owner = owner
         self._building = asyncio.Lock()  # one thread of this process at most waits for the build lock
         self._known: dict[View, Stack] = {}
-        for place in (folder, self._layers, self._masks, self._pins):
+        for place in (folder, self._layers, self._masks):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._empty.mkdir(mode=0o755, exist_ok=True)
         self._empty.chmod(0o755)
@@ -72,60 +62,53 @@ class Mirror:
             return await self._sync(snapshot)
 
     async def pin(self, holder: str, view: View) -> Stack:
-        """The stack that shows the view, built where it is missing, and kept until `unpin`."""
-        for _ in range(_PIN_TRIES):
-            stack = self._known.get(view)
-            if stack is None:
-                stack = await self._built(view)
-                self._remember(stack)
-            if await in_thread(self.pin_known, holder, stack):
-                return stack
-            self._known.pop(view, None)  # removed by another process to make room
-        raise NotFound(f"The mirror in {self._folder} loses its layers as fast as they are built; raise its cap.")
+        """The stack that shows the view, built where it is missing, and kept until its pin is removed."""
+        stack = self.known(view)
+        if stack is None or not await in_thread(self.pin_known, holder, stack):
+            stack = await self.built(view)
+            if not await in_thread(self.pin_known, holder, stack):
+                raise TooBusy(f"The layers of snapshot {view.snapshot.seq} were removed to make room; try again.")
+        return stack
+
+    async def built(self, view: View) -> Stack:
+        """The stack that shows the view, with what was missing built; it may go again until it is pinned."""
+        async with self._alone():
+            await self._sync(view.snapshot)
+            layers = await in_thread(read_layers, self._layers)
+            chain = chain_to(view.snapshot.seq, layers) or ()
+            folders = tuple(str(tree) for tree in [*(layer.tree for layer in reversed(chain)), self._empty])
+            if view.masked:
+                folders = (await in_thread(self._mask, view, folders), *folders)
+        stack = Stack(view=view, folders=folders)
+        self._remember(stack)
+        return stack
 
     def known(self, view: View) -> Stack | None:
-        """What `pin` would use without building anything."""
+        """The stack as it was built last; some of it may be gone since."""
         return self._known.get(view)
 
     def pin_known(self, holder: str, stack: Stack) -> bool:
         """Blocks for a moment; False when a layer of the stack is no longer there."""
-        with file_lock(self._folder / "use.lock", shared=True):
+        with file_lock(self._use_lock, shared=True):
+            used = True  # the topmost layer's marker tells when the stack was used last, for all of its layers
             for tree in stack.folders[:-1]:
+                marker = marker_of(tree)
                 try:
-                    os.utime(tree.parent / "complete.json")  # least recently used goes first
+                    if used:
+                        os.utime(marker)
+                    else:
+                        os.stat(marker)  # noqa: PTH116 - a Path costs more than the look
                 except FileNotFoundError:
                     return False
-            names = [os.fspath(tree.relative_to(self._folder)) for tree in stack.folders]
-            draft = self._pins / f"{holder}.draft"
-            draft.write_text(json.dumps(names), encoding="utf-8")
-            draft.rename(self._pins / holder)
+                used = False
+            self._pins.write(holder, stack)
         return True
-
-    def pinned(self, holder: str, view: View) -> Stack | None:
-        try:
-            names = json.loads((self._pins / holder).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        return Stack(view=view, folders=tuple(self._folder / name for name in names))
-
-    def unpin(self, holder: str) -> None:
-        (self._pins / holder).unlink(missing_ok=True)
 
     async def evict(self, *, cap: int) -> int:
         """Remove layers that nothing stands on, the least recently used first, until `cap` bytes are left or nothing
         more may go; returns the bytes that were freed."""
         async with self._alone():
             return await in_thread(self._evict, cap)
-
-    async def _built(self, view: View) -> Stack:
-        async with self._alone():
-            await self._sync(view.snapshot)
-            layers = await in_thread(read_layers, self._layers)
-            chain = chain_to(view.snapshot.seq, layers) or ()
-            folders = [*(layer.tree for layer in reversed(chain)), self._empty]
-            if view.masked:
-                folders.insert(0, await in_thread(self._mask, view, tuple(folders)))
-            return Stack(view=view, folders=tuple(folders))
 
     async def _sync(self, snapshot: SnapshotKey) -> SyncResult:
         await in_thread(self._remove_unfinished)
@@ -175,7 +158,7 @@ class Mirror:
                 topmost.add(TreePath.stored(min(lost, key=len)))
         return sorted(topmost)
 
-    def _mask(self, view: View, below: Sequence[Path]) -> Path:
+    def _mask(self, view: View, below: Sequence[str]) -> str:
         seq = view.snapshot.seq
         digest = hashlib.sha256("\n".join(sorted(view.masked)).encode()).hexdigest()[:32]
         folder = self._masks / f"{seq}-{digest}"
@@ -186,7 +169,7 @@ class Mirror:
                 writer.finish(older=seq, newer=seq, total=0)
             finally:
                 writer.close()
-        return folder / "tree"
+        return str(folder / "tree")
 
     def _remember(self, stack: Stack) -> None:
         while len(self._known) >= 1000:
@@ -201,32 +184,29 @@ class Mirror:
                 remove_tree(folder)
 
     def _evict(self, cap: int) -> int:
-        with file_lock(self._folder / "use.lock"):
+        with file_lock(self._use_lock):
             self._remove_unfinished()
-            held = self._held()
-            layers = [*read_layers(self._layers), *read_layers(self._masks)]
+            held = self._pins.held()
+            layers, masks = read_layers(self._layers), read_layers(self._masks)
+            used_at = {layer.folder: layer.marker.stat().st_mtime_ns for layer in [*layers, *masks]}
+            for top in layers:  # who uses a stack uses every layer of it
+                for layer in chain_to(top.newer, layers) or ():
+                    used_at[layer.folder] = max(used_at[layer.folder], used_at[top.folder])
             size = sum(layer.bytes for layer in layers)
             freed = 0
-            for layer in sorted(layers, key=lambda layer: layer.marker.stat().st_mtime_ns):
+            # Among equals the topmost goes first: those below serve others, too.
+            for layer in sorted([*masks, *layers], key=lambda layer: (used_at[layer.folder], -layer.newer)):
                 if size - freed <= cap:
                     break
-                if layer.tree in held:
-                    continue
-                self._remove(layer.folder)
-                freed += layer.bytes
+                if str(layer.tree) not in held:
+                    self._remove(layer)
+                    freed += layer.bytes
             return freed
 
-    def _remove(self, folder: Path) -> None:
+    def _remove(self, layer: Layer) -> None:
         """From here on it does not count, even when we are killed half-way."""
-        (folder / "complete.json").unlink()
-        remove_tree(folder)
-
-    def _held(self) -> set[Path]:
-        held: set[Path] = set()
-        for pin in self._pins.iterdir():
-            if pin.suffix != ".draft":
-                held.update(self._folder / name for name in json.loads(pin.read_text(encoding="utf-8")))
-        return held
+        layer.marker.unlink()
+        remove_tree(layer.folder)
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:

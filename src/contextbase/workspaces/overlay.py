@@ -1,8 +1,8 @@
 """Workspaces as overlay mounts: made in a millisecond, and every change of the agent's lies in the upper folder.
 
-<root>/overlay/<id>/upper/  the agent's work
-<root>/overlay/<id>/work/   the kernel's
-<root>/workspaces/<id>      the mount
+<root>/upper/<id>       the agent's work
+<root>/work/<id>        the kernel's
+<root>/workspaces/<id>  the mount
 """
 
 import errno
@@ -11,15 +11,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from contextbase.errors import Conflict, MachineProblem, NotFound
+from contextbase.errors import Conflict, TooBusy
 from contextbase.ids import TreePath
 from contextbase.storage.blobs.disk import explained
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.detection import detect
 from contextbase.workspaces.folder import Folder, attribute_of, open_in
-from contextbase.workspaces.layer_view import LayerView, ViewEntry
-from contextbase.workspaces.locks import file_lock
-from contextbase.workspaces.mirror import Mirror, Stack
+from contextbase.workspaces.layer_view import ViewEntry
+from contextbase.workspaces.mirror import Mirror
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
     Limits,
@@ -30,6 +29,7 @@ from contextbase.workspaces.model import (
     WorkspaceChanges,
     WorkspaceId,
 )
+from contextbase.workspaces.pins import Stack
 from contextbase.workspaces.places import Places
 from contextbase.workspaces.syscalls import file_handle, is_whiteout, mount_overlay, unmount
 
@@ -55,28 +55,21 @@ class OverlayProvider:
         self, root: Path, mirrors: Mirrors, *, xattr_kind: XattrKind = XattrKind.TRUSTED, limits: Limits | None = None
     ) -> None:
         self._mirrors = mirrors
-        self._places = Places(root, self.name, owner=mirrors.owner)
+        self._places = Places(root, mirrors.pins, kept=("upper", "work"), owner=mirrors.owner)
         self._xattr_kind = xattr_kind
         self._limits = limits or Limits()
 
     async def create_workspace(self, workspace_id: WorkspaceId, view: View) -> Workspace:
         mirror = self._mirrors.of(view.snapshot)
         stack = mirror.known(view)
-        if stack is not None and await in_thread(self._create, mirror, workspace_id, stack):
-            return self._workspace(workspace_id, view)
-        stack = await mirror.pin(str(workspace_id), view)
-        if not await in_thread(self._create, mirror, workspace_id, stack):
-            raise MachineProblem(f"The layers of snapshot {view.snapshot.seq} vanished while they were in use.")
-        return self._workspace(workspace_id, view)
+        if stack is None or not await in_thread(self._create, mirror, workspace_id, stack):
+            stack = await mirror.built(view)
+            if not await in_thread(self._create, mirror, workspace_id, stack):
+                raise TooBusy(f"The layers of snapshot {view.snapshot.seq} were removed to make room; try again.")
+        return Workspace(id=workspace_id, view=view, path=Path(self._places.path(workspace_id)))
 
     async def open_workspace(self, workspace_id: WorkspaceId) -> Workspace:
-        workspace = await in_thread(self._places.read, workspace_id)
-        mirror = self._mirrors.of(workspace.view.snapshot)
-        stack = await in_thread(mirror.pinned, str(workspace_id), workspace.view)
-        if stack is None:
-            stack = await mirror.pin(str(workspace_id), workspace.view)
-        await in_thread(self._mount_again, workspace_id, stack)
-        return workspace
+        return await in_thread(self._open, workspace_id)
 
     async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
         return await in_thread(self._detect, workspace_id)
@@ -96,96 +89,83 @@ class OverlayProvider:
 
     async def open_view(self, view: View) -> Path:
         path = self._places.view(view)
-        if not _is_mounted(path):
-            stack = await self._mirrors.of(view.snapshot).pin(path.name, view)
-            await in_thread(self._mount_view, path, stack)
+        mirror = self._mirrors.of(view.snapshot)
+        stack = mirror.known(view) or await mirror.built(view)
+        if not await in_thread(self._mount_view, mirror, path, stack):
+            stack = await mirror.built(view)
+            if not await in_thread(self._mount_view, mirror, path, stack):
+                raise TooBusy(f"The layers of snapshot {view.snapshot.seq} were removed to make room; try again.")
         return path
 
     async def close_view(self, view: View) -> None:
-        path = self._places.view(view)
-        await in_thread(self._unmount_view, path)
-        self._mirrors.of(view.snapshot).unpin(path.name)
+        await in_thread(self._unmount_view, self._places.view(view))
 
     def _create(self, mirror: Mirror, workspace_id: WorkspaceId, stack: Stack) -> bool:
         """False when a layer of the stack is gone: nothing was made then."""
         with explained(self._places.root):
-            state = self._places.reserve(workspace_id)
-            if not mirror.pin_known(str(workspace_id), stack):
-                state.rmdir()
-                return False
+            self._places.reserve(workspace_id, mode=0o755)
             try:
-                self._places.make_folder(state / "upper")
-                (state / "work").mkdir(mode=0o700)
-                self._places.path(workspace_id).mkdir(mode=0o755)
-                self._places.note(workspace_id, stack.view)
-                self._mount(workspace_id, stack)
+                upper, work = self._places.kept(workspace_id)
+                self._places.hand_over(upper)
+                os.mkdir(work, 0o700)  # noqa: PTH102 - a Path costs more than the folder
+                os.mkdir(self._places.path(workspace_id), 0o755)  # noqa: PTH102 - likewise
+                found = mirror.pin_known(str(workspace_id), stack)
+                if found:
+                    self._mount(workspace_id, stack)
             except OSError:
                 self._places.remove(workspace_id)
-                mirror.unpin(str(workspace_id))
                 raise
-            return True
+            if not found:
+                self._places.remove(workspace_id)
+            return found
 
     def _mount(self, workspace_id: WorkspaceId, stack: Stack) -> None:
-        state = self._places.state(workspace_id)
-        mount_overlay(
-            str(self._places.path(workspace_id)),
-            lower=[str(folder) for folder in stack.folders],
-            upper=str(state / "upper"),
-            work=str(state / "work"),
-            options=overlay_options(self._xattr_kind),
-        )
+        upper, work = self._places.kept(workspace_id)
+        options = overlay_options(self._xattr_kind)
+        mount_overlay(self._places.path(workspace_id), lower=stack.folders, upper=upper, work=work, options=options)
 
-    def _mount_again(self, workspace_id: WorkspaceId, stack: Stack) -> None:
+    def _open(self, workspace_id: WorkspaceId) -> Workspace:
         """The kernel would mount one upper twice, and spoil it: only who holds the lock, and sees no mount, may."""
-        path = self._places.path(workspace_id)
-        with explained(self._places.root), file_lock(self._places.state(workspace_id) / "lock"):
-            path.mkdir(mode=0o755, exist_ok=True)
-            if not _is_mounted(path):
+        self._places.read(workspace_id)  # or there is nothing to lock
+        with explained(self._places.root), self._places.locked(workspace_id):
+            workspace, stack = self._places.read(workspace_id)
+            workspace.path.mkdir(mode=0o755, exist_ok=True)
+            if not _is_mounted(str(workspace.path)):
                 self._mount(workspace_id, stack)
+        return workspace
 
     def _detect(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
-        workspace = self._places.read(workspace_id)
-        stack = self._mirrors.of(workspace.view.snapshot).pinned(str(workspace_id), workspace.view)
-        if stack is None:
-            raise NotFound(f"The workspace {workspace_id} has lost its layers; open it again first.")
-        with explained(self._places.root), Folder(self._places.state(workspace_id) / "upper") as upper:
+        workspace, stack = self._places.read(workspace_id)
+        with explained(self._places.root), Folder(self._places.kept(workspace_id)[0]) as upper:
             return detect(
                 upper,
-                LayerView(stack.folders),
+                self._mirrors.layer_view(stack),
                 _OverlayTraces(self._xattr_kind),
                 base=workspace.view.snapshot,
                 limits=self._limits,
             )
 
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
-        with explained(self._places.root):
+        with explained(self._places.root), self._places.locked(workspace_id):
             _unmount(self._places.path(workspace_id))
-            try:
-                workspace = self._places.read(workspace_id)
-            except NotFound:
-                workspace = None  # never finished, or half removed
             self._places.remove(workspace_id)
-            if workspace is not None:
-                self._mirrors.of(workspace.view.snapshot).unpin(str(workspace_id))
 
-    def _mount_view(self, path: Path, stack: Stack) -> None:
-        with explained(self._places.root), file_lock(path.with_name(f"{path.name}.lock")):
-            path.mkdir(mode=0o755, exist_ok=True)
-            if not _is_mounted(path):
-                lower = [str(folder) for folder in stack.folders]
-                if len(lower) == 1:
-                    lower *= 2  # without an upper the kernel wants two
+    def _mount_view(self, mirror: Mirror, path: Path, stack: Stack) -> bool:
+        """False when a layer of the stack is gone."""
+        with explained(self._places.root), self._places.views_locked():
+            if not _is_mounted(str(path)):
+                if not mirror.pin_known(path.name, stack):
+                    return False
+                path.mkdir(mode=0o755, exist_ok=True)
+                # Without an upper the kernel wants two folders.
+                lower = stack.folders if len(stack.folders) > 1 else stack.folders * 2
                 mount_overlay(str(path), lower=lower, options=overlay_options(self._xattr_kind))
+            return True
 
     def _unmount_view(self, path: Path) -> None:
-        lock = path.with_name(f"{path.name}.lock")
-        with explained(self._places.root), file_lock(lock):
-            _unmount(path)
-            if path.is_dir():
-                path.rmdir()
-
-    def _workspace(self, workspace_id: WorkspaceId, view: View) -> Workspace:
-        return Workspace(id=workspace_id, view=view, path=self._places.path(workspace_id))
+        with explained(self._places.root), self._places.views_locked():
+            _unmount(str(path))
+            self._places.remove_view(path)
 
 
 class _OverlayTraces:
@@ -193,8 +173,8 @@ class _OverlayTraces:
         self._opaque = f"{xattr_kind}.overlay.opaque"
         self._origin = f"{xattr_kind}.overlay.origin"
 
-    def is_complete(self, folder: Folder, path: str) -> bool:
-        return folder.attribute(path, self._opaque) == b"y"
+    def is_complete(self, folder: int) -> bool:
+        return attribute_of(folder, self._opaque) == b"y"
 
     def is_whiteout(self, status: os.stat_result) -> bool:
         return is_whiteout(status)
@@ -216,18 +196,18 @@ def overlay_options(xattr_kind: XattrKind) -> tuple[tuple[str, str | None], ...]
     return (*_OPTIONS, ("userxattr", None)) if xattr_kind is XattrKind.USER else _OPTIONS
 
 
-def _is_mounted(path: Path) -> bool:
+def _is_mounted(path: str) -> bool:
     try:
-        return path.lstat().st_dev != path.parent.lstat().st_dev
+        return os.lstat(path).st_dev != os.lstat(os.path.dirname(path)).st_dev  # noqa: PTH120 - as everywhere here
     except FileNotFoundError:
         return False
 
 
-def _unmount(path: Path) -> None:
+def _unmount(path: str) -> None:
     if not _is_mounted(path):
         return
     try:
-        unmount(str(path))
+        unmount(path)
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise

@@ -1,114 +1,100 @@
-"""Where workspaces lie on this machine, and the note each keeps of the view it was made from.
+"""Where workspaces lie on this machine.
 
-<root>/<provider>/<id>/  0700: workspace.json, lock, and what the provider adds
 <root>/workspaces/<id>   where the agent works
+<root>/<provider>/<id>   0700: what the provider keeps for it
+<root>/pins/<id>         the view it was made from
 <root>/views/<name>      read-only, shared
-<root>/removed/<id>…     on its way out: nothing in it is wanted any more
+<root>/removed/<id>.…    on its way out: nothing in it is wanted any more
 """
 
-import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-from contextbase.errors import Conflict, Damaged, NotFound
-from contextbase.ids import ProjectId, Seq, TreePath
+from contextbase.errors import Conflict, NotFound
 from contextbase.workspaces.folder import remove_tree
-from contextbase.workspaces.model import Owner, SnapshotKey, View, Workspace, WorkspaceId
+from contextbase.workspaces.locks import file_lock
+from contextbase.workspaces.model import Owner, View, Workspace, WorkspaceId
+from contextbase.workspaces.pins import Pins, Stack
 from contextbase.workspaces.syscalls import Rename, rename
 
-__all__ = ["Places", "view_name"]
+__all__ = ["Places"]
 
-_NOTE: Final = "workspace.json"
 _VIEW: Final = "view-"
 
 
 class Places:
     """Every method blocks for a moment."""
 
-    def __init__(self, root: Path, provider: str, *, owner: Owner) -> None:
+    def __init__(self, root: Path, pins: Pins, *, kept: tuple[str, ...], owner: Owner) -> None:
+        """`kept`: the folders that hold something of each workspace; the first of them reserves its id."""
         self.root = root
+        self.pins = pins
         self._owner = owner
-        self._states = root / provider
+        self._kept = [str(root / name) for name in kept]
+        self._paths = str(root / "workspaces")
         self._removed = root / "removed"
-        for place, mode in (
-            (root, 0o711),  # agents of another account pass through, and see no names
-            (root / "workspaces", 0o711),
-            (root / "views", 0o711),
-            (self._states, 0o700),
-            (self._removed, 0o700),
-        ):
-            place.mkdir(mode=mode, parents=True, exist_ok=True)
-            if place != root:
-                place.chmod(mode)  # the umask may have taken bits
+        root.mkdir(mode=0o711, parents=True, exist_ok=True)
+        modes = {"workspaces": 0o711, "views": 0o711}  # agents of another account pass through, and see no names
+        for name in ("workspaces", "views", "locks", "removed", *kept):
+            (root / name).mkdir(mode=0o700, exist_ok=True)
+            (root / name).chmod(modes.get(name, 0o700))
 
-    def state(self, workspace_id: WorkspaceId) -> Path:
-        return self._states / str(workspace_id)
+    def kept(self, workspace_id: WorkspaceId) -> list[str]:
+        return [f"{place}/{workspace_id}" for place in self._kept]
 
-    def path(self, workspace_id: WorkspaceId) -> Path:
-        return self.root / "workspaces" / str(workspace_id)
+    def path(self, workspace_id: WorkspaceId) -> str:
+        return f"{self._paths}/{workspace_id}"
+
+    @contextmanager
+    def locked(self, workspace_id: WorkspaceId) -> Iterator[None]:
+        """Nobody else on this machine mounts or removes the workspace until the block ends. That it is still there
+        must be looked up inside: the lock goes with it."""
+        with file_lock(self.root / "locks" / str(workspace_id)):
+            yield
+
+    @contextmanager
+    def views_locked(self) -> Iterator[None]:
+        with file_lock(self.root / "locks" / "views"):
+            yield
 
     def view(self, view: View) -> Path:
-        return self.root / "views" / view_name(view)
+        return self.root / "views" / _view_name(view)
 
-    def reserve(self, workspace_id: WorkspaceId) -> Path:
-        """Make the state's folder; `Conflict` when there is one."""
-        state = self.state(workspace_id)
+    def reserve(self, workspace_id: WorkspaceId, *, mode: int = 0o700) -> None:
+        """Make the first of the kept folders; `Conflict` when there is one."""
         try:
-            state.mkdir(mode=0o700)
+            os.mkdir(self.kept(workspace_id)[0], mode)  # noqa: PTH102 - a Path costs more than the folder
         except FileExistsError:
             raise Conflict(f"There is a workspace {workspace_id} on this machine already.") from None
-        return state
 
-    def make_folder(self, path: Path) -> None:
-        """One that the agents' account owns."""
-        path.mkdir(mode=0o755)
+    def hand_over(self, path: str) -> None:
+        """To the agents' account."""
         if self._owner != Owner.of_this_process():
             os.chown(path, self._owner.uid, self._owner.gid)
 
-    def note(self, workspace_id: WorkspaceId, view: View) -> None:
-        snapshot = view.snapshot
-        written = {
-            "project_id": str(snapshot.project_id),
-            "epoch": str(snapshot.epoch),
-            "seq": snapshot.seq,
-            "masked": sorted(view.masked),
-        }
-        draft = self.state(workspace_id) / f"{_NOTE}.draft"
-        draft.write_text(json.dumps(written), encoding="utf-8")
-        draft.rename(draft.with_name(_NOTE))
-
-    def read(self, workspace_id: WorkspaceId) -> Workspace:
-        """`NotFound` if there is none, or if making it was never finished."""
-        note = self.state(workspace_id) / _NOTE
-        try:
-            written = json.loads(note.read_text(encoding="utf-8"))
-            snapshot = SnapshotKey(
-                project_id=ProjectId(UUID(written["project_id"])),
-                epoch=UUID(written["epoch"]),
-                seq=Seq(written["seq"]),
-            )
-            masked = frozenset(TreePath.stored(path) for path in written["masked"])
-        except FileNotFoundError:
-            raise NotFound(f"There is no workspace {workspace_id} on this machine.") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise Damaged(
-                f"{note} is not what was written there; the agent's files beside it are untouched."
-            ) from error
-        return Workspace(id=workspace_id, view=View(snapshot=snapshot, masked=masked), path=self.path(workspace_id))
+    def read(self, workspace_id: WorkspaceId) -> tuple[Workspace, Stack]:
+        stack = self.pins.read(str(workspace_id))
+        if stack is None:
+            raise NotFound(f"There is no workspace {workspace_id} on this machine.")
+        return Workspace(id=workspace_id, view=stack.view, path=Path(self.path(workspace_id))), stack
 
     def ids(self) -> tuple[WorkspaceId, ...]:
         """Also those that were never finished, or not removed to the end."""
-        names = {entry.name.partition(".")[0] for place in (self._states, self._removed) for entry in place.iterdir()}
+        places = [Path(self._kept[0]), self._removed]
+        names = {entry.name.partition(".")[0] for place in places for entry in place.iterdir()}
         return tuple(sorted(WorkspaceId(name) for name in names if not name.startswith(_VIEW)))
 
     def remove(self, workspace_id: WorkspaceId) -> None:
-        """Both folders, at once for everyone who looks, then for good. What crashes left goes along."""
-        for folder in (self.state(workspace_id), self.path(workspace_id)):
-            if folder.is_dir():
-                rename(str(folder), str(self._removed / f"{workspace_id}.{uuid4().hex}"), Rename.NOREPLACE)
+        """All its folders, each at once for everyone who looks, then for good. What crashes left goes along."""
+        for folder in (self.path(workspace_id), *self.kept(workspace_id)):
+            self._take_away(folder, str(workspace_id))
+        self.pins.remove(str(workspace_id))
+        (self.root / "locks" / str(workspace_id)).unlink(missing_ok=True)
         for leftover in self._removed.glob(f"{workspace_id}.*"):
             remove_tree(leftover)
 
@@ -117,13 +103,19 @@ class Places:
         return self._removed / f"{path.name}.{uuid4().hex}"
 
     def remove_view(self, path: Path) -> None:
-        if path.is_dir():
-            draft = self.draft_of_view(path)
-            rename(str(path), str(draft), Rename.NOREPLACE)
-            remove_tree(draft)
+        self._take_away(str(path), path.name)
+        self.pins.remove(path.name)
+        for leftover in self._removed.glob(f"{path.name}.*"):
+            remove_tree(leftover)
+
+    def _take_away(self, folder: str, name: str) -> None:
+        try:
+            rename(folder, f"{self._removed}/{name}.{uuid4().hex}", Rename.NOREPLACE)
+        except FileNotFoundError:
+            return
 
 
-def view_name(view: View) -> str:
+def _view_name(view: View) -> str:
     """Equal for equal views; says nothing about what is hidden."""
     snapshot = view.snapshot
     parts = [str(snapshot.project_id), str(snapshot.epoch), *sorted(view.masked)]

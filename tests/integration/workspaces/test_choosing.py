@@ -52,7 +52,7 @@ async def test_what_was_chosen_works(tmp_path: Path, wanted: str) -> None:
     provider = open_provider(
         choose_provider(tmp_path, wanted=wanted),
         tmp_path,
-        Mirrors(tmp_path / "mirror", snapshots, owner=Owner.of_this_process()),
+        Mirrors(tmp_path, snapshots, owner=Owner.of_this_process()),
     )
     try:
         workspace = await provider.create_workspace(WorkspaceId(int=5), View(snapshot=snapshots.head))

@@ -53,7 +53,9 @@ async def _check(root: Path) -> None:
         assert read_tree(workspace.path) == site.snapshots.trees[seq]
         await site.provider.cleanup(workspace.id)
     assert mounts_below(root) == []
-    assert [path for name in ("overlay", "workspaces", "removed") for path in (root / name).iterdir()] == []
+    assert [
+        path for name in ("upper", "work", "workspaces", "removed", "pins") for path in (root / name).iterdir()
+    ] == []
     left = await site.mirror.evict(cap=0)
     assert left > 0
     assert await site.mirror.evict(cap=0) == 0

@@ -91,13 +91,13 @@ async def test_deletions_hide_something_and_nothing_else(site: Site) -> None:
     site.snapshots.trees += history
     for seq in (1, 2, 3):
         await site.provider.sync_lower(site.snapshots.key(seq))
-    below: list[Path] = []
+    below: list[str] = []
     for layer in sorted(read_layers(layers_folder(site)), key=lambda layer: layer.newer):
         view = LayerView(below)
         for path in layer.tree.rglob("*"):
             if is_whiteout(path.lstat()):
                 assert view.entry(str(path.relative_to(layer.tree))), f"{path} hides nothing"
-        below.insert(0, layer.tree)
+        below.insert(0, str(layer.tree))
         workspace = await site.create(seq=layer.newer)
         assert read_tree(workspace.path) == shown(history[layer.newer - 1])
 
@@ -171,7 +171,7 @@ async def test_layers_and_workspaces_belong_to_the_agents_account(site: Site) ->
     require_root()
     site.snapshots.commit({"d/a": b"1", "link": Link("a"), "e": FOLDER})
     owner = Owner(uid=12345, gid=23456)
-    mirrors = Mirrors(site.root / "mirror", site.snapshots, owner=owner)
+    mirrors = Mirrors(site.root, site.snapshots, owner=owner)
     site.provider, site.mirrors = OverlayProvider(site.root, mirrors), mirrors
     workspace = await site.create(masked=("d/a",))
     found = [workspace.path, *workspace.path.rglob("*")]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contextbase.workspaces.folder import Folder, remove_tree
+from contextbase.workspaces.folder import Folder, listing_of, remove_tree
 
 
 @pytest.fixture
@@ -33,11 +33,12 @@ def test_files_lists_and_links_inside_can_be_read(place: Path) -> None:
         file = folder.open_file("folder/file")
         assert os.read(file, 100) == b"inside"
         os.close(file)
-        assert sorted(name for name, _ in folder.listing("")) == ["folder", "link", "pipe", "up"]
+        with folder.opened("") as descriptor:
+            assert sorted(name for name, _ in listing_of(descriptor)) == ["folder", "link", "pipe", "up"]
         assert folder.link_target("link") == b"folder/file"
         for path in ("up", "..", "link"):
-            with pytest.raises(OSError):  # noqa: PT011 - as above
-                folder.listing(path)
+            with pytest.raises(OSError), folder.opened(path):  # noqa: PT011 - as above
+                pass
 
 
 def test_removing_follows_no_link_and_takes_every_name(place: Path) -> None:
