@@ -13,13 +13,15 @@ import asyncio
 import contextlib
 import fcntl
 import hashlib
+import math
 import os
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from contextbase.errors import TooBusy
 from contextbase.ids import Seq, TreePath
+from contextbase.storage.blobs.disk import explained
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.storage.model import Kind
 from contextbase.workspaces.folder import remove_tree
@@ -35,6 +37,8 @@ __all__ = ["Mirror"]
 
 _BATCH_ENTRIES: Final = 256
 _BATCH_BYTES: Final = 32 << 20
+_MOST_KEPT: Final = 64
+"""Layers on the disk, those of older snapshots included, before the least recently used are removed."""
 
 
 class Mirror:
@@ -90,17 +94,14 @@ class Mirror:
     def pin_known(self, holder: str, stack: Stack) -> bool:
         """Blocks for a moment; False when a layer of the stack is no longer there."""
         with file_lock(self._use_lock, shared=True):
-            used = True  # the topmost layer's marker tells when the stack was used last, for all of its layers
-            for tree in stack.folders[:-1]:
-                marker = marker_of(tree)
+            for depth, tree in enumerate(stack.folders[:-1]):
                 try:
-                    if used:
-                        os.utime(marker)
+                    if depth < 2:  # a mask and the topmost layer: they tell for the whole stack when it was used last
+                        os.utime(marker_of(tree))
                     else:
-                        os.stat(marker)  # noqa: PTH116 - a Path costs more than the look
+                        os.stat(marker_of(tree))  # noqa: PTH116 - a Path costs more than the look
                 except FileNotFoundError:
                     return False
-                used = False
             self._pins.write(holder, stack)
         return True
 
@@ -108,7 +109,7 @@ class Mirror:
         """Remove layers that nothing stands on, the least recently used first, until `cap` bytes are left or nothing
         more may go; returns the bytes that were freed."""
         async with self._alone():
-            return await in_thread(self._evict, cap)
+            return await in_thread(self._evict, cap=cap)
 
     async def _sync(self, snapshot: SnapshotKey) -> SyncResult:
         await in_thread(self._remove_unfinished)
@@ -119,6 +120,9 @@ class Mirror:
             return SyncResult(synced=0, skipped=total, total=total)
         start, total = start_of_next(snapshot.seq, layers)
         layer = await self._build(snapshot, start, total)
+        if len(layers) >= _MOST_KEPT:
+            newest = {each.folder for each in chain_to(snapshot.seq, [*layers, layer]) or ()}
+            await in_thread(self._evict, most=_MOST_KEPT // 2, spared=newest)
         synced = min(layer.entries, layer.total)
         return SyncResult(synced=synced, skipped=layer.total - synced, total=layer.total)
 
@@ -144,6 +148,9 @@ class Mirror:
                 whiteouts = await self._topmost_gone(snapshot, gone)
                 await in_thread(writer.white_out, whiteouts, changed_at=max(gone.values()))
             return await in_thread(writer.finish, older=start, newer=snapshot.seq, total=total)
+        except BaseException:
+            await in_thread(remove_tree, folder)  # at once: the disk may be full
+            raise
         finally:
             writer.close()
 
@@ -183,7 +190,7 @@ class Mirror:
             for folder in set(place.iterdir()) - complete:
                 remove_tree(folder)
 
-    def _evict(self, cap: int) -> int:
+    def _evict(self, *, cap: float = math.inf, most: float = math.inf, spared: Collection[Path] = frozenset()) -> int:
         with file_lock(self._use_lock):
             self._remove_unfinished()
             held = self._pins.held()
@@ -192,15 +199,15 @@ class Mirror:
             for top in layers:  # who uses a stack uses every layer of it
                 for layer in chain_to(top.newer, layers) or ():
                     used_at[layer.folder] = max(used_at[layer.folder], used_at[top.folder])
-            size = sum(layer.bytes for layer in layers)
-            freed = 0
+            size, number, freed = sum(layer.bytes for layer in layers), len(used_at), 0
             # Among equals the topmost goes first: those below serve others, too.
             for layer in sorted([*masks, *layers], key=lambda layer: (used_at[layer.folder], -layer.newer)):
-                if size - freed <= cap:
+                if size - freed <= cap and number <= most:
                     break
-                if str(layer.tree) not in held:
+                if str(layer.tree) not in held and layer.folder not in spared:
                     self._remove(layer)
                     freed += layer.bytes
+                    number -= 1
             return freed
 
     def _remove(self, layer: Layer) -> None:
@@ -215,7 +222,8 @@ class Mirror:
             descriptor = os.open(self._folder / "build.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 await in_thread(fcntl.flock, descriptor, fcntl.LOCK_EX)
-                yield
+                with explained(self._folder):
+                    yield
             finally:
                 os.close(descriptor)
 

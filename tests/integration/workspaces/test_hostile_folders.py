@@ -16,7 +16,7 @@ import pytest
 from tests.support.require import require_program, require_root
 from tests.support.workspaces import PROVIDERS, Site, open_site
 
-from contextbase.errors import Conflict, NotFound
+from contextbase.errors import Conflict, MachineProblem, NotFound
 from contextbase.ids import ContentHash, TreePath
 from contextbase.workspaces.model import Limits, Problem, Reported, Workspace
 from contextbase.workspaces.syscalls import unmount
@@ -190,6 +190,19 @@ async def test_a_full_disk_loses_nothing_that_was_written(tmp_path: Path) -> Non
                 (workspace.path / "big").chmod(0o755)  # no room to copy it up
             assert await site.changes(workspace) == {"created kept", "created filler"}
             await site.provider.cleanup(workspace.id)
+
+
+async def test_a_snapshot_that_does_not_fit_takes_no_room(tmp_path: Path) -> None:
+    require_root()
+    with _small_disk(tmp_path / "disk") as disk:
+        async with open_site(disk / "site", "overlay") as site:
+            site.snapshots.commit({"a.txt": b"a\n", "big": b"x" * (2 << 20)})
+            with pytest.raises(MachineProblem, match="is full"):
+                await site.create()
+            site.snapshots.commit({"big": None})
+            workspace = await site.create()
+            (workspace.path / "new").write_bytes(b"x" * (512 << 10))
+            assert await site.changes(workspace) == {"created new"}
 
 
 async def test_a_workspace_in_use_is_not_pulled_away(site: Site, workspace: Workspace) -> None:

@@ -167,6 +167,17 @@ async def test_the_least_recently_used_goes_first(site: Site) -> None:
     assert sorted(layer.newer for layer in read_layers(layers_folder(site))) == [1, 2]
 
 
+async def test_layers_of_snapshots_that_nobody_uses_do_not_pile_up(site: Site) -> None:
+    site.snapshots.commit({f"{number}": b"x" for number in range(20)})
+    old = await site.create()
+    for turn in range(150):
+        site.snapshots.commit({"same": b"%d" % turn})
+        await site.provider.sync_lower(site.snapshots.head)
+    assert len(read_layers(layers_folder(site))) <= 65
+    assert read_tree((await site.create()).path) == site.snapshots.trees[-1]
+    assert read_tree(old.path) == site.snapshots.trees[1]
+
+
 async def test_layers_and_workspaces_belong_to_the_agents_account(site: Site) -> None:
     require_root()
     site.snapshots.commit({"d/a": b"1", "link": Link("a"), "e": FOLDER})
