@@ -72,8 +72,7 @@ async def measure(folder: Path, files: int) -> dict[str, float]:
     figures |= await _storage(site, paths, random)
     plain = folder / "plain"
     workspace = await site.create()
-    took = _took(lambda: shutil.copytree(workspace.path, plain, symlinks=True))
-    figures["cp_ms"] = took
+    figures["cp_ms"] = _took(lambda: subprocess.run(["cp", "-a", workspace.path, plain], check=True))
     figures |= await _detecting(site, plain, paths, random)
     figures |= _reading(plain, workspace, paths, random)
     await site.provider.cleanup(workspace.id)

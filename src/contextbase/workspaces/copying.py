@@ -56,7 +56,9 @@ class CopyProvider:
         return Workspace(id=workspace_id, view=view, path=Path(self._places.path(workspace_id)))
 
     async def open_workspace(self, workspace_id: WorkspaceId) -> Workspace:
-        return (await in_thread(self._read, workspace_id))[0]
+        workspace, stack = await in_thread(self._read, workspace_id)
+        await self._mirrors.of(workspace.view.snapshot).pinned_again(str(workspace_id), stack)
+        return workspace
 
     async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
         return await in_thread(self._detect, workspace_id)
@@ -99,17 +101,20 @@ class CopyProvider:
         return Path(self._places.kept(workspace_id)[0], _MANIFEST)
 
     def _read(self, workspace_id: WorkspaceId) -> tuple[Workspace, Stack]:
-        if not self._manifest(workspace_id).is_file():
-            raise NotFound(f"There is no workspace {workspace_id} on this machine.")
+        self._check_finished(workspace_id)
         return self._places.read(workspace_id)
 
+    def _check_finished(self, workspace_id: WorkspaceId) -> None:
+        if not self._manifest(workspace_id).is_file():
+            raise NotFound(f"There is no workspace {workspace_id} on this machine.")
+
     def _detect(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
-        workspace, stack = self._read(workspace_id)
+        self._check_finished(workspace_id)
+        workspace, stack = self._places.read_whole(workspace_id)
         manifest = _Manifest.read(self._manifest(workspace_id))
         with explained(self._places.root), Folder(workspace.path) as folder:
-            return detect(
-                folder, self._mirrors.layer_view(stack), manifest, base=workspace.view.snapshot, limits=self._limits
-            )
+            view = self._mirrors.layer_view(stack)
+            return detect(folder, view, manifest, base=workspace.view.snapshot, limits=self._limits)
 
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root):

@@ -74,6 +74,11 @@ class Mirror:
                 raise TooBusy(f"The layers of snapshot {view.snapshot.seq} were removed to make room; try again.")
         return stack
 
+    async def pinned_again(self, holder: str, stack: Stack) -> None:
+        """What a pinned stack has lost since (the mirror is a cache) is built anew."""
+        if not await in_thread(stack.is_there):
+            await self.pin(holder, stack.view)
+
     async def built(self, view: View) -> Stack:
         """The stack that shows the view, with what was missing built; it may go again until it is pinned."""
         async with self._alone():

@@ -69,6 +69,8 @@ class OverlayProvider:
         return Workspace(id=workspace_id, view=view, path=Path(self._places.path(workspace_id)))
 
     async def open_workspace(self, workspace_id: WorkspaceId) -> Workspace:
+        workspace, stack = await in_thread(self._places.read, workspace_id)
+        await self._mirrors.of(workspace.view.snapshot).pinned_again(str(workspace_id), stack)
         return await in_thread(self._open, workspace_id)
 
     async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
@@ -126,7 +128,6 @@ class OverlayProvider:
 
     def _open(self, workspace_id: WorkspaceId) -> Workspace:
         """The kernel would mount one upper twice, and spoil it: only who holds the lock, and sees no mount, may."""
-        self._places.read(workspace_id)  # or there is nothing to lock
         with explained(self._places.root), self._places.locked(workspace_id):
             workspace, stack = self._places.read(workspace_id)
             workspace.path.mkdir(mode=0o755, exist_ok=True)
@@ -135,7 +136,7 @@ class OverlayProvider:
         return workspace
 
     def _detect(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
-        workspace, stack = self._places.read(workspace_id)
+        workspace, stack = self._places.read_whole(workspace_id)
         with explained(self._places.root), Folder(self._places.kept(workspace_id)[0]) as upper:
             return detect(
                 upper,

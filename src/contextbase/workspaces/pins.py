@@ -20,6 +20,10 @@ class Stack:
     view: View
     folders: tuple[str, ...]
 
+    def is_there(self) -> bool:
+        """Whether no folder is missing: a view without one of its layers is another view."""
+        return all(Path(folder).is_dir() for folder in self.folders)
+
 
 class Pins:
     """Every method blocks for a moment. A pin is whole or not there; that it survives a power cut in its first seconds

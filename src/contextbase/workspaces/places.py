@@ -83,6 +83,13 @@ class Places:
             raise NotFound(f"There is no workspace {workspace_id} on this machine.")
         return Workspace(id=workspace_id, view=stack.view, path=Path(self.path(workspace_id))), stack
 
+    def read_whole(self, workspace_id: WorkspaceId) -> tuple[Workspace, Stack]:
+        """As `read`; `Conflict` when a layer is missing, without which others' files would look like the agent's."""
+        workspace, stack = self.read(workspace_id)
+        if not stack.is_there():
+            raise Conflict(f"The workspace {workspace_id} has lost a layer of its mirror; open it again first.")
+        return workspace, stack
+
     def ids(self) -> tuple[WorkspaceId, ...]:
         """Also those that were never finished, or not removed to the end."""
         places = [Path(self._kept[0]), self._removed]

@@ -51,14 +51,50 @@ def _libc() -> ctypes.CDLL:
 
 
 def open_beneath(folder: int, path: bytes, flags: int) -> int:
-    """Open `path` below an open folder: no symlink on the way or at the end, and no way out. Kernel 5.6 or newer."""
-    how = struct.pack("QQQ", flags | os.O_CLOEXEC, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
+    """Open `path` below an open folder: no symlink on the way or at the end, and no way out."""
+    if not _has_openat2():
+        return _open_step_by_step(folder, path, flags)
     for _ in range(100):
         try:
-            return _syscall(_OPENAT2, folder, path, how, len(how), about=path)
+            return _openat2(folder, path, flags)
         except BlockingIOError:  # something was renamed on the way while the kernel looked
             continue
     raise OSError(errno.EAGAIN, "the folder is being renamed all the time", os.fsdecode(path))
+
+
+def _openat2(folder: int, path: bytes, flags: int) -> int:
+    how = struct.pack("QQQ", flags | os.O_CLOEXEC, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
+    return _syscall(_OPENAT2, folder, path, how, len(how), about=path)
+
+
+@cache
+def _has_openat2() -> bool:
+    """Kernels before 5.6 do not, and some sandboxes refuse what they do not know."""
+    root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.close(_openat2(root, b".", os.O_RDONLY | os.O_DIRECTORY))
+    except OSError as error:
+        if error.errno in (errno.ENOSYS, errno.EPERM):
+            return False
+        raise
+    finally:
+        os.close(root)
+    return True
+
+
+def _open_step_by_step(folder: int, path: bytes, flags: int) -> int:
+    *above, name = path.split(b"/")
+    if b".." in (*above, name) or b"" in (*above, name):
+        raise OSError(errno.EXDEV, "leads out of the folder", os.fsdecode(path))
+    here = os.dup(folder)
+    try:
+        for part in above:
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+            os.close(here)
+            here = below
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+    finally:
+        os.close(here)
 
 
 def mount_overlay(

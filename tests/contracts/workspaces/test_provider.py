@@ -296,6 +296,24 @@ async def test_a_workspace_is_found_again_after_a_crash_and_after_a_reboot(site:
     assert await restarted.provider.open_workspace(workspace.id) == workspace
 
 
+async def test_a_lost_mirror_is_built_again_and_never_read_as_the_agents_doing(site: Site) -> None:
+    site.snapshots.commit({"docs/a.md": None})
+    await site.provider.sync_lower(site.snapshots.key(1))
+    workspace = await site.create(masked=("data",))
+    (workspace.path / "README.md").write_bytes(b"work")
+    unmount_all(site.root)
+    for layer in (site.root / "mirror").glob("*/*/layers/1-2"):
+        shutil.rmtree(layer)
+    restarted = new_site(site.root, site.provider.name, site.snapshots)
+    with pytest.raises(Conflict, match="open it again"):
+        await restarted.detect(workspace)
+    shutil.rmtree(site.root / "mirror")
+    restarted = new_site(site.root, site.provider.name, site.snapshots)
+    await restarted.provider.open_workspace(workspace.id)
+    assert await restarted.changes(workspace) == {"modified README.md"}
+    assert not (workspace.path / "docs" / "a.md").exists()
+
+
 async def test_cleanup_removes_everything_and_may_be_repeated(site: Site) -> None:
     workspace = await site.create()
     (workspace.path / "new").write_bytes(b"1")

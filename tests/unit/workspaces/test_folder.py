@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from contextbase.workspaces import syscalls
 from contextbase.workspaces.folder import Folder, listing_of, remove_tree
+
+
+@pytest.fixture(autouse=True, params=["openat2", "step by step"])
+def way_to_open(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "step by step":
+        monkeypatch.setattr(syscalls, "_has_openat2", lambda: False)
 
 
 @pytest.fixture
