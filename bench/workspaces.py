@@ -139,22 +139,27 @@ async def _detecting(site: Site, plain: Path, paths: list[str], random: Random) 
 
 
 def _reading(plain: Path, workspace: Workspace, paths: list[str], random: Random) -> dict[str, float]:
-    """Each against the plain folder: the first reading after the kernel forgot all names, and the ones after it."""
+    """Against the plain folder, by turns: the first reading after the kernel forgot all names, the ones after it, and
+    whole files of 1 MB."""
     some = random.sample(paths, min(1000, len(paths)))
-    first, warm = [], []
-    for root in (plain, workspace.path):
-        _forget()
-        first.append(_took(lambda root=root: _read(root, some)))
-        warm.append(_median([_took(lambda root=root: _read(root, some)) for _ in range(5)]))
-    content = random.randbytes(1 << 20)
-    rates = []
-    for place in (plain / "large.bin", workspace.path / "large.bin"):
-        place.write_bytes(content)
-        rates.append(_median([_took(lambda place=place: [place.read_bytes() for _ in range(20)]) for _ in range(9)]))
+    roots = (plain, workspace.path)
+    for root in roots:
+        (root / "large.bin").write_bytes(bytes(1 << 20))
+    os.sync()
+    took: dict[tuple[str, Path], list[float]] = {}
+    for _ in range(9):
+        for root in roots:
+            _forget()
+            took.setdefault(("first", root), []).append(_took(lambda root=root: _read(root, some)))
+            warm = [_took(lambda root=root: _read(root, some)) for _ in range(3)]
+            took.setdefault(("warm", root), []).extend(warm)
+            large = root / "large.bin"
+            took.setdefault(("1mb", root), []).append(
+                _took(lambda large=large: [large.read_bytes() for _ in range(20)])
+            )
     return {
-        "read_first_ratio": round(first[1] / first[0], 2),
-        "read_warm_ratio": round(warm[1] / warm[0], 2),
-        "read_1mb_ratio": round(rates[1] / rates[0], 3),
+        f"read_{what}_ratio": round(_median(took[what, workspace.path]) / _median(took[what, plain]), 3)
+        for what in ("first", "warm", "1mb")
     }
 
 
@@ -217,7 +222,6 @@ def _read(root: Path, paths: list[str]) -> None:
 
 def _forget() -> None:
     """Names and inodes, not contents: those would measure the disk."""
-    os.sync()
     Path("/proc/sys/vm/drop_caches").write_text("2")
 
 

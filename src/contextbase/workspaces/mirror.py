@@ -213,6 +213,7 @@ class Mirror:
                     self._remove(layer)
                     freed += layer.bytes
                     number -= 1
+            self._pins.forget_unused()
             return freed
 
     def _remove(self, layer: Layer) -> None:

@@ -19,7 +19,7 @@ _MOST_VIEWS: Final = 64
 class Mirrors:
     def __init__(self, root: Path, source: SnapshotSource, *, owner: Owner) -> None:
         self.owner = owner
-        self.pins = Pins(root / "pins")
+        self.pins = Pins(root)
         self._folder = root / "mirror"
         self._source = source
         self._open: dict[tuple[ProjectId, UUID], Mirror] = {}

@@ -1,16 +1,27 @@
-"""What each workspace and view stands on: its note and its claim to the layers in one file, `<root>/pins/<holder>`."""
+"""What each workspace and view stands on: its note and its claim to the layers in one.
 
+<root>/stacks/<digest>  a view and its layers, durable
+<root>/pins/<holder>    a hard link to one of them: a thousand workspaces on a stack cost one file
+"""
+
+import errno
 import json
 import os
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from uuid import UUID
+from typing import Final
+from uuid import UUID, uuid4
 
+from contextbase.data_folder import write_private
 from contextbase.errors import Damaged
 from contextbase.ids import ProjectId, Seq, TreePath
 from contextbase.workspaces.model import SnapshotKey, View
 
 __all__ = ["Pins", "Stack"]
+
+_DRAFT: Final = ".draft"
+_TRIES: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,29 +37,29 @@ class Stack:
 
 
 class Pins:
-    """Every method blocks for a moment. A pin is whole or not there; that it survives a power cut in its first seconds
-    is up to whoever keeps a registry."""
+    """Every method blocks for a moment. What a pin says is durable and whole; that the pin itself survives a power cut
+    in its first seconds is up to whoever keeps a registry."""
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder = str(folder)
+    def __init__(self, root: Path) -> None:
+        for name in ("pins", "stacks"):
+            (root / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder = str(root / "pins")
+        self._stacks = root / "stacks"
 
     def write(self, holder: str, stack: Stack) -> None:
-        snapshot = stack.view.snapshot
-        written = {
-            "project_id": str(snapshot.project_id),
-            "epoch": str(snapshot.epoch),
-            "seq": snapshot.seq,
-            "masked": sorted(stack.view.masked),
-            "folders": stack.folders,
-        }
-        draft = f"{self._folder}/{holder}.draft"
-        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(file, json.dumps(written).encode())
-        finally:
-            os.close(file)
-        os.rename(draft, f"{self._folder}/{holder}")  # noqa: PTH104 - a Path costs more than the rename
+        """Replaces the holder's earlier pin, if there is one."""
+        written = _serialized(stack)
+        source = f"{self._stacks}/{sha256(written).hexdigest()}"
+        pin = f"{self._folder}/{holder}"
+        for _ in range(_TRIES):
+            try:
+                _link(source, pin)
+                return
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.EMLINK):  # not written yet, or enough links
+                    raise
+                write_private(Path(source), written.decode())
+        raise OSError(errno.EAGAIN, "what it links to is removed all the time", pin)
 
     def read(self, holder: str) -> Stack | None:
         file = Path(self._folder, holder)
@@ -68,13 +79,49 @@ class Pins:
 
     def remove(self, holder: str) -> None:
         Path(self._folder, holder).unlink(missing_ok=True)
-        Path(self._folder, f"{holder}.draft").unlink(missing_ok=True)
 
     def held(self) -> set[str]:
         """Every folder that something stands on."""
         held: set[str] = set()
+        seen: set[int] = set()
         for file in Path(self._folder).iterdir():
-            stack = self.read(file.name) if file.suffix != ".draft" else None
-            if stack is not None:
-                held.update(stack.folders)
+            if file.suffix == _DRAFT:
+                continue
+            try:
+                inode = file.stat().st_ino
+            except FileNotFoundError:
+                continue  # removed since: nothing stands on it
+            stack = self.read(file.name) if inode not in seen else None
+            seen.add(inode)
+            held.update(stack.folders if stack is not None else ())
         return held
+
+    def forget_unused(self) -> None:
+        """Who links to one in this very moment writes it again."""
+        for draft in Path(self._folder).glob(f"*{_DRAFT}"):
+            draft.unlink(missing_ok=True)
+        for file in self._stacks.iterdir():
+            if file.stat().st_nlink == 1:
+                file.unlink()
+
+
+def _link(source: str, pin: str) -> None:
+    try:
+        os.link(source, pin)
+    except FileExistsError:
+        draft = f"{pin}.{uuid4().hex}{_DRAFT}"
+        os.link(source, draft)
+        Path(draft).rename(pin)
+        Path(draft).unlink(missing_ok=True)  # two names of one file: then the rename did nothing
+
+
+def _serialized(stack: Stack) -> bytes:
+    snapshot = stack.view.snapshot
+    written = {
+        "project_id": str(snapshot.project_id),
+        "epoch": str(snapshot.epoch),
+        "seq": snapshot.seq,
+        "masked": sorted(stack.view.masked),
+        "folders": stack.folders,
+    }
+    return json.dumps(written).encode()

@@ -156,6 +156,20 @@ async def test_what_is_in_use_stays_and_the_rest_makes_room(site: Site) -> None:
     assert await site.mirror.evict(cap=0) == 0  # the newer stack stands on the older layer
 
 
+async def test_workspaces_on_one_stack_share_the_note_of_it(site: Site) -> None:
+    site.snapshots.commit({"a": b"1"})
+    made = [await site.create() for _ in range(3)]
+    assert len({(site.root / "pins" / str(workspace.id)).stat().st_ino for workspace in made}) == 1
+    for workspace in made:
+        await site.mirror.pin(str(workspace.id), workspace.view)  # again: nothing changes
+    assert len(list((site.root / "pins").iterdir())) == 3
+    for workspace in made:
+        await site.provider.cleanup(workspace.id)
+    await site.mirror.evict(cap=0)
+    assert list((site.root / "stacks").iterdir()) == []
+    assert read_tree((await site.create()).path) == {"a": b"1"}
+
+
 async def test_the_least_recently_used_goes_first(site: Site) -> None:
     for content in (b"one", b"two", b"three"):
         site.snapshots.commit({"a": content})
