@@ -226,14 +226,16 @@ def _forget() -> None:
 
 
 def _blocks(folder: Path) -> tuple[int, int]:
-    """Of files, of folders; mounts show the same files again and do not count."""
-    of_files = of_folders = 0
+    """Of files, of folders; mounts show the same files again and do not count, nor do further links to a file."""
+    of_files: dict[int, int] = {}
+    of_folders = 0
     for parent, folders, files in os.walk(folder):
-        of_files += sum(os.lstat(f"{parent}/{name}").st_blocks for name in files)
+        for status in (os.lstat(f"{parent}/{name}") for name in files):
+            of_files[status.st_ino] = status.st_blocks
         of_folders += sum(os.lstat(f"{parent}/{name}").st_blocks for name in folders)
         if Path(parent).name == "workspaces":
             folders.clear()
-    return of_files * 512, of_folders * 512
+    return sum(of_files.values()) * 512, of_folders * 512
 
 
 def _took(work: Callable[[], object]) -> float:

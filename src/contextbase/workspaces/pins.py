@@ -33,7 +33,12 @@ class Stack:
 
     def is_there(self) -> bool:
         """Whether no folder is missing: a view without one of its layers is another view."""
-        return all(Path(folder).is_dir() for folder in self.folders)
+        try:
+            for folder in self.folders:
+                os.stat(folder)  # noqa: PTH116 - a Path costs more than the look
+        except FileNotFoundError:
+            return False
+        return True
 
 
 class Pins:
