@@ -125,7 +125,8 @@ def _mount_by_configuration(
     try:
         settings = [("source", "contextbase"), *options, *(("lowerdir+", layer) for layer in lower)]
         if upper is not None and work is not None:
-            settings += [("upperdir", upper), ("workdir", work)]
+            # Of these two, and not of `lowerdir+`, the kernel takes a backslash away.
+            settings += [("upperdir", upper.replace("\\", "\\\\")), ("workdir", work.replace("\\", "\\\\"))]
         for key, value in settings:
             command = _FSCONFIG_SET_FLAG if value is None else _FSCONFIG_SET_STRING
             text = None if value is None else os.fsencode(value)
