@@ -34,6 +34,7 @@ _LAYERS: Final = 10
 _ROUNDS: Final = 50
 _AGENTS: Final = 100
 _CHANGES: Final = 10
+_LARGE: Final = "large.bin"
 
 
 def main() -> None:
@@ -60,7 +61,7 @@ async def measure(folder: Path, files: int) -> dict[str, float]:
     random = Random(1)
     snapshots = MemorySnapshots()
     paths = [f"{number // 100:04}/{number:06}.txt" for number in range(files)]
-    snapshots.commit({path: random.randbytes(_SIZE) for path in paths})
+    snapshots.commit({_LARGE: random.randbytes(1 << 20), **{path: random.randbytes(_SIZE) for path in paths}})
     for _ in range(_LAYERS - 1):
         snapshots.commit({path: random.randbytes(_SIZE) for path in random.sample(paths, 10)})
     site = new_site(folder / "site", "overlay", snapshots)
@@ -143,9 +144,6 @@ def _reading(plain: Path, workspace: Workspace, paths: list[str], random: Random
     whole files of 1 MB."""
     some = random.sample(paths, min(1000, len(paths)))
     roots = (plain, workspace.path)
-    for root in roots:
-        (root / "large.bin").write_bytes(bytes(1 << 20))
-    os.sync()
     took: dict[tuple[str, Path], list[float]] = {}
     for _ in range(9):
         for root in roots:
