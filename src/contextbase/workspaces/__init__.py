@@ -1,0 +1,1 @@
+"""L3: a private folder for every agent: mirror layers below, change detection above."""

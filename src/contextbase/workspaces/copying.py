@@ -1,0 +1,235 @@
+"""Workspaces as plain copies, for machines without overlay mounts: blocks are shared where the file system can.
+
+<root>/copy/<id>/manifest.json  what each file looked like when it was given
+<root>/workspaces/<id>          the copy
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Final, Self
+
+from contextbase.errors import NotFound
+from contextbase.ids import TreePath
+from contextbase.storage.blobs.disk import explained
+from contextbase.storage.blobs.waiting import in_thread
+from contextbase.storage.model import Kind
+from contextbase.workspaces.detection import detect
+from contextbase.workspaces.folder import Folder, open_in
+from contextbase.workspaces.layer_view import LayerView, ViewEntry
+from contextbase.workspaces.mirrors import Mirrors
+from contextbase.workspaces.model import (
+    Limits,
+    Owner,
+    SnapshotKey,
+    SyncResult,
+    View,
+    Workspace,
+    WorkspaceChanges,
+    WorkspaceId,
+)
+from contextbase.workspaces.pins import Stack
+from contextbase.workspaces.places import Places
+from contextbase.workspaces.syscalls import clone_file, file_handle, sync_filesystem
+
+__all__ = ["CopyProvider"]
+
+_MANIFEST: Final = "manifest.json"
+_TICK: Final = 20_000_000
+"""Nanoseconds within which a file system may give two changes the same time."""
+
+
+class CopyProvider:
+    name = "copy"
+
+    def __init__(self, root: Path, mirrors: Mirrors, *, limits: Limits | None = None) -> None:
+        self._mirrors = mirrors
+        self._places = Places(root, mirrors.pins, kept=(self.name,), owner=mirrors.owner)
+        self._limits = limits or Limits()
+
+    async def create_workspace(self, workspace_id: WorkspaceId, view: View) -> Workspace:
+        mirror = self._mirrors.of(view.snapshot)
+        await in_thread(self._places.reserve, workspace_id)
+        stack = await mirror.pin(str(workspace_id), view)
+        await in_thread(self._create, workspace_id, stack)
+        return Workspace(id=workspace_id, view=view, path=Path(self._places.path(workspace_id)))
+
+    async def open_workspace(self, workspace_id: WorkspaceId) -> Workspace:
+        workspace, stack = await in_thread(self._read, workspace_id)
+        await self._mirrors.of(workspace.view.snapshot).pinned_again(str(workspace_id), stack)
+        return workspace
+
+    async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
+        return await in_thread(self._detect, workspace_id)
+
+    async def open_file(self, workspace_id: WorkspaceId, path: TreePath) -> int:
+        workspace = await self.open_workspace(workspace_id)
+        return await in_thread(open_in, workspace.path, path)
+
+    async def cleanup(self, workspace_id: WorkspaceId) -> None:
+        await in_thread(self._cleanup, workspace_id)
+
+    async def sync_lower(self, snapshot: SnapshotKey) -> SyncResult:
+        return await self._mirrors.of(snapshot).sync(snapshot)
+
+    async def workspaces(self) -> tuple[WorkspaceId, ...]:
+        return await in_thread(self._places.ids)
+
+    async def open_view(self, view: View) -> Path:
+        path = self._places.view(view)
+        if not path.is_dir():
+            stack = await self._mirrors.of(view.snapshot).pin(path.name, view)
+            await in_thread(self._copy_view, path, stack)
+        return path
+
+    async def close_view(self, view: View) -> None:
+        await in_thread(self._remove_view, self._places.view(view))
+
+    def _create(self, workspace_id: WorkspaceId, stack: Stack) -> None:
+        path = Path(self._places.path(workspace_id))
+        with explained(self._places.root):
+            path.mkdir(mode=0o755)
+            self._places.hand_over(str(path))
+            _copy(stack, path, owner=self._mirrors.owner)
+            manifest = _Manifest.of(path, LayerView(stack.folders))
+            _sync(path)  # a file that a power cut emptied must not look like one the agent emptied
+            manifest.write(self._manifest(workspace_id))
+
+    def _manifest(self, workspace_id: WorkspaceId) -> Path:
+        """Written last: without it the copy was never finished, and no agent was in it."""
+        return Path(self._places.kept(workspace_id)[0], _MANIFEST)
+
+    def _read(self, workspace_id: WorkspaceId) -> tuple[Workspace, Stack]:
+        self._check_finished(workspace_id)
+        return self._places.read(workspace_id)
+
+    def _check_finished(self, workspace_id: WorkspaceId) -> None:
+        if not self._manifest(workspace_id).is_file():
+            raise NotFound(f"There is no workspace {workspace_id} on this machine.")
+
+    def _detect(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
+        self._check_finished(workspace_id)
+        workspace, stack = self._places.read_whole(workspace_id)
+        manifest = _Manifest.read(self._manifest(workspace_id))
+        with explained(self._places.root), Folder(workspace.path) as folder:
+            view = self._mirrors.layer_view(stack)
+            return detect(folder, view, manifest, base=workspace.view.snapshot, limits=self._limits)
+
+    def _cleanup(self, workspace_id: WorkspaceId) -> None:
+        with explained(self._places.root):
+            self._places.remove(workspace_id)
+
+    def _remove_view(self, path: Path) -> None:
+        with explained(self._places.root), self._places.views_locked():
+            self._places.remove_view(path)
+
+    def _copy_view(self, path: Path, stack: Stack) -> None:
+        with explained(self._places.root), self._places.views_locked():
+            if path.is_dir():
+                return  # another was quicker
+            draft = self._places.draft_of_view(path)
+            draft.mkdir(mode=0o755)
+            _copy(stack, draft, owner=self._mirrors.owner, read_only=True)
+            draft.rename(path)
+
+
+class _Manifest:
+    """What `Traces` are for a copy: each file's status when it was given."""
+
+    def __init__(self, files: dict[str, tuple[int, ...]], handles: dict[str, str], taken_at: int) -> None:
+        self._files = files
+        self._handles = handles
+        self._taken_at = taken_at  # the file system's own time
+
+    @classmethod
+    def of(cls, root: Path, view: LayerView) -> Self:
+        files: dict[str, tuple[int, ...]] = {}
+        handles: dict[str, str] = {}
+        newest = 0
+        for path, kind in view.below(""):
+            if kind is Kind.DIRECTORY:
+                continue
+            status = (root / path).lstat()
+            files[path] = _signature(status)
+            newest = max(newest, status.st_ctime_ns)
+            handle = file_handle(os.fsencode(root / path)) if kind is Kind.FILE else None
+            if handle is not None:
+                handles[path] = handle.hex()
+        return cls(files, handles, newest)
+
+    def write(self, file: Path) -> None:
+        written = {"files": self._files, "handles": self._handles, "taken_at": self._taken_at}
+        draft = file.with_suffix(".draft")
+        draft.write_text(json.dumps(written), encoding="utf-8")
+        draft.rename(file)
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        written = json.loads(file.read_text(encoding="utf-8"))
+        files = {path: tuple(signature) for path, signature in written["files"].items()}
+        return cls(files, written["handles"], written["taken_at"])
+
+    def is_complete(self, folder: int) -> bool:  # noqa: ARG002 - a copy has all of it
+        return True
+
+    def is_whiteout(self, status: os.stat_result) -> bool:  # noqa: ARG002 - nothing lies below
+        return False
+
+    def is_untouched(self, path: str, status: os.stat_result) -> bool:
+        """A change in the same tick as ours would not show, so the last files we wrote are always read."""
+        return self._files.get(path) == _signature(status) and status.st_ctime_ns < self._taken_at - _TICK
+
+    def origin_of(self, descriptor: int) -> bytes | None:
+        return file_handle(descriptor)
+
+    def identity_in_view(self, path: TreePath, entry: ViewEntry) -> bytes | None:  # noqa: ARG002 - as it was given
+        handle = self._handles.get(path)
+        return bytes.fromhex(handle) if handle is not None else None
+
+
+def _copy(stack: Stack, target: Path, *, owner: Owner, read_only: bool = False) -> None:
+    view = LayerView(stack.folders)
+    chown = owner != Owner.of_this_process()
+    folders = [target]
+    for path, kind in view.below(""):
+        place = target / path
+        if kind is Kind.DIRECTORY:
+            place.mkdir(mode=0o755)
+            folders.append(place)
+        else:
+            entry = view.entry(path)
+            assert entry is not None, "layers do not change"  # noqa: S101 - for the type checker
+            source = Path(entry.file)
+            if kind is Kind.SYMLINK:
+                os.symlink(os.readlink(source), place)  # noqa: PTH115, PTH211 - a Path would respell the target
+            else:
+                _copy_file(source, place)
+                if read_only:
+                    place.chmod(place.stat().st_mode & 0o555)
+            status = source.lstat()
+            os.utime(place, ns=(status.st_mtime_ns, status.st_mtime_ns), follow_symlinks=False)
+        if chown:
+            os.chown(place, owner.uid, owner.gid, follow_symlinks=False)
+    for folder in reversed(folders):
+        if read_only:
+            folder.chmod(0o555)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    with source.open("rb") as read, target.open("xb") as written:
+        if not clone_file(read.fileno(), written.fileno()):
+            shutil.copyfileobj(read, written, 1 << 20)
+        os.fchmod(written.fileno(), os.fstat(read.fileno()).st_mode & 0o777)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        sync_filesystem(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _signature(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode

@@ -1,0 +1,150 @@
+"""A folder that somebody else may change while we look: everything is relative to its handle and cannot leave it."""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from contextbase.errors import NotFound
+from contextbase.ids import TreePath
+from contextbase.workspaces.syscalls import open_beneath
+
+__all__ = ["Folder", "attribute_of", "listing_of", "open_in", "remove_tree"]
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not hang us
+_NO_ATTRIBUTE: Final = {errno.ENODATA, errno.EOPNOTSUPP, errno.ENOENT}
+
+_DEEPEST: Final = 64
+_NO_FILE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EXDEV}
+
+
+class Folder:
+    """Paths are relative, `/`-separated and as Python decodes them; '' is the folder itself."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._descriptor = os.open(path, _FOLDER)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+    @contextlib.contextmanager
+    def opened(self, path: str) -> Iterator[int]:
+        """The descriptor of a folder."""
+        descriptor = open_beneath(self._descriptor, os.fsencode(path) or b".", _FOLDER)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def open_file(self, path: str) -> int:
+        """A descriptor of the plain file at the path; `OSError` for anything else, a link above all."""
+        descriptor = open_beneath(self._descriptor, os.fsencode(path), _FILE)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.ENXIO, "not a plain file", path)
+        return descriptor
+
+    def link_target(self, path: str) -> bytes:
+        parent, _, name = path.rpartition("/")
+        with self.opened(parent) as folder:
+            return os.readlink(os.fsencode(name), dir_fd=folder)
+
+
+def listing_of(descriptor: int) -> list[tuple[str, os.stat_result]]:
+    """A folder's names with their status, as far as they are still there once asked for it."""
+    found = []
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):  # gone since: a later look decides
+                found.append((entry.name, entry.stat(follow_symlinks=False)))
+    return found
+
+
+def attribute_of(descriptor: int, name: str) -> bytes | None:
+    try:
+        return os.getxattr(descriptor, name)
+    except OSError as error:
+        if error.errno in _NO_ATTRIBUTE:
+            return None
+        raise
+
+
+def open_in(root: Path, path: TreePath) -> int:
+    """A descriptor of a file below an agent's folder, itself and not through a link; `NotFound` if there is none."""
+    try:
+        with Folder(root) as folder:
+            return folder.open_file(path)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            raise NotFound(f"There is no file {path} in the workspace.", path=path) from error
+        raise
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder with all in it, however deep and whatever the names; harmless when it is gone already."""
+    try:
+        top = os.open(path, _FOLDER)
+    except FileNotFoundError:
+        return
+    try:
+        _Removal(top).run()
+    finally:
+        os.close(top)
+    path.rmdir()
+
+
+class _Removal:
+    """Goes down by handles. What lies too deep is moved to the top first, so that neither the stack nor the number of
+    open files grows with the depth."""
+
+    def __init__(self, top: int) -> None:
+        self._top = top
+        self._numbers = count()
+        self._moved: list[bytes] = []
+
+    def run(self) -> None:
+        self._empty(self._top, depth=0)
+        while self._moved:
+            self._remove_folder(self._moved.pop(), self._top, depth=1)
+
+    def _empty(self, folder: int, *, depth: int) -> None:
+        os.fchmod(folder, 0o700)
+        with os.scandir(folder) as entries:
+            found = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in entries]
+        for name, is_folder in found:
+            if not is_folder:
+                os.unlink(name, dir_fd=folder)
+            elif depth < _DEEPEST:
+                self._remove_folder(name, folder, depth=depth + 1)
+            else:
+                self._move_up(name, folder)
+
+    def _remove_folder(self, name: bytes, parent: int, *, depth: int) -> None:
+        folder = os.open(name, _FOLDER, dir_fd=parent)
+        try:
+            self._empty(folder, depth=depth)
+        finally:
+            os.close(folder)
+        os.rmdir(name, dir_fd=parent)
+
+    def _move_up(self, name: bytes, folder: int) -> None:
+        target = b""
+        while not target:
+            candidate = b".contextbase-removed-%d" % next(self._numbers)
+            # The place is made first: a rename onto something of the agent's with that name would fail or eat it.
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(candidate, 0o700, dir_fd=self._top)
+                target = candidate
+        os.rename(name, target, src_dir_fd=folder, dst_dir_fd=self._top)
+        self._moved.append(target)

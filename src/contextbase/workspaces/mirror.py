@@ -1,0 +1,254 @@
+"""This machine's copy of one project's snapshots: a stack of layers that never change once they are there.
+
+    <mirror>/build.lock     held by the one process that builds
+    <mirror>/use.lock       shared while layers are taken into use, alone while some are removed
+    <mirror>/layers/4-9/    what changed from snapshot 4 to 9; 0-4 is the whole of snapshot 4
+    <mirror>/masks/9-<id>/  whiteouts over what a view of snapshot 9 hides
+    <mirror>/empty/         lies below all others
+
+A snapshot is a chain of layers 0-a, a-b, … y-z; a layer that joins several shortens it. What a pin names stays.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import math
+import os
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from contextbase.errors import TooBusy
+from contextbase.ids import Seq, TreePath
+from contextbase.storage.blobs.disk import explained
+from contextbase.storage.blobs.waiting import in_thread
+from contextbase.storage.model import Kind
+from contextbase.workspaces.folder import remove_tree
+from contextbase.workspaces.layer_view import LayerView
+from contextbase.workspaces.layers import Layer, LayerWriter, marker_of, read_layers
+from contextbase.workspaces.locks import file_lock
+from contextbase.workspaces.model import Owner, SnapshotEntry, SnapshotKey, SyncResult, View
+from contextbase.workspaces.pins import Pins, Stack
+from contextbase.workspaces.ports import SnapshotSource
+from contextbase.workspaces.stacks import chain_to, start_of_next
+
+__all__ = ["Mirror"]
+
+_BATCH_ENTRIES: Final = 256
+_BATCH_BYTES: Final = 32 << 20
+_MOST_KEPT: Final = 64
+"""Layers on the disk, those of older snapshots included, before the least recently used are removed."""
+
+
+class Mirror:
+    """One project in one epoch. Any number of these, in any number of processes, share a folder."""
+
+    def __init__(self, folder: Path, source: SnapshotSource, pins: Pins, *, owner: Owner) -> None:
+        self._folder = folder
+        self._layers = folder / "layers"
+        self._masks = folder / "masks"
+        self._pins = pins
+        self._use_lock = folder / "use.lock"
+        self._empty = folder / "empty"
+        self._source = source
+        self._owner = owner
+        self._building = asyncio.Lock()  # one thread of this process at most waits for the build lock
+        self._known: dict[View, Stack] = {}
+        for place in (folder, self._layers, self._masks):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._empty.mkdir(mode=0o755, exist_ok=True)
+        self._empty.chmod(0o755)
+
+    async def sync(self, snapshot: SnapshotKey) -> SyncResult:
+        """Build what is missing of the snapshot: O(changes) since the newest one that is here and not newer."""
+        async with self._alone():
+            return await self._sync(snapshot)
+
+    async def pin(self, holder: str, view: View) -> Stack:
+        """The stack that shows the view, built where it is missing, and kept until its pin is removed."""
+        stack = self.known(view)
+        if stack is None or not await in_thread(self.pin_known, holder, stack):
+            stack = await self.built(view)
+            if not await in_thread(self.pin_known, holder, stack):
+                raise TooBusy(f"The layers of snapshot {view.snapshot.seq} were removed to make room; try again.")
+        return stack
+
+    async def pinned_again(self, holder: str, stack: Stack) -> None:
+        """What a pinned stack has lost since (the mirror is a cache) is built anew."""
+        if not await in_thread(stack.is_there):
+            await self.pin(holder, stack.view)
+
+    async def built(self, view: View) -> Stack:
+        """The stack that shows the view, with what was missing built; it may go again until it is pinned."""
+        async with self._alone():
+            await self._sync(view.snapshot)
+            layers = await in_thread(read_layers, self._layers)
+            chain = chain_to(view.snapshot.seq, layers) or ()
+            folders = tuple(str(tree) for tree in [*(layer.tree for layer in reversed(chain)), self._empty])
+            if view.masked:
+                folders = (await in_thread(self._mask, view, folders), *folders)
+        stack = Stack(view=view, folders=folders)
+        self._remember(stack)
+        return stack
+
+    def known(self, view: View) -> Stack | None:
+        """The stack as it was built last; some of it may be gone since."""
+        return self._known.get(view)
+
+    def pin_known(self, holder: str, stack: Stack) -> bool:
+        """Blocks for a moment; False when a layer of the stack is no longer there."""
+        with file_lock(self._use_lock, shared=True):
+            for depth, tree in enumerate(stack.folders[:-1]):
+                try:
+                    if depth < 2:  # a mask and the topmost layer: they tell for the whole stack when it was used last
+                        os.utime(marker_of(tree))
+                    else:
+                        os.stat(marker_of(tree))  # noqa: PTH116 - a Path costs more than the look
+                except FileNotFoundError:
+                    return False
+            self._pins.write(holder, stack)
+        return True
+
+    async def evict(self, *, cap: int) -> int:
+        """Remove layers that nothing stands on, the least recently used first, until `cap` bytes are left or nothing
+        more may go; returns the bytes that were freed."""
+        async with self._alone():
+            return await in_thread(self._evict, cap=cap)
+
+    async def _sync(self, snapshot: SnapshotKey) -> SyncResult:
+        await in_thread(self._remove_unfinished)
+        layers = await in_thread(read_layers, self._layers)
+        chain = chain_to(snapshot.seq, layers)
+        if chain is not None:
+            total = chain[-1].total if chain else 0
+            return SyncResult(synced=0, skipped=total, total=total)
+        start, total = start_of_next(snapshot.seq, layers)
+        layer = await self._build(snapshot, start, total)
+        if len(layers) >= _MOST_KEPT:
+            newest = {each.folder for each in chain_to(snapshot.seq, [*layers, layer]) or ()}
+            await in_thread(self._evict, most=_MOST_KEPT // 2, spared=newest)
+        synced = min(layer.entries, layer.total)
+        return SyncResult(synced=synced, skipped=layer.total - synced, total=layer.total)
+
+    async def _build(self, snapshot: SnapshotKey, start: Seq, total: int) -> Layer:
+        older = SnapshotKey(project_id=snapshot.project_id, epoch=snapshot.epoch, seq=start)
+        folder = self._layers / f"{start}-{snapshot.seq}"
+        writer = await in_thread(LayerWriter, folder, owner=self._owner)
+        try:
+            gone: dict[TreePath, int] = {}
+            async for batch in _batches(self._source.changes(older, snapshot.seq)):
+                standing = []
+                for entry in batch:
+                    if entry.kind is Kind.DELETED:
+                        gone[entry.path] = entry.changed_at
+                        total -= 1
+                    else:
+                        standing.append(entry)
+                        total += not entry.existed
+                hashes = {entry.content_hash for entry in standing if entry.content_hash is not None}
+                async with self._source.contents(snapshot, hashes) as contents:
+                    await in_thread(writer.write, standing, contents)
+            if start and gone:
+                whiteouts = await self._topmost_gone(snapshot, gone)
+                await in_thread(writer.white_out, whiteouts, changed_at=max(gone.values()))
+            return await in_thread(writer.finish, older=start, newer=snapshot.seq, total=total)
+        except BaseException:
+            await in_thread(remove_tree, folder)  # at once: the disk may be full
+            raise
+        finally:
+            writer.close()
+
+    async def _topmost_gone(self, snapshot: SnapshotKey, gone: Iterable[TreePath]) -> list[TreePath]:
+        """A folder that went with its last entry is hidden as one."""
+        folders = {TreePath.stored(folder) for path in gone for folder in (path, *_above(path))}
+        standing = await self._source.standing(snapshot, folders)
+        topmost = set()
+        for path in gone:
+            lost = [folder for folder in (path, *_above(path)) if folder not in standing]
+            if path not in standing:
+                topmost.add(TreePath.stored(min(lost, key=len)))
+        return sorted(topmost)
+
+    def _mask(self, view: View, below: Sequence[str]) -> str:
+        seq = view.snapshot.seq
+        digest = hashlib.sha256("\n".join(sorted(view.masked)).encode()).hexdigest()[:32]
+        folder = self._masks / f"{seq}-{digest}"
+        if not any(layer.folder == folder for layer in read_layers(self._masks)):
+            writer = LayerWriter(folder, owner=self._owner)
+            try:
+                writer.white_out(sorted(view.masked), changed_at=0, below=LayerView(below))
+                writer.finish(older=seq, newer=seq, total=0)
+            finally:
+                writer.close()
+        return str(folder / "tree")
+
+    def _remember(self, stack: Stack) -> None:
+        while len(self._known) >= 1000:
+            self._known.pop(next(iter(self._known)))
+        self._known[stack.view] = stack
+
+    def _remove_unfinished(self) -> None:
+        """Only while nobody builds: what has no marker then was left by a process that died."""
+        for place in (self._layers, self._masks):
+            complete = {layer.folder for layer in read_layers(place)}
+            for folder in set(place.iterdir()) - complete:
+                remove_tree(folder)
+
+    def _evict(self, *, cap: float = math.inf, most: float = math.inf, spared: Collection[Path] = frozenset()) -> int:
+        with file_lock(self._use_lock):
+            self._remove_unfinished()
+            held = self._pins.held()
+            layers, masks = read_layers(self._layers), read_layers(self._masks)
+            used_at = {layer.folder: layer.marker.stat().st_mtime_ns for layer in [*layers, *masks]}
+            for top in layers:  # who uses a stack uses every layer of it
+                for layer in chain_to(top.newer, layers) or ():
+                    used_at[layer.folder] = max(used_at[layer.folder], used_at[top.folder])
+            size, number, freed = sum(layer.bytes for layer in layers), len(used_at), 0
+            # Among equals the topmost goes first: those below serve others, too.
+            for layer in sorted([*masks, *layers], key=lambda layer: (used_at[layer.folder], -layer.newer)):
+                if size - freed <= cap and number <= most:
+                    break
+                if str(layer.tree) not in held and layer.folder not in spared:
+                    self._remove(layer)
+                    freed += layer.bytes
+                    number -= 1
+            self._pins.forget_unused()
+            return freed
+
+    def _remove(self, layer: Layer) -> None:
+        """From here on it does not count, even when we are killed half-way."""
+        layer.marker.unlink()
+        remove_tree(layer.folder)
+
+    @contextlib.asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """The only builder on this machine, until the block ends."""
+        async with self._building:
+            descriptor = os.open(self._folder / "build.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                await in_thread(fcntl.flock, descriptor, fcntl.LOCK_EX)
+                with explained(self._folder):
+                    yield
+            finally:
+                os.close(descriptor)
+
+
+async def _batches(entries: AsyncIterator[SnapshotEntry]) -> AsyncIterator[list[SnapshotEntry]]:
+    batch: list[SnapshotEntry] = []
+    size = 0
+    async for entry in entries:
+        batch.append(entry)
+        size += entry.size
+        if len(batch) >= _BATCH_ENTRIES or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _above(path: TreePath) -> Iterable[TreePath]:
+    parent = path.parent
+    while parent is not None:
+        yield parent
+        parent = parent.parent

@@ -1,0 +1,41 @@
+"""The mirrors of this machine, one for each project and epoch."""
+
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from contextbase.ids import ProjectId
+from contextbase.workspaces.layer_view import LayerView
+from contextbase.workspaces.mirror import Mirror
+from contextbase.workspaces.model import Owner, SnapshotKey
+from contextbase.workspaces.pins import Pins, Stack
+from contextbase.workspaces.ports import SnapshotSource
+
+__all__ = ["Mirrors"]
+
+_MOST_VIEWS: Final = 64
+
+
+class Mirrors:
+    def __init__(self, root: Path, source: SnapshotSource, *, owner: Owner) -> None:
+        self.owner = owner
+        self.pins = Pins(root)
+        self._folder = root / "mirror"
+        self._source = source
+        self._open: dict[tuple[ProjectId, UUID], Mirror] = {}
+        self._views: dict[tuple[str, ...], LayerView] = {}
+
+    def of(self, snapshot: SnapshotKey) -> Mirror:
+        key = (snapshot.project_id, snapshot.epoch)
+        if key not in self._open:
+            folder = self._folder / str(snapshot.project_id) / str(snapshot.epoch)
+            self._open[key] = Mirror(folder, self._source, self.pins, owner=self.owner)
+        return self._open[key]
+
+    def layer_view(self, stack: Stack) -> LayerView:
+        """Shared by all who stand on the same layers: what one looked up, the next knows."""
+        view = self._views.pop(stack.folders, None) or LayerView(stack.folders)
+        self._views[stack.folders] = view  # now the newest
+        while len(self._views) > _MOST_VIEWS:
+            self._views.pop(next(iter(self._views)), None)
+        return view

@@ -1,0 +1,152 @@
+"""Snapshots, workspaces and what was found in them."""
+
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from uuid import UUID
+
+from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
+from contextbase.storage.model import Kind
+
+__all__ = [
+    "ChangeKind",
+    "Content",
+    "DetectedChange",
+    "Limits",
+    "Owner",
+    "Problem",
+    "Reported",
+    "SnapshotEntry",
+    "SnapshotKey",
+    "SyncResult",
+    "View",
+    "Workspace",
+    "WorkspaceChanges",
+    "WorkspaceId",
+]
+
+
+class WorkspaceId(UUID):
+    """Its own id, not the agent's: an agent may have one in every project, and a new one after the old."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SnapshotKey:
+    project_id: ProjectId
+    epoch: UUID  # a restore makes a new one: what was mirrored before is of another history
+    seq: Seq
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SnapshotEntry:
+    """How a path differs between two snapshots; `kind` is deleted when nothing stands there any more."""
+
+    path: TreePath
+    kind: Kind
+    content_hash: ContentHash | None = None  # of a file's bytes or a link's target
+    size: int = 0
+    executable: bool = False
+    changed_at: int = 0  # the commit's time, in ns since 1970
+    existed: bool = False  # a node stood there in the older snapshot, too
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """A snapshot as one principal may see it."""
+
+    snapshot: SnapshotKey
+    masked: frozenset[TreePath] = frozenset()  # the topmost paths of the snapshot that are hidden
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Owner:
+    """The account that layers and workspaces belong to, and that agents run as."""
+
+    uid: int
+    gid: int
+
+    @classmethod
+    def of_this_process(cls) -> "Owner":
+        return cls(uid=os.geteuid(), gid=os.getegid())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Workspace:
+    id: WorkspaceId
+    view: View
+    path: Path  # where the agent works
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SyncResult:
+    synced: int  # entries written to this machine now
+    skipped: int  # entries that were here already
+    total: int  # entries of the snapshot
+
+
+class ChangeKind(StrEnum):
+    CREATED = "created"
+    MODIFIED = "modified"
+    DELETED = "deleted"
+    RENAMED = "renamed"  # with other content, too, if `content` differs
+    MODE = "mode"  # nothing but the executable bit
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Content:
+    """What stands at a path now."""
+
+    kind: Kind
+    hash: ContentHash | None = None  # None: a directory
+    size: int = 0
+    executable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DetectedChange:
+    """What an agent did to one path, against the view it was given; a path has one change at most.
+
+    A directory is named when it is created empty or became empty, for nothing else in the tree shows it, and always
+    when it is gone: it may have been a node.
+    """
+
+    kind: ChangeKind
+    path: TreePath
+    before: Kind | None  # what stood there in the view
+    content: Content | None  # None: it is gone
+    renamed_from: TreePath | None = None
+
+
+class Problem(StrEnum):
+    """Why something in the folder is not part of the changes."""
+
+    NAME = "name"  # not a name a tree can hold
+    SPECIAL = "special"  # a socket, pipe or device
+    BUSY = "busy"  # it changed each time we read it
+    TOO_LARGE = "too_large"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reported:
+    """Something that cannot be committed as it is. It stays in the folder, and the path is as it was in the tree."""
+
+    name: bytes  # the path as the file system has it
+    problem: Problem
+    reason: str  # a sentence for the agent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkspaceChanges:
+    base: SnapshotKey
+    changes: tuple[DetectedChange, ...]  # in path order
+    reported: tuple[Reported, ...]
+    ignored: tuple[str, ...]  # the topmost paths that an ignore rule took out; a folder ends in '/'
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    largest_file: int = 5 << 30
+    tries: int = 3  # to read a file that is being written
+    pause: float = 0.05  # seconds between them

@@ -1,0 +1,215 @@
+"""Workspaces as overlay mounts: made in a millisecond, and every change of the agent's lies in the upper folder.
+
+<root>/upper/<id>       the agent's work
+<root>/work/<id>        the kernel's
+<root>/workspaces/<id>  the mount
+"""
+
+import errno
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from contextbase.errors import Conflict, TooBusy
+from contextbase.ids import TreePath
+from contextbase.storage.blobs.disk import explained
+from contextbase.storage.blobs.waiting import in_thread
+from contextbase.workspaces.detection import detect
+from contextbase.workspaces.folder import Folder, attribute_of, open_in
+from contextbase.workspaces.layer_view import ViewEntry
+from contextbase.workspaces.mirror import Mirror
+from contextbase.workspaces.mirrors import Mirrors
+from contextbase.workspaces.model import (
+    Limits,
+    SnapshotKey,
+    SyncResult,
+    View,
+    Workspace,
+    WorkspaceChanges,
+    WorkspaceId,
+)
+from contextbase.workspaces.pins import Stack
+from contextbase.workspaces.places import Places
+from contextbase.workspaces.syscalls import file_handle, is_whiteout, mount_overlay, unmount
+
+__all__ = ["OverlayProvider", "XattrKind", "overlay_options"]
+
+_OPTIONS: Final = (("index", "off"), ("xino", "off"), ("redirect_dir", "off"), ("metacopy", "off"))
+"""Said, not left to the machine: with redirects or metacopy the upper would not hold what the agent sees."""
+_ORIGIN_TYPE: Final = 4  # offsets in the kernel's `struct ovl_fb`
+_ORIGIN_HANDLE: Final = 21
+
+
+class XattrKind(StrEnum):
+    """The name space of the marks that the kernel sets in an upper."""
+
+    TRUSTED = "trusted"
+    USER = "user"  # for a mount in a user namespace
+
+
+class OverlayProvider:
+    name = "overlay"
+
+    def __init__(
+        self, root: Path, mirrors: Mirrors, *, xattr_kind: XattrKind = XattrKind.TRUSTED, limits: Limits | None = None
+    ) -> None:
+        self._mirrors = mirrors
+        self._places = Places(root, mirrors.pins, kept=("upper", "work"), owner=mirrors.owner)
+        self._xattr_kind = xattr_kind
+        self._limits = limits or Limits()
+
+    async def create_workspace(self, workspace_id: WorkspaceId, view: View) -> Workspace:
+        mirror = self._mirrors.of(view.snapshot)
+        stack = mirror.known(view)
+        if stack is None or not await in_thread(self._create, mirror, workspace_id, stack):
+            stack = await mirror.built(view)
+            if not await in_thread(self._create, mirror, workspace_id, stack):
+                raise TooBusy(f"The layers of snapshot {view.snapshot.seq} were removed to make room; try again.")
+        return Workspace(id=workspace_id, view=view, path=Path(self._places.path(workspace_id)))
+
+    async def open_workspace(self, workspace_id: WorkspaceId) -> Workspace:
+        workspace, stack = await in_thread(self._places.read, workspace_id)
+        await self._mirrors.of(workspace.view.snapshot).pinned_again(str(workspace_id), stack)
+        return await in_thread(self._open, workspace_id)
+
+    async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
+        return await in_thread(self._detect, workspace_id)
+
+    async def open_file(self, workspace_id: WorkspaceId, path: TreePath) -> int:
+        workspace = await self.open_workspace(workspace_id)
+        return await in_thread(open_in, workspace.path, path)
+
+    async def cleanup(self, workspace_id: WorkspaceId) -> None:
+        await in_thread(self._cleanup, workspace_id)
+
+    async def sync_lower(self, snapshot: SnapshotKey) -> SyncResult:
+        return await self._mirrors.of(snapshot).sync(snapshot)
+
+    async def workspaces(self) -> tuple[WorkspaceId, ...]:
+        return await in_thread(self._places.ids)
+
+    async def open_view(self, view: View) -> Path:
+        path = self._places.view(view)
+        mirror = self._mirrors.of(view.snapshot)
+        stack = mirror.known(view) or await mirror.built(view)
+        if not await in_thread(self._mount_view, mirror, path, stack):
+            stack = await mirror.built(view)
+            if not await in_thread(self._mount_view, mirror, path, stack):
+                raise TooBusy(f"The layers of snapshot {view.snapshot.seq} were removed to make room; try again.")
+        return path
+
+    async def close_view(self, view: View) -> None:
+        await in_thread(self._unmount_view, self._places.view(view))
+
+    def _create(self, mirror: Mirror, workspace_id: WorkspaceId, stack: Stack) -> bool:
+        """False when a layer of the stack is gone: nothing was made then."""
+        with explained(self._places.root):
+            self._places.reserve(workspace_id, mode=0o755)
+            try:
+                upper, work = self._places.kept(workspace_id)
+                self._places.hand_over(upper)
+                os.mkdir(work, 0o700)  # noqa: PTH102 - a Path costs more than the folder
+                os.mkdir(self._places.path(workspace_id), 0o755)  # noqa: PTH102 - likewise
+                found = mirror.pin_known(str(workspace_id), stack)
+                if found:
+                    self._mount(workspace_id, stack)
+            except OSError:
+                self._places.remove(workspace_id)
+                raise
+            if not found:
+                self._places.remove(workspace_id)
+            return found
+
+    def _mount(self, workspace_id: WorkspaceId, stack: Stack) -> None:
+        upper, work = self._places.kept(workspace_id)
+        options = overlay_options(self._xattr_kind)
+        mount_overlay(self._places.path(workspace_id), lower=stack.folders, upper=upper, work=work, options=options)
+
+    def _open(self, workspace_id: WorkspaceId) -> Workspace:
+        """The kernel would mount one upper twice, and spoil it: only who holds the lock, and sees no mount, may."""
+        with explained(self._places.root), self._places.locked(workspace_id):
+            workspace, stack = self._places.read(workspace_id)
+            workspace.path.mkdir(mode=0o755, exist_ok=True)
+            if not _is_mounted(str(workspace.path)):
+                self._mount(workspace_id, stack)
+        return workspace
+
+    def _detect(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
+        workspace, stack = self._places.read_whole(workspace_id)
+        with explained(self._places.root), Folder(self._places.kept(workspace_id)[0]) as upper:
+            return detect(
+                upper,
+                self._mirrors.layer_view(stack),
+                _OverlayTraces(self._xattr_kind),
+                base=workspace.view.snapshot,
+                limits=self._limits,
+            )
+
+    def _cleanup(self, workspace_id: WorkspaceId) -> None:
+        with explained(self._places.root), self._places.locked(workspace_id):
+            _unmount(self._places.path(workspace_id))
+            self._places.remove(workspace_id)
+
+    def _mount_view(self, mirror: Mirror, path: Path, stack: Stack) -> bool:
+        """False when a layer of the stack is gone."""
+        with explained(self._places.root), self._places.views_locked():
+            if not _is_mounted(str(path)):
+                if not mirror.pin_known(path.name, stack):
+                    return False
+                path.mkdir(mode=0o755, exist_ok=True)
+                # Without an upper the kernel wants two folders.
+                lower = stack.folders if len(stack.folders) > 1 else stack.folders * 2
+                mount_overlay(str(path), lower=lower, options=overlay_options(self._xattr_kind))
+            return True
+
+    def _unmount_view(self, path: Path) -> None:
+        with explained(self._places.root), self._places.views_locked():
+            _unmount(str(path))
+            self._places.remove_view(path)
+
+
+class _OverlayTraces:
+    def __init__(self, xattr_kind: XattrKind) -> None:
+        self._opaque = f"{xattr_kind}.overlay.opaque"
+        self._origin = f"{xattr_kind}.overlay.origin"
+
+    def is_complete(self, folder: int) -> bool:
+        return attribute_of(folder, self._opaque) == b"y"
+
+    def is_whiteout(self, status: os.stat_result) -> bool:
+        return is_whiteout(status)
+
+    def is_untouched(self, path: str, status: os.stat_result) -> bool:  # noqa: ARG002 - what is in the upper was touched
+        return False
+
+    def origin_of(self, descriptor: int) -> bytes | None:
+        mark = attribute_of(descriptor, self._origin)
+        if mark is None or len(mark) <= _ORIGIN_HANDLE:
+            return None
+        return mark[_ORIGIN_TYPE : _ORIGIN_TYPE + 1] + mark[_ORIGIN_HANDLE:]
+
+    def identity_in_view(self, path: TreePath, entry: ViewEntry) -> bytes | None:  # noqa: ARG002 - the layer knows
+        return file_handle(os.fsencode(entry.file))
+
+
+def overlay_options(xattr_kind: XattrKind) -> tuple[tuple[str, str | None], ...]:
+    return (*_OPTIONS, ("userxattr", None)) if xattr_kind is XattrKind.USER else _OPTIONS
+
+
+def _is_mounted(path: str) -> bool:
+    try:
+        return os.lstat(path).st_dev != os.lstat(os.path.dirname(path)).st_dev  # noqa: PTH120 - as everywhere here
+    except FileNotFoundError:
+        return False
+
+
+def _unmount(path: str) -> None:
+    if not _is_mounted(path):
+        return
+    try:
+        unmount(path)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        raise Conflict(f"A process still works in {path}; stop it, then try again. Nothing was removed.") from error

@@ -1,0 +1,83 @@
+"""What workspaces need from below (a source of snapshots), and what they give (a provider of folders)."""
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Protocol
+
+from contextbase.ids import ContentHash, Seq, TreePath
+from contextbase.workspaces.model import (
+    SnapshotEntry,
+    SnapshotKey,
+    SyncResult,
+    View,
+    Workspace,
+    WorkspaceChanges,
+    WorkspaceId,
+)
+
+__all__ = ["Provider", "SnapshotSource"]
+
+
+class SnapshotSource(Protocol):
+    """Where a mirror gets its snapshots from. Snapshot 0 is the empty tree."""
+
+    def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[SnapshotEntry]:
+        """Every path at which the two snapshots differ, once, in any order: O(changes), and all of it from 0."""
+        ...
+
+    async def standing(self, snapshot: SnapshotKey, folders: Collection[TreePath]) -> frozenset[TreePath]:
+        """Those of the paths that are folders in the snapshot: as nodes, or because something lies below."""
+        ...
+
+    def contents(
+        self, snapshot: SnapshotKey, hashes: Collection[ContentHash]
+    ) -> AbstractAsyncContextManager[Mapping[ContentHash, bytes | Path]]:
+        """Each content as bytes, or as a local file that is there until the block ends and is only read."""
+        ...
+
+
+class Provider(Protocol):
+    """Makes private folders, and says what was done in them.
+
+    Work in a folder outlives the process, and (overlay) the mount: `open_workspace` finds it again.
+    """
+
+    name: str
+
+    async def create_workspace(self, workspace_id: WorkspaceId, view: View) -> Workspace:
+        """A folder that shows the view; `Conflict` if the id is taken."""
+        ...
+
+    async def open_workspace(self, workspace_id: WorkspaceId) -> Workspace:
+        """One that was made before, usable again after a crash or reboot; `NotFound` if there is none."""
+        ...
+
+    async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
+        """What differs from the view. Reads the folder and changes nothing, while the agent may go on."""
+        ...
+
+    async def open_file(self, workspace_id: WorkspaceId, path: TreePath) -> int:
+        """A descriptor to read the file in the folder itself, never through a link; `NotFound` if there is no file.
+        The agent may write on: whoever reads compares the hash with the one that was detected."""
+        ...
+
+    async def cleanup(self, workspace_id: WorkspaceId) -> None:
+        """Remove folder and work for good; harmless when it is gone already. `Conflict` while a process is in it."""
+        ...
+
+    async def sync_lower(self, snapshot: SnapshotKey) -> SyncResult:
+        """Bring the snapshot to this machine, so that the next workspace on it costs nothing."""
+        ...
+
+    async def workspaces(self) -> tuple[WorkspaceId, ...]:
+        """Those that are on this machine, whether in use or left by a crash."""
+        ...
+
+    async def open_view(self, view: View) -> Path:
+        """A read-only folder that shows the view, shared by all who ask for the same."""
+        ...
+
+    async def close_view(self, view: View) -> None:
+        """Remove it; `Conflict` while a process is in it, harmless when it is gone already."""
+        ...

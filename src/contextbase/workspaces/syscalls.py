@@ -1,0 +1,230 @@
+"""The calls to the kernel that Python has no name for. Each raises `OSError` with what it was about."""
+
+import ctypes
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Sequence
+from enum import IntFlag
+from functools import cache
+from typing import Any, Final
+
+__all__ = [
+    "Rename",
+    "clone_file",
+    "file_handle",
+    "is_whiteout",
+    "make_whiteout",
+    "mount_overlay",
+    "open_beneath",
+    "rename",
+    "sync_filesystem",
+    "unmount",
+]
+
+_OPENAT2, _MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT = 437, 429, 430, 431, 432  # the same on every architecture
+_FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING, _FSCONFIG_CREATE = 0, 1, 6
+_CLOEXEC: Final = 1  # FSOPEN_CLOEXEC and FSMOUNT_CLOEXEC
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV = 1, 2, 4
+_MOVE_FROM_EMPTY_PATH: Final = 4
+_UMOUNT_NOFOLLOW: Final = 8
+_RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 2, 4, 8
+_FICLONE: Final = 0x40049409
+_AT_FDCWD: Final = -100
+_AT_EMPTY_PATH: Final = 0x1000
+_LONGEST_HANDLE: Final = 128
+_NOT_CLONEABLE: Final = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.ETXTBSY}
+_NO_HANDLES: Final = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EOVERFLOW, errno.EPERM}
+_PAGE: Final = 4096
+
+
+class Rename(IntFlag):
+    NOREPLACE = 1
+    EXCHANGE = 2
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def open_beneath(folder: int, path: bytes, flags: int) -> int:
+    """Open `path` below an open folder: no symlink on the way or at the end, and no way out."""
+    if not _has_openat2():
+        return _open_step_by_step(folder, path, flags)
+    for _ in range(100):
+        try:
+            return _openat2(folder, path, flags)
+        except BlockingIOError:  # something was renamed on the way while the kernel looked
+            continue
+    raise OSError(errno.EAGAIN, "the folder is being renamed all the time", os.fsdecode(path))
+
+
+def _openat2(folder: int, path: bytes, flags: int) -> int:
+    how = struct.pack("QQQ", flags | os.O_CLOEXEC, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
+    return _syscall(_OPENAT2, folder, path, how, len(how), about=path)
+
+
+@cache
+def _has_openat2() -> bool:
+    """Kernels before 5.6 do not, and some sandboxes refuse what they do not know."""
+    root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.close(_openat2(root, b".", os.O_RDONLY | os.O_DIRECTORY))
+    except OSError as error:
+        if error.errno in (errno.ENOSYS, errno.EPERM):
+            return False
+        raise
+    finally:
+        os.close(root)
+    return True
+
+
+def _open_step_by_step(folder: int, path: bytes, flags: int) -> int:
+    *above, name = path.split(b"/")
+    if b".." in (*above, name) or b"" in (*above, name):
+        raise OSError(errno.EXDEV, "leads out of the folder", os.fsdecode(path))
+    here = os.dup(folder)
+    try:
+        for part in above:
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+            os.close(here)
+            here = below
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+    finally:
+        os.close(here)
+
+
+def mount_overlay(
+    target: str,
+    *,
+    lower: Sequence[str],
+    upper: str | None = None,
+    work: str | None = None,
+    options: Sequence[tuple[str, str | None]] = (),
+) -> None:
+    """Mount an overlay of `lower` (top first) with nosuid and nodev; without an upper it is read-only."""
+    try:
+        _mount_by_configuration(target, lower, upper, work, options)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EINVAL):
+            raise
+        _mount_classic(target, lower, upper, work, options)  # an older kernel has no fsopen, or no `lowerdir+`
+
+
+def _mount_by_configuration(
+    target: str,
+    lower: Sequence[str],
+    upper: str | None,
+    work: str | None,
+    options: Sequence[tuple[str, str | None]],
+) -> None:
+    configuration = _syscall(_FSOPEN, b"overlay", _CLOEXEC, about="overlay")
+    try:
+        settings = [("source", "contextbase"), *options, *(("lowerdir+", layer) for layer in lower)]
+        if upper is not None and work is not None:
+            # Of these two, and not of `lowerdir+`, the kernel takes a backslash away.
+            settings += [("upperdir", upper.replace("\\", "\\\\")), ("workdir", work.replace("\\", "\\\\"))]
+        for key, value in settings:
+            command = _FSCONFIG_SET_FLAG if value is None else _FSCONFIG_SET_STRING
+            text = None if value is None else os.fsencode(value)
+            _syscall(_FSCONFIG, configuration, command, key.encode(), text, 0, about=f"{key}={value}")
+        _syscall(_FSCONFIG, configuration, _FSCONFIG_CREATE, None, None, 0, about=target)
+        attributes = _ATTR_NOSUID | _ATTR_NODEV | (_ATTR_RDONLY if upper is None else 0)
+        mount = _syscall(_FSMOUNT, configuration, _CLOEXEC, attributes, about=target)
+        try:
+            _syscall(_MOVE_MOUNT, mount, b"", _AT_FDCWD, os.fsencode(target), _MOVE_FROM_EMPTY_PATH, about=target)
+        finally:
+            os.close(mount)
+    finally:
+        os.close(configuration)
+
+
+def _mount_classic(
+    target: str,
+    lower: Sequence[str],
+    upper: str | None,
+    work: str | None,
+    options: Sequence[tuple[str, str | None]],
+) -> None:
+    parts = [key if value is None else f"{key}={value}" for key, value in options]
+    parts.append("lowerdir=" + ":".join(_escaped(layer) for layer in lower))
+    if upper is not None and work is not None:
+        parts += [f"upperdir={_escaped(upper)}", f"workdir={_escaped(work)}"]
+    data = os.fsencode(",".join(parts))
+    if len(data) >= _PAGE:
+        raise OSError(errno.E2BIG, "too many layers for one mount on this kernel", target)
+    flags = _MS_NOSUID | _MS_NODEV | (_MS_RDONLY if upper is None else 0)
+    arguments = (b"contextbase", os.fsencode(target), b"overlay", ctypes.c_ulong(flags), data)
+    _checked(_libc().mount(*arguments), about=target)
+
+
+def _escaped(path: str) -> str:
+    return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
+
+
+def unmount(target: str) -> None:
+    """Plainly: `EBUSY` when a process still works there. Never a lazy detach."""
+    _checked(_libc().umount2(os.fsencode(target), _UMOUNT_NOFOLLOW), about=target)
+
+
+def rename(source: str, target: str, flags: Rename) -> None:
+    arguments = (_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), int(flags))
+    _checked(_libc().renameat2(*arguments), about=target)
+
+
+def sync_filesystem(descriptor: int) -> None:
+    """Return when everything written to the file system of this file is on the disk."""
+    _checked(_libc().syncfs(descriptor), about=descriptor)
+
+
+def clone_file(source: int, target: int) -> bool:
+    """Share the source's blocks with the (empty) target, copy on write; False when the file system cannot."""
+    try:
+        fcntl.ioctl(target, _FICLONE, source)
+    except OSError as error:
+        if error.errno in _NOT_CLONEABLE:
+            return False
+        raise
+    return True
+
+
+def file_handle(file: bytes | int) -> bytes | None:
+    """What the kernel knows an inode by for as long as it lives, and no other after; None: no such thing here.
+    `file`: a path, whose last part is not followed, or a descriptor."""
+    folder, path, flags = (file, b"", _AT_EMPTY_PATH) if isinstance(file, int) else (_AT_FDCWD, file, 0)
+    buffer = ctypes.create_string_buffer(8 + _LONGEST_HANDLE)
+    struct.pack_into("Ii", buffer, 0, _LONGEST_HANDLE, 0)
+    mount_id = ctypes.c_int()
+    try:
+        _checked(_libc().name_to_handle_at(folder, path, buffer, ctypes.byref(mount_id), flags), about=path)
+    except OSError as error:
+        if error.errno in _NO_HANDLES:
+            return None
+        raise
+    length, kind = struct.unpack_from("Ii", buffer)
+    return bytes([kind & 0xFF]) + buffer.raw[8 : 8 + length]
+
+
+def make_whiteout(path: bytes, *, folder: int) -> None:
+    """A character device 0/0: nothing is there, whatever lies below. Needs no privilege."""
+    os.mknod(path, 0o020000, os.makedev(0, 0), dir_fd=folder)
+
+
+def is_whiteout(status: os.stat_result) -> bool:
+    return status.st_mode & 0o170000 == 0o020000 and status.st_rdev == 0
+
+
+def _syscall(number: int, *arguments: Any, about: object) -> int:
+    converted = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+    return _checked(_libc().syscall(ctypes.c_long(number), *converted), about=about)
+
+
+def _checked(result: int, *, about: object) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        name = os.fsdecode(about) if isinstance(about, bytes) else str(about)
+        raise OSError(number, os.strerror(number), name)
+    return result

@@ -1,0 +1,377 @@
+"""What every provider of workspaces promises, and the ways in which others like it lost work."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from tests.support.snapshots import FOLDER, Link, Script, commit_time
+from tests.support.workspaces import PROVIDERS, Site, new_site, open_site, read_tree, shown, unmount_all
+
+from contextbase.errors import Conflict, NotFound
+from contextbase.ids import ContentHash, TreePath
+from contextbase.workspaces.model import Problem, View, WorkspaceId
+
+
+@pytest.fixture(params=PROVIDERS)
+async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
+    async with open_site(tmp_path / "site", request.param) as site:
+        site.snapshots.commit(
+            {
+                "README.md": b"# Hello\n",
+                ".hidden": b"dotfile\n",
+                "bin/run": Script(b"#!/bin/sh\n"),
+                "data/image.bin": bytes(range(256)) * 40,
+                "data/empty": b"",
+                "docs/a.md": b"a\n",
+                "docs/b.md": b"b\n",
+                "docs/deep/c.md": b"c\n",
+                "link": Link("docs//a.md"),
+                "vacant": FOLDER,
+                "größe/über.txt": "ü\n".encode(),
+            }
+        )
+        yield site
+
+
+async def test_a_workspace_shows_the_snapshot_and_nothing_was_changed(site: Site) -> None:
+    workspace = await site.create()
+    assert read_tree(workspace.path) == site.snapshots.trees[1]
+    assert (workspace.path / "README.md").stat().st_mtime_ns == commit_time(1)
+    assert await site.changes(workspace) == set()
+
+
+async def test_the_empty_project_has_workspaces_too(site: Site) -> None:
+    workspace = await site.create(seq=0)
+    (workspace.path / "first").write_bytes(b"1")
+    assert await site.changes(workspace) == {"created first"}
+
+
+async def test_later_snapshots_show_what_was_changed_deleted_and_replaced(site: Site) -> None:
+    first = await site.create()
+    site.snapshots.commit({"docs/a.md": b"A\n", "docs/b.md": None, "new/x": b"x"})
+    site.snapshots.commit({"docs/deep/c.md": None, "link": None, "link/inside": b"a folder now", "vacant": None})
+    site.snapshots.commit({"new/x": None, "new": b"a file now", "docs/deep": FOLDER, "docs/a.md": None})
+    for seq in (3, 2, 4):
+        workspace = await site.create(seq=seq)
+        assert read_tree(workspace.path) == shown(site.snapshots.trees[seq])
+        assert await site.changes(workspace) == set()
+    assert read_tree(first.path) == shown(site.snapshots.trees[1])
+
+
+async def test_every_kind_of_change_is_found(site: Site) -> None:
+    workspace = await site.create()
+    root = workspace.path
+    (root / "README.md").write_bytes(b"# Changed\n")
+    (root / "docs" / "new.md").write_bytes(b"")
+    (root / "docs" / "b.md").unlink()
+    (root / "bin" / "run").chmod(0o644)
+    (root / "link").unlink()
+    (root / "link").symlink_to("elsewhere")
+    (root / "made").mkdir()
+    (root / "vacant").rmdir()
+    (root / ".secret").write_bytes(b"dotfiles count")
+    (root / "data" / "image.bin").write_bytes(b"\x00\xff" * 5000)
+    os.truncate(root / "größe" / "über.txt", 0)
+    assert await site.changes(workspace) == {
+        "modified README.md",
+        "created docs/new.md",
+        "deleted docs/b.md",
+        "mode bin/run",
+        "modified link (symlink)",
+        "created made (directory)",
+        "deleted vacant (directory)",
+        "created .secret",
+        "modified data/image.bin",
+        "modified größe/über.txt",
+    }
+
+
+async def test_changes_carry_the_hash_and_the_bytes_can_be_read(site: Site) -> None:
+    workspace = await site.create()
+    (workspace.path / "README.md").write_bytes(b"new bytes")
+    (workspace.path / "bin" / "tool").write_bytes(b"#!")
+    (workspace.path / "bin" / "tool").chmod(0o755)
+    found = {change.path: change for change in (await site.detect(workspace)).changes}
+    content = found[TreePath("README.md")].content
+    assert content is not None
+    assert (content.hash, content.size, content.executable) == (ContentHash.of(b"new bytes"), 9, False)
+    tool = found[TreePath("bin/tool")].content
+    assert tool is not None
+    assert tool.executable
+    file = await site.provider.open_file(workspace.id, TreePath("README.md"))
+    with os.fdopen(file, "rb") as opened:
+        assert opened.read() == b"new bytes"
+
+
+async def test_what_was_changed_back_is_no_change(site: Site) -> None:
+    workspace = await site.create()
+    root = workspace.path
+    original = (root / "README.md").read_bytes()
+    (root / "README.md").write_bytes(b"other")
+    (root / "README.md").write_bytes(original)
+    (root / "docs" / "a.md").touch()
+    (root / "bin" / "run").chmod(0o700)
+    (root / "new").write_bytes(b"1")
+    (root / "new").unlink()
+    (root / "docs" / "b.md").unlink()
+    (root / "docs" / "b.md").write_bytes(b"b\n")
+    shutil.rmtree(root / "docs" / "deep")
+    (root / "docs" / "deep").mkdir()
+    (root / "docs" / "deep" / "c.md").write_bytes(b"c\n")
+    (root / "vacant").chmod(0o700)
+    assert await site.changes(workspace) == set()
+
+
+async def test_a_renamed_file_is_known_also_when_it_was_edited_after(site: Site) -> None:
+    workspace = await site.create()
+    root = workspace.path
+    (root / "docs" / "a.md").rename(root / "docs" / "z.md")
+    (root / "README.md").rename(root / "bin" / "README.md")
+    with (root / "bin" / "README.md").open("ab") as file:
+        file.write(b"more\n")
+    found = await site.detect(workspace)
+    assert {(change.kind, change.path, change.renamed_from) for change in found.changes} == {
+        ("renamed", "docs/z.md", "docs/a.md"),
+        ("renamed", "bin/README.md", "README.md"),
+    }
+    contents = {change.path: change.content for change in found.changes}
+    edited = contents[TreePath("bin/README.md")]
+    assert edited is not None
+    assert edited.hash == ContentHash.of(b"# Hello\nmore\n")
+
+
+async def test_a_new_file_is_not_taken_for_a_rename_of_one_deleted_before(site: Site) -> None:
+    workspace = await site.create()
+    (workspace.path / "docs" / "a.md").unlink()
+    (workspace.path / "docs" / "new.md").write_bytes(b"a\n")  # may well get the same inode number
+    assert await site.changes(workspace) == {"deleted docs/a.md", "created docs/new.md"}
+
+
+async def test_a_file_moved_over_another_changes_that_one(site: Site) -> None:
+    workspace = await site.create()
+    (workspace.path / "docs" / "a.md").rename(workspace.path / "docs" / "b.md")
+    assert await site.changes(workspace) == {"deleted docs/a.md", "modified docs/b.md"}
+
+
+async def test_a_deleted_folder_is_all_that_was_in_it(site: Site) -> None:
+    workspace = await site.create()
+    shutil.rmtree(workspace.path / "docs")
+    assert await site.changes(workspace) == {
+        "deleted docs (directory)",
+        "deleted docs/a.md",
+        "deleted docs/b.md",
+        "deleted docs/deep (directory)",
+        "deleted docs/deep/c.md",
+    }
+
+
+async def test_a_remade_folder_deletes_what_it_had_and_no_more(site: Site) -> None:
+    """`rm -rf d && mkdir d` is measured against the agent's own snapshot: others' newer files are not in it."""
+    workspace = await site.create()
+    site.snapshots.commit({"docs/others.md": b"new"})
+    await site.provider.sync_lower(site.snapshots.head)
+    shutil.rmtree(workspace.path / "docs")
+    (workspace.path / "docs" / "deep").mkdir(parents=True)
+    (workspace.path / "docs" / "b.md").write_bytes(b"B\n")
+    assert await site.changes(workspace) == {
+        "deleted docs/a.md",
+        "modified docs/b.md",
+        "deleted docs/deep/c.md",
+        "created docs/deep (directory)",
+    }
+
+
+async def test_a_folder_that_became_empty_is_named(site: Site) -> None:
+    workspace = await site.create()
+    (workspace.path / "docs" / "deep" / "c.md").unlink()
+    assert await site.changes(workspace) == {"deleted docs/deep/c.md", "created docs/deep (directory)"}
+
+
+async def test_files_and_folders_may_take_each_others_place(site: Site) -> None:
+    workspace = await site.create()
+    root = workspace.path
+    shutil.rmtree(root / "docs")
+    (root / "docs").write_bytes(b"a file")
+    (root / "README.md").unlink()
+    (root / "README.md").mkdir()
+    (root / "link").unlink()
+    (root / "link").mkdir()
+    (root / "link" / "a.md").write_bytes(b"not docs/a.md")
+    assert await site.changes(workspace) == {
+        "modified docs",
+        "deleted docs/a.md",
+        "deleted docs/b.md",
+        "deleted docs/deep (directory)",
+        "deleted docs/deep/c.md",
+        "modified README.md (directory)",
+        "deleted link (symlink)",
+        "created link/a.md",
+    }
+
+
+async def test_a_stale_workspace_neither_reverts_nor_deletes_what_others_did_since(site: Site) -> None:
+    workspace = await site.create()
+    site.snapshots.commit({"README.md": b"others\n", "others.md": b"new"})
+    await site.create()
+    (workspace.path / "docs" / "a.md").write_bytes(b"mine\n")
+    found = await site.detect(workspace)
+    assert [change.path for change in found.changes] == ["docs/a.md"]
+    assert found.base.seq == 1
+
+
+async def test_workspaces_do_not_see_each_other(site: Site) -> None:
+    one, other = await asyncio.gather(site.create(), site.create())
+    (one.path / "README.md").write_bytes(b"one")
+    (one.path / "docs" / "a.md").unlink()
+    assert (other.path / "README.md").read_bytes() == b"# Hello\n"
+    assert await site.changes(other) == set()
+    assert read_tree((await site.create()).path) == shown(site.snapshots.trees[1])
+
+
+async def test_hidden_paths_are_not_there_and_are_never_deleted(site: Site) -> None:
+    workspace = await site.create(masked=("docs/b.md", "data", ".hidden"))
+    assert sorted(path.name for path in workspace.path.iterdir()) == sorted(
+        ["README.md", "bin", "docs", "größe", "link", "vacant"]
+    )
+    assert await site.changes(workspace) == set()
+    shutil.rmtree(workspace.path / "docs")
+    (workspace.path / "docs").mkdir()
+    assert await site.changes(workspace) == {
+        "created docs (directory)",
+        "deleted docs/a.md",
+        "deleted docs/deep (directory)",
+        "deleted docs/deep/c.md",
+    }
+
+
+async def test_a_write_to_a_hidden_path_is_found_as_a_new_file(site: Site) -> None:
+    workspace = await site.create(masked=("data",))
+    (workspace.path / "data").mkdir()
+    (workspace.path / "data" / "image.bin").write_bytes(b"guess")
+    assert await site.changes(workspace) == {"created data/image.bin"}
+
+
+async def test_read_only_views_are_shared_and_cannot_be_written(site: Site) -> None:
+    view = View(snapshot=site.snapshots.head, masked=frozenset({TreePath("data")}))
+    path, again = await asyncio.gather(site.provider.open_view(view), site.provider.open_view(view))
+    assert path == again
+    assert (path / "README.md").read_bytes() == b"# Hello\n"
+    assert not (path / "data").exists()
+    assert path.stat().st_mode & 0o222 == 0 or not os.access(path, os.W_OK)
+    site.snapshots.commit({"README.md": b"newer"})
+    assert await site.provider.open_view(View(snapshot=site.snapshots.head)) != path
+    await site.provider.close_view(view)
+    await site.provider.close_view(view)
+    assert not path.exists()
+    assert await site.provider.open_view(view) == path
+
+
+async def test_syncing_says_what_was_done(site: Site) -> None:
+    total = len(site.snapshots.trees[1])
+    first = await site.provider.sync_lower(site.snapshots.head)
+    assert (first.synced, first.skipped, first.total) == (total, 0, total)
+    again = await site.provider.sync_lower(site.snapshots.head)
+    assert (again.synced, again.skipped, again.total) == (0, total, total)
+    site.snapshots.commit({"README.md": b"newer", "added": b"1"})
+    more = await site.provider.sync_lower(site.snapshots.head)
+    assert (more.synced, more.skipped, more.total) == (2, total - 1, total + 1)
+
+
+async def test_a_workspace_is_found_again_after_a_crash_and_after_a_reboot(site: Site) -> None:
+    workspace = await site.create(masked=("data",))
+    (workspace.path / "README.md").write_bytes(b"unsaved work")
+    unmount_all(site.root)  # what a reboot leaves
+    site.snapshots.commit({"README.md": b"newer"})
+    restarted = new_site(site.root, site.provider.name, site.snapshots)
+    assert await restarted.provider.workspaces() == (workspace.id,)
+    found = await restarted.provider.open_workspace(workspace.id)
+    assert found == workspace
+    assert (found.path / "README.md").read_bytes() == b"unsaved work"
+    assert not (found.path / "data").exists()
+    assert await restarted.changes(found) == {"modified README.md"}
+    assert await restarted.provider.open_workspace(workspace.id) == workspace
+
+
+async def test_a_lost_mirror_is_built_again_and_never_read_as_the_agents_doing(site: Site) -> None:
+    site.snapshots.commit({"docs/a.md": None})
+    await site.provider.sync_lower(site.snapshots.key(1))
+    workspace = await site.create(masked=("data",))
+    (workspace.path / "README.md").write_bytes(b"work")
+    unmount_all(site.root)
+    for layer in (site.root / "mirror").glob("*/*/layers/1-2"):
+        shutil.rmtree(layer)
+    restarted = new_site(site.root, site.provider.name, site.snapshots)
+    with pytest.raises(Conflict, match="open it again"):
+        await restarted.detect(workspace)
+    shutil.rmtree(site.root / "mirror")
+    restarted = new_site(site.root, site.provider.name, site.snapshots)
+    await restarted.provider.open_workspace(workspace.id)
+    assert await restarted.changes(workspace) == {"modified README.md"}
+    assert not (workspace.path / "docs" / "a.md").exists()
+
+
+async def test_cleanup_removes_everything_and_may_be_repeated(site: Site) -> None:
+    workspace = await site.create()
+    (workspace.path / "new").write_bytes(b"1")
+    await site.provider.cleanup(workspace.id)
+    await site.provider.cleanup(workspace.id)
+    assert not workspace.path.exists()
+    assert await site.provider.workspaces() == ()
+    with pytest.raises(NotFound):
+        await site.provider.open_workspace(workspace.id)
+    with pytest.raises(NotFound):
+        await site.detect(workspace)
+    assert [path for path in site.root.rglob("*") if str(workspace.id) in path.name] == []
+
+
+async def test_an_id_names_one_workspace(site: Site) -> None:
+    workspace = await site.create()
+    (workspace.path / "README.md").write_bytes(b"work")
+    with pytest.raises(Conflict):
+        await site.provider.create_workspace(workspace.id, workspace.view)
+    assert (workspace.path / "README.md").read_bytes() == b"work"
+
+
+async def test_unknown_workspaces_are_not_found(site: Site) -> None:
+    nobody = WorkspaceId(int=uuid4().int)
+    with pytest.raises(NotFound):
+        await site.provider.detect_changes(nobody)
+    with pytest.raises(NotFound):
+        await site.provider.open_file(nobody, TreePath("a"))
+
+
+async def test_ignored_files_stay_out_unless_the_tree_has_them(site: Site) -> None:
+    site.snapshots.commit({"build/kept.txt": b"tracked", ".contextbaseignore": b"build/\n*.log\n!keep.log\n"})
+    workspace = await site.create()
+    root = workspace.path
+    (root / "build" / "kept.txt").write_bytes(b"changed")
+    (root / "build" / "junk.o").write_bytes(b"1")
+    (root / "a.log").write_bytes(b"1")
+    (root / "keep.log").write_bytes(b"1")
+    (root / ".git").mkdir()
+    (root / ".git" / "HEAD").write_bytes(b"ref")
+    (root / "pkg" / "__pycache__").mkdir(parents=True)
+    found = await site.detect(workspace)
+    assert {change.path for change in found.changes} == {"build/kept.txt", "keep.log"}
+    assert found.ignored == (".git/", "a.log", "build/junk.o", "pkg/__pycache__/")
+
+
+async def test_our_own_notes_in_the_folder_are_not_changes(site: Site) -> None:
+    workspace = await site.create()
+    (workspace.path / ".contextbase" / "refused").mkdir(parents=True)
+    (workspace.path / ".contextbase" / "refused" / "a").write_bytes(b"1")
+    assert await site.changes(workspace) == set()
+
+
+async def test_a_respelled_name_is_reported_and_not_read_as_a_deletion(site: Site) -> None:
+    workspace = await site.create()
+    (workspace.path / "größe" / "über.txt").rename(workspace.path / "größe" / "u\u0308ber.txt")
+    found = await site.detect(workspace)
+    assert found.changes == ()
+    assert [(reported.name.decode(), reported.problem) for reported in found.reported] == [
+        ("größe/u\u0308ber.txt", Problem.NAME)
+    ]

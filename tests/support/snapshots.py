@@ -1,0 +1,114 @@
+"""A project's snapshots in memory, as a mirror asks for them."""
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
+from contextbase.storage.model import Kind
+from contextbase.workspaces.model import SnapshotEntry, SnapshotKey
+
+__all__ = ["FOLDER", "Link", "MemorySnapshots", "Node", "Script", "Tree", "commit_time"]
+
+_PROJECT: Final = ProjectId(UUID(int=1))
+_EPOCH: Final = UUID(int=2)
+_FIRST_COMMIT: Final = 1_700_000_000_000_000_000
+
+
+@dataclass(frozen=True)
+class Link:
+    target: str
+
+
+@dataclass(frozen=True)
+class Script:
+    """A file that may be run."""
+
+    content: bytes
+
+
+class _Folder:
+    def __repr__(self) -> str:
+        return "FOLDER"
+
+
+FOLDER: Final = _Folder()
+Node = bytes | Link | Script | _Folder
+Tree = dict[str, Node]
+
+
+def commit_time(seq: int) -> int:
+    return _FIRST_COMMIT + seq * 60_000_000_000
+
+
+@dataclass
+class MemorySnapshots:
+    project_id: ProjectId = _PROJECT
+    epoch: UUID = _EPOCH
+    trees: list[Tree] = field(default_factory=lambda: [{}])
+    blobs: dict[ContentHash, bytes | Path] = field(default_factory=dict)
+    asked: list[tuple[int, int]] = field(default_factory=list)  # the differences that were read
+
+    @property
+    def head(self) -> SnapshotKey:
+        return self.key(len(self.trees) - 1)
+
+    def key(self, seq: int) -> SnapshotKey:
+        return SnapshotKey(project_id=self.project_id, epoch=self.epoch, seq=Seq(seq))
+
+    def commit(self, changes: Mapping[str, Node | None]) -> SnapshotKey:
+        """None deletes."""
+        tree = {**self.trees[-1], **{path: node for path, node in changes.items() if node is not None}}
+        for path, node in changes.items():
+            if node is None:
+                del tree[path]
+        self.trees.append(tree)
+        return self.head
+
+    async def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[SnapshotEntry]:
+        self.asked.append((older.seq, newer))
+        before, after = self.trees[older.seq], self.trees[newer]
+        for path in sorted(before.keys() | after.keys(), key=lambda path: path[::-1]):  # in no useful order
+            if before.get(path) != after.get(path):
+                yield self._entry(path, after.get(path), newer, existed=path in before)
+
+    async def standing(self, snapshot: SnapshotKey, folders: Collection[TreePath]) -> frozenset[TreePath]:
+        tree = self.trees[snapshot.seq]
+        found = {path for path, node in tree.items() if node is FOLDER}
+        for path in tree:
+            found.update(path[:at] for at, character in enumerate(path) if character == "/")
+        return frozenset(folder for folder in folders if folder in found)
+
+    @asynccontextmanager
+    async def contents(
+        self, snapshot: SnapshotKey, hashes: Collection[ContentHash]
+    ) -> AsyncIterator[Mapping[ContentHash, bytes | Path]]:
+        assert snapshot.project_id == self.project_id
+        yield {content_hash: self.blobs[content_hash] for content_hash in hashes}
+
+    def _entry(self, path: str, node: Node | None, seq: Seq, *, existed: bool) -> SnapshotEntry:
+        kind, content = Kind.DELETED, None
+        if node is FOLDER:
+            kind = Kind.DIRECTORY
+        elif isinstance(node, Link):
+            kind, content = Kind.SYMLINK, node.target.encode()
+        elif isinstance(node, Script):
+            kind, content = Kind.FILE, node.content
+        elif isinstance(node, bytes):
+            kind, content = Kind.FILE, node
+        content_hash = None
+        if content is not None:
+            content_hash = ContentHash.of(content)
+            self.blobs.setdefault(content_hash, content)
+        return SnapshotEntry(
+            path=TreePath(path),
+            kind=kind,
+            content_hash=content_hash,
+            size=len(content or b""),
+            executable=isinstance(node, Script),
+            changed_at=commit_time(seq),
+            existed=existed,
+        )
