@@ -156,10 +156,10 @@ SELECT DISTINCT content_hash FROM (
 WHERE content_hash IS NOT NULL
 
 -- name: heads_with
--- Where these contents stand now, in whatever project.
+-- Where these contents stand now, in whatever project: but for deleted ones, which nobody reads or writes any more.
 SELECT v.project_id, p.head, v.path
 FROM versions v JOIN projects p ON p.id = v.project_id
-WHERE v.content_hash = ANY ($1::bytea[]) AND v.replaced_seq IS NULL
+WHERE v.content_hash = ANY ($1::bytea[]) AND v.replaced_seq IS NULL AND p.deleted_at IS NULL
 ORDER BY v.project_id, v.path
 
 -- name: projects_with

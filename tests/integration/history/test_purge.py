@@ -142,3 +142,16 @@ async def test_gc_finishes_a_purge_that_died_half_way(world: GateWorld, tmp_path
     )
     await collector.run(grace=timedelta(hours=1))
     assert await world.problems() == []
+
+
+async def test_what_stands_in_a_deleted_project_does_not_keep_a_secret(world: GateWorld, tmp_path: Path) -> None:
+    await world.commit(write("a", SECRET, 0))
+    other = await GateWorld.start(world.database, tmp_path)
+    await other.commit(write("b", SECRET, 0))
+    audit = AuditRepository(TEST_AUDIT_KEY)
+    await ProjectService(database=world.database, audit=audit, clock=SystemClock()).delete(
+        other.owner, other.project.id
+    )
+    await purge(world, "a")
+    assert "hunter2" not in await everything_stored(world)
+    assert await world.problems() == []
