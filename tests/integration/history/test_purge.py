@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.support.gate_world import GateWorld, write
+from tests.support.gate_world import GateWorld, delete, write
 from tests.support.tree_writer import TEST_AUDIT_KEY
 
 from contextbase.audit.model import OperatorType
@@ -155,3 +155,14 @@ async def test_what_stands_in_a_deleted_project_does_not_keep_a_secret(world: Ga
     await purge(world, "a")
     assert "hunter2" not in await everything_stored(world)
     assert await world.problems() == []
+
+
+async def test_the_base_of_a_conflict_goes_also_where_another_file_has_its_place(world: GateWorld) -> None:
+    leaked = b"x\n" + SECRET + b"y\n"
+    await world.commit(write("a.txt", leaked, 0))
+    await world.commit(delete("a.txt", 1))
+    await world.commit(write("a.txt", b"x\nanother\ny\n", 2))
+    assert (await world.one(write("a.txt", b"x\nmine\ny\n", 1))).status is ChangeStatus.IN_REVIEW
+    assert "hunter2" in await everything_stored(world)
+    await purge(world, content=leaked)
+    assert "hunter2" not in await everything_stored(world)
