@@ -166,3 +166,23 @@ async def test_the_base_of_a_conflict_goes_also_where_another_file_has_its_place
     assert "hunter2" in await everything_stored(world)
     await purge(world, content=leaked)
     assert "hunter2" not in await everything_stored(world)
+
+
+async def test_a_critical_file_is_purged_too(world: GateWorld) -> None:
+    await world.commit(write("prod.env", SECRET, 0))
+    await world.merge_rule("prod.env", "critical")
+    answer = await purge(world, "prod.env")
+    assert answer.deleted == ((world.project.id, TreePath("prod.env")),)
+    assert "hunter2" not in await everything_stored(world)
+
+
+async def test_who_may_not_delete_a_file_is_told_so_and_nothing_is_purged(world: GateWorld) -> None:
+    admin = await world.agent("admin")
+    await world.commit(write("a", SECRET, 0))
+    await world.rule("a", "R", admin)
+    with pytest.raises(Forbidden, match="only read"):
+        await purging(world).purge(
+            admin, world.project.id, PurgeWanted(path=TreePath("a")), confirm=world.project.name,
+            operator_type=OperatorType.API,
+        )  # fmt: skip
+    assert await world.files() == {"a": SECRET}
