@@ -133,7 +133,8 @@ class Settlement:
         return replace(answer, side_version_id=lost[0])
 
     def _needs_person(self, change: Change, settled: Settled) -> bool:
-        if self.submitted.request.closes and self.submitted.caller.principal.kind is PrincipalKind.USER:
+        request = self.submitted.request
+        if request.is_decided or (request.closes and self.submitted.caller.principal.kind is PrincipalKind.USER):
             return False  # a person has decided
         places = (change.path, change.target or change.path, settled.path)
         return any(self.policy.is_critical(place) for place in places)

@@ -123,7 +123,10 @@ class WorkingTree:
         changes, self._undo = self._undo or [], None
         for key, before in reversed(changes):
             if isinstance(key, TreePath):
-                self._past[key].pop()
+                past = self._past[key]
+                past.pop()
+                if not past:
+                    del self._past[key]
                 self._index(key, before)
             elif before is None:
                 del self._by_node[key]

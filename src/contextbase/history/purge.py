@@ -133,9 +133,15 @@ class Purge:
             ]
             for start in range(0, len(changes), MOST_CHANGES):
                 request = CommitRequest(
-                    project_id=project_id, changes=tuple(changes[start : start + MOST_CHANGES]), message="Purge"
+                    project_id=project_id,
+                    changes=tuple(changes[start : start + MOST_CHANGES]),
+                    message="Purge",
+                    is_decided=True,
                 )
                 answer = await self._gate.commit(caller, request, operator_type=operator_type)
+                for change in answer.changes:
+                    if change.status is ChangeStatus.REFUSED:
+                        raise Forbidden(f"Nothing was purged from history: {change.reason}")
                 gone = [change.path for change in answer.changes if change.status is ChangeStatus.WRITTEN]
                 deleted += [(project_id, path) for path in gone]
         return deleted

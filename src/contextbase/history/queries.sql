@@ -158,10 +158,10 @@ SELECT DISTINCT content_hash FROM (
 WHERE content_hash IS NOT NULL
 
 -- name: heads_with
--- Where these contents stand now, in whatever project.
+-- Where these contents stand now, in whatever project: but for deleted ones, which nobody reads or writes any more.
 SELECT v.project_id, p.head, v.path
 FROM versions v JOIN projects p ON p.id = v.project_id
-WHERE v.content_hash = ANY ($1::bytea[]) AND v.replaced_seq IS NULL
+WHERE v.content_hash = ANY ($1::bytea[]) AND v.replaced_seq IS NULL AND p.deleted_at IS NULL
 ORDER BY v.project_id, v.path
 
 -- name: projects_with
@@ -181,13 +181,13 @@ SELECT id FROM projects WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
 WITH uploaded AS (
     DELETE FROM uploads WHERE content_hash = ANY ($2::bytea[])
 ), reviewed AS (
-    UPDATE review_items SET conflicts = '[]', suggestion = NULL WHERE project_id = ANY ($1::uuid[])
-        AND side_version_id IN (
-            SELECT s.id FROM side_versions s WHERE s.project_id = ANY ($1::uuid[])
-              AND (s.content_hash = ANY ($2::bytea[]) OR EXISTS (
-                  SELECT FROM versions v WHERE v.project_id = s.project_id AND v.node_id = s.node_id
-                    AND v.content_hash = ANY ($2::bytea[])))
-        )
+    UPDATE review_items r SET conflicts = '[]', suggestion = NULL
+    FROM side_versions s
+    WHERE r.project_id = ANY ($1::uuid[]) AND s.project_id = r.project_id AND s.id = r.side_version_id
+      AND (s.content_hash = ANY ($2::bytea[]) OR EXISTS (
+          SELECT FROM versions v
+          WHERE v.project_id = r.project_id AND v.content_hash = ANY ($2::bytea[])
+            AND (v.node_id = r.node_id OR v.path IN (r.path, r.base_path))))
 ), answered AS (
     DELETE FROM answered_requests WHERE project_id = ANY ($1::uuid[]) AND answer LIKE '%"conflicts": [{%'
 )

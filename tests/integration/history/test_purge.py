@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.support.gate_world import GateWorld, write
+from tests.support.gate_world import GateWorld, delete, write
 from tests.support.tree_writer import TEST_AUDIT_KEY
 
 from contextbase.audit.model import OperatorType
@@ -142,3 +142,47 @@ async def test_gc_finishes_a_purge_that_died_half_way(world: GateWorld, tmp_path
     )
     await collector.run(grace=timedelta(hours=1))
     assert await world.problems() == []
+
+
+async def test_what_stands_in_a_deleted_project_does_not_keep_a_secret(world: GateWorld, tmp_path: Path) -> None:
+    await world.commit(write("a", SECRET, 0))
+    other = await GateWorld.start(world.database, tmp_path)
+    await other.commit(write("b", SECRET, 0))
+    audit = AuditRepository(TEST_AUDIT_KEY)
+    await ProjectService(database=world.database, audit=audit, clock=SystemClock()).delete(
+        other.owner, other.project.id
+    )
+    await purge(world, "a")
+    assert "hunter2" not in await everything_stored(world)
+    assert await world.problems() == []
+
+
+async def test_the_base_of_a_conflict_goes_also_where_another_file_has_its_place(world: GateWorld) -> None:
+    leaked = b"x\n" + SECRET + b"y\n"
+    await world.commit(write("a.txt", leaked, 0))
+    await world.commit(delete("a.txt", 1))
+    await world.commit(write("a.txt", b"x\nanother\ny\n", 2))
+    assert (await world.one(write("a.txt", b"x\nmine\ny\n", 1))).status is ChangeStatus.IN_REVIEW
+    assert "hunter2" in await everything_stored(world)
+    await purge(world, content=leaked)
+    assert "hunter2" not in await everything_stored(world)
+
+
+async def test_a_critical_file_is_purged_too(world: GateWorld) -> None:
+    await world.commit(write("prod.env", SECRET, 0))
+    await world.merge_rule("prod.env", "critical")
+    answer = await purge(world, "prod.env")
+    assert answer.deleted == ((world.project.id, TreePath("prod.env")),)
+    assert "hunter2" not in await everything_stored(world)
+
+
+async def test_who_may_not_delete_a_file_is_told_so_and_nothing_is_purged(world: GateWorld) -> None:
+    admin = await world.agent("admin")
+    await world.commit(write("a", SECRET, 0))
+    await world.rule("a", "R", admin)
+    with pytest.raises(Forbidden, match="only read"):
+        await purging(world).purge(
+            admin, world.project.id, PurgeWanted(path=TreePath("a")), confirm=world.project.name,
+            operator_type=OperatorType.API,
+        )  # fmt: skip
+    assert await world.files() == {"a": SECRET}

@@ -93,3 +93,13 @@ def test_a_long_past_is_forgotten_from_its_beginning() -> None:
     newest = tree.then(A, Seq(1000))
     assert newest is not None
     assert newest.seq == 299
+
+
+def test_what_was_undone_leaves_nothing_known_of_older_snapshots() -> None:
+    tree = WorkingTree()
+    tree.learn_absent([A])
+    tree.remember()
+    tree.put(live(A, 5))
+    tree.undo()
+    assert tree.at(A) is None
+    assert not tree.knows_at(A, Seq(5))
