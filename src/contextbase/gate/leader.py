@@ -127,9 +127,9 @@ class GroupCommit:
                 if batch.draft is None:
                     head, tree = line.head, line.tree
                     if head is None or tree is None:
-                        head, tree = await self._head.read(connection, project_id), WorkingTree()
+                        head = await self._head.read(connection, project_id)
+                        tree = line.tree = WorkingTree()
                     batch.draft = await self._drafter.begin(connection, project_id, head, tree)
-                    line.tree = tree
                 await self._drafter.extend(connection, batch.draft, [entry.submitted for entry in taken])
         except Exception as error:  # noqa: BLE001 - whatever it is, it shows again, and is answered, when it is written
             _log.info("a draft failed", extra={"error": type(error).__name__})

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -38,8 +38,14 @@ class AuditFilter:
 
     def __post_init__(self) -> None:
         for moment in (self.since, self.until):
-            if moment is not None and moment.tzinfo is None:
+            if moment is None:
+                continue
+            if moment.tzinfo is None:
                 raise InvalidInput("A time needs its zone, such as 2026-01-31T12:00:00Z.")
+            try:
+                moment.astimezone(UTC)
+            except OverflowError:
+                raise InvalidInput("A time must be one of the years 1 to 9999, in UTC too.") from None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import asyncpg
@@ -148,11 +148,11 @@ def _within(seq: int, head: Seq, ref: str) -> Seq:
 def _time(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise InvalidInput(f"{text[:120]!r} is not a time with its zone, such as 2026-01-31T12:00:00Z.")
-    return moment
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter: in UTC it is before the year 1, or after 9999
+        pass
+    raise InvalidInput(f"{text[:120]!r} is not a time with its zone, such as 2026-01-31T12:00:00Z.")
 
 
 def _check_name(name: str) -> None:

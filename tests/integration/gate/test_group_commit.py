@@ -9,6 +9,7 @@ from tests.support.gate_world import GateWorld, write
 
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict
+from contextbase.gate.draft import Drafter
 from contextbase.gate.model import ChangeStatus
 from contextbase.storage.head import HeadRepository
 
@@ -101,3 +102,37 @@ async def test_a_request_repeated_while_the_first_is_written_gets_its_answer(wor
     assert first == second
     assert first.committed
     assert first.seq == 1
+
+
+async def test_a_draft_that_takes_its_time_does_not_bring_back_what_did_not_happen(
+    world: GateWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request before it is refused after all: another process was quicker, and its commit has the same number."""
+    other = await GateWorld.start(world.database, tmp_path, project_name=world.project.name)
+    await world.commit(write("a.txt", b"1\n2\n3\n4\n5\n", 0))
+    lock, begin = HeadRepository.lock, Drafter.begin
+    is_written, may_lock = asyncio.Event(), asyncio.Event()
+
+    async def locks_when_told(self: HeadRepository, *rest: object) -> object:
+        is_written.set()
+        await may_lock.wait()
+        return await lock(self, *rest)  # type: ignore[arg-type]  # forwarded
+
+    async def begins_after_the_first(self: Drafter, *rest: object) -> object:
+        draft = await begin(self, *rest)  # type: ignore[arg-type]  # forwarded
+        if draft.head.seq > 1 and not may_lock.is_set():
+            may_lock.set()
+            await asyncio.wait([first])
+        return draft
+
+    monkeypatch.setattr(Drafter, "begin", begins_after_the_first)
+    with monkeypatch.context() as patched:
+        patched.setattr(HeadRepository, "lock", locks_when_told)
+        first = asyncio.create_task(world.commit(write("a.txt", b"lost\n2\n3\n4\n5\n", 1), atomic=True))
+        await is_written.wait()
+    await other.commit(write("a.txt", b"kept\n2\n3\n4\n5\n", 1))
+    second = await world.commit(write("a.txt", b"1\n2\n3\n4\nfive\n", 1))
+    assert (await first).changes[0].status is ChangeStatus.REFUSED
+    assert second.changes[0].status is ChangeStatus.MERGED
+    assert await world.files() == {"a.txt": b"kept\n2\n3\n4\nfive\n"}
+    assert await world.problems() == []

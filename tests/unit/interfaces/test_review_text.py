@@ -7,7 +7,7 @@ import pytest
 
 from contextbase.interfaces.cli.review_text import drawn, has_markers, short
 from contextbase.wire.commit import ConflictPlace, ConflictSide, ConflictView
-from contextbase.wire.review import ReviewDetail
+from contextbase.wire.review import CommentView, ReviewDetail
 
 DRAFT = "a\n<<<<<<< ours\nmine\n||||||| base\nold\n=======\nyours\n>>>>>>> theirs\n=======\nz\n"
 
@@ -48,3 +48,12 @@ def test_markers_that_are_left_are_found(text: str, left: bool) -> None:
 
 def test_an_id_is_shortened_to_how_it_ends() -> None:
     assert short(UUID(int=0x12345678)) == "12345678"
+
+
+def test_what_others_wrote_commands_nothing_of_the_terminal() -> None:
+    said = CommentView(number=1, author="agent:bob", at=datetime.now(UTC), text="fine \x1b[2J")
+    draft = "a\r\n\x1b[8m<<<\x1b[0m rm -rf\r\n"
+    text = drawn(item(message="\x1b]0;title\x07", draft=ConflictSide(text=draft), discussion=[said])).plain
+    assert "\x1b" not in text
+    assert "\\x1b[8m<<<\\x1b[0m rm -rf\n" in text
+    assert "a\n" in text  # the ends of lines are none of it

@@ -57,6 +57,8 @@ class LocalTree:
             name = f"{below}{entry.name}"
             status = os.stat(entry.name, dir_fd=handle, follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode):
+                if self._path(name, prefix) is None:
+                    continue  # nor can anything in it be part of a project, however deep it goes
                 try:
                     inner = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=handle)
                 except OSError as error:
@@ -83,12 +85,17 @@ class LocalTree:
         executable: bool = False,
     ) -> None:
         place = name.rstrip("/")
+        path = self._path(place, prefix)
+        if path is not None:
+            self.entries.append(LocalEntry(path=path, name=place, kind=kind, size=size, executable=executable))
+
+    def _path(self, name: str, prefix: TreePath | None) -> TreePath | None:
+        """Where it would be in the project; None if it is left out."""
         try:
-            path = TreePath(f"{prefix}/{place}" if prefix else place)
+            return TreePath(f"{prefix}/{name}" if prefix else name)
         except InvalidPath as error:
-            self.left_out[place] = error.message
-            return
-        self.entries.append(LocalEntry(path=path, name=place, kind=kind, size=size, executable=executable))
+            self.left_out[name] = error.message
+            return None
 
     @contextmanager
     def opened(self, entry: LocalEntry) -> Iterator[BufferedReader]:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.graph import Drawn, Forked, draw
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_long
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_long, visible
 from contextbase.sdk import Client
 from contextbase.wire.history import LogEntryView
 
@@ -74,7 +74,9 @@ def commit_line(commit: LogEntryView) -> Text:
     author = commit.author
     run = f"  [{commit.run}]" if commit.run else ""
     return Text.assemble(
-        (str(commit.seq), "bold yellow"), f"  {author.at:%Y-%m-%d %H:%M:%S}  {author.principal}  {author.message}", run
+        (str(commit.seq), "bold yellow"),
+        f"  {author.at:%Y-%m-%d %H:%M:%S}  {author.principal}  {visible(author.message)}",
+        run,
     )
 
 

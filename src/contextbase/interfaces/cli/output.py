@@ -56,7 +56,7 @@ def print_json(value: object) -> None:
 
 def print_line(text: str) -> None:
     """One line as it is, however long: it may hold paths, and go into a pipe."""
-    console.print(Text(text), soft_wrap=True)
+    console.print(Text(visible(text)), soft_wrap=True)
 
 
 def print_long(lines: Iterable[Text]) -> None:
@@ -81,7 +81,7 @@ def print_long(lines: Iterable[Text]) -> None:
 
 
 def visible(text: str) -> str:
-    """Text of a file as a terminal may show it: control characters are spelled out, so that they command nothing."""
+    """What others wrote, as a terminal may show it: control characters are spelled out and command nothing."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
@@ -89,7 +89,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, emp
     """A table, or the sentence `empty` when there are no rows."""
     table = Table(*columns, box=None, header_style="bold", pad_edge=False)
     for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+        table.add_row(*(Text("" if cell is None else visible(str(cell))) for cell in row))
     console.print(table if table.row_count else empty)
 
 

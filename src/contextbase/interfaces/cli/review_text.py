@@ -6,6 +6,7 @@ from uuid import UUID
 
 from rich.text import Text
 
+from contextbase.interfaces.cli.output import visible
 from contextbase.wire.commit import ConflictSide
 from contextbase.wire.review import ReviewDetail
 
@@ -32,7 +33,7 @@ def drawn(item: ReviewDetail) -> Text:
     if item.renamed_from is not None:
         text.append(f"renamed from {item.renamed_from}\n")
     if item.message:
-        text.append(f"{item.message}\n", "italic")
+        text.append(f"{visible(item.message)}\n", "italic")
     if item.claim is not None:
         text.append(f"claimed by {item.claim.by} since {item.claim.at:%Y-%m-%d %H:%M}\n")
     if item.closed is not None:
@@ -40,13 +41,15 @@ def drawn(item: ReviewDetail) -> Text:
         text.append(f"{item.state} by {item.closed.by} at {item.closed.at:%Y-%m-%d %H:%M}{where}\n")
     _draw_content(text, item)
     for number, conflict in enumerate(item.conflicts, start=1):
-        text.append(f"conflict {number}: {conflict.place.kind} {conflict.place.at}  ({conflict.reason})\n", "bold")
+        text.append(
+            f"conflict {number}: {conflict.place.kind} {visible(conflict.place.at)}  ({conflict.reason})\n", "bold"
+        )
         if conflict.suggestion is not None:
             text.append(f"  perhaps: {_plain(conflict.suggestion)}\n", "cyan")
     _draw_suggestion(text, item)
     for comment in item.discussion:
         text.append(f"{comment.author} at {comment.at:%Y-%m-%d %H:%M}: ", "bold")
-        text.append(f"{comment.text}\n")
+        text.append(f"{visible(comment.text)}\n")
     if item.state == "open":
         text.append(_advice(item), "dim")
     text.rstrip()
@@ -68,11 +71,12 @@ def _draw_markers(text: Text, draft: str) -> None:
     style = ""
     for line in draft.splitlines(keepends=True):
         marker = _MARKER.match(line)
+        shown = visible(line.rstrip("\r\n")) + "\n" * line.endswith(("\n", "\r"))
         if marker is not None and (marker[1][0] in "<>" or style):
             style = _STYLES[marker[1][0]]
-            text.append(line, "bold magenta")
+            text.append(shown, "bold magenta")
         else:
-            text.append(line, style)
+            text.append(shown, style)
     if draft and not draft.endswith("\n"):
         text.append("\n")
 
@@ -89,7 +93,7 @@ def _draw_suggestion(text: Text, item: ReviewDetail) -> None:
 
 
 def _plain(content: ConflictSide) -> str:
-    return (content.text if content.text is not None else "(not text)").rstrip("\n")
+    return visible((content.text if content.text is not None else "(not text)").rstrip("\n"))
 
 
 def _advice(item: ReviewDetail) -> str:

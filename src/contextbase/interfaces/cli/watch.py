@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from contextbase.interfaces.cli.connection import Data, address
-from contextbase.interfaces.cli.output import Json, console, errors_shown
+from contextbase.interfaces.cli.output import Json, console, errors_shown, visible
 from contextbase.sdk.feed import FeedReader
 from contextbase.wire.feed import CommitItem, FeedItemView
 
@@ -44,7 +44,7 @@ def _lines(item: FeedItemView) -> list[Text]:
     who = item.author.name if item.author else "contextbase"
     if not isinstance(item, CommitItem):
         return [Text.assemble((when, "dim"), f"  {item.kind}  {who}  {item.path or ''}")]
-    lines = [Text.assemble((when, "dim"), "  ", (str(item.seq), "bold"), f"  {who}  {item.message}")]
+    lines = [Text.assemble((when, "dim"), "  ", (str(item.seq), "bold"), f"  {who}  {visible(item.message)}")]
     for change in item.changes:
         moved = f"{change.previous_path} -> " if change.previous_path else ""
         lines.append(Text(f"  {_SIGN[change.action]} {moved}{change.path}", style=_STYLE[change.action]))

@@ -25,7 +25,7 @@ from contextbase.wire.commit import (
     UploadView,
 )
 
-__all__ = ["UPLOADS", "change_view", "content_of", "router"]
+__all__ = ["UPLOADS", "bytes_of", "change_view", "content_of", "router"]
 
 UPLOADS: Final = "/api/v1/collab/uploads"
 _RAW_BODY: Final[dict[str, Any]] = {
@@ -105,7 +105,7 @@ def content_of(*, text: str | None, encoded: str | None, name: str | None, path:
     if name is not None:
         return Content(hash=ContentHash.parse(name), size=0)  # the gate knows how long it is
     if text is not None:
-        inline = text.encode()
+        inline = bytes_of(text, path)
     elif encoded is not None:
         try:
             inline = base64.b64decode(encoded, validate=True)
@@ -114,6 +114,14 @@ def content_of(*, text: str | None, encoded: str | None, name: str | None, path:
     else:
         return None
     return Content(hash=ContentHash.of(inline), size=len(inline), inline=inline)
+
+
+def bytes_of(text: str, path: str) -> bytes:
+    """JSON can hold half of a character; a file in UTF-8 cannot."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"The text of {path[:120]!r} is not Unicode: it has half of a surrogate pair.") from None
 
 
 def _view(answer: CommitAnswer) -> CommitView:

@@ -12,7 +12,7 @@ from contextbase.identity.model import Action, Principal, PrincipalName
 from contextbase.ids import Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.routes.commits import content_of
+from contextbase.interfaces.api.routes.commits import bytes_of, content_of
 from contextbase.review.model import Choice, Comment, Decision, Item, ItemFilter, Pick, Shown, ShownSide
 from contextbase.wire.commit import ConflictPlace, ConflictSide, ConflictView, ProjectName
 from contextbase.wire.review import (
@@ -121,7 +121,7 @@ async def resolve_review(
             Pick(
                 conflict=pick.conflict,
                 side=None if pick.side is None else Choice(pick.side),
-                text=None if pick.text is None else pick.text.encode(),
+                text=None if pick.text is None else bytes_of(pick.text, f"conflict {pick.conflict}"),
             )
             for pick in body.picks
         ),
