@@ -47,7 +47,9 @@ class Draft:
     @property
     def next_head(self) -> LockedHead:
         """The head once this is written."""
-        return replace(self.head, seq=Seq(self.head.seq + len(self.plan.commits)))
+        if not self.plan.commits:
+            return self.head
+        return replace(self.head, seq=Seq(self.head.seq + len(self.plan.commits)), commit_id=self.plan.commits[-1].id)
 
     def answer_at_once(self, submitted: Submitted, answer: CommitAnswer | ContextbaseError) -> None:
         """It is no part of the plan: it happened before, or cannot."""

@@ -23,6 +23,7 @@ class LockedHead:
     seq: Seq
     epoch: UUID
     policy_version: int
+    commit_id: UUID | None  # of its last commit: two futures may give one number to different commits
 
 
 class HeadRepository:
@@ -31,14 +32,14 @@ class HeadRepository:
         row = await connection.fetchrow(_SQL.lock_head, project_id)
         if row is None:
             raise NotFound(f"There is no project {project_id}.")
-        return LockedHead(seq=Seq(row["head"]), epoch=row["epoch"], policy_version=row["policy_version"])
+        return _head(row)
 
     async def read(self, connection: Connection, project_id: ProjectId) -> LockedHead:
         """The head as it is, without holding it: to be compared with what `lock` says later."""
         row = await connection.fetchrow(_SQL.read_head, project_id)
         if row is None:
             raise NotFound(f"There is no project {project_id}.")
-        return LockedHead(seq=Seq(row["head"]), epoch=row["epoch"], policy_version=row["policy_version"])
+        return _head(row)
 
     async def has_commit(self, connection: Connection, project_id: ProjectId, commit_id: UUID) -> bool:
         """Whether a commit whose outcome is unknown happened; waits for a writer that may still be about to commit."""
@@ -120,6 +121,15 @@ class HeadRepository:
             [version.merged_number for version in versions],
             [version.sent_hash for version in versions],
         )
+
+
+def _head(row: asyncpg.Record) -> LockedHead:
+    return LockedHead(
+        seq=Seq(row["head"]),
+        epoch=row["epoch"],
+        policy_version=row["policy_version"],
+        commit_id=row["commit_id"],
+    )
 
 
 def _replaced_by(placed: list[tuple[Seq, NewVersion]]) -> dict[tuple[NodeId, int], Seq]:

@@ -138,11 +138,19 @@ WHERE b.hash IN (SELECT content_hash FROM versions WHERE project_id = $1
                  UNION SELECT content_hash FROM side_versions WHERE project_id = $1)
 
 -- name: lock_head
--- The project's head, held to the end of the transaction: only one writer moves it.
-SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS NULL FOR UPDATE
+-- The project's head, held to the end of the transaction: only one writer moves it. Who had to wait for it may not see
+-- the id of a commit that came meanwhile.
+SELECT p.head, p.epoch, p.policy_version,
+       (SELECT c.id FROM commits c WHERE c.project_id = p.id AND c.seq = p.head) AS commit_id
+FROM projects p
+WHERE p.id = $1 AND p.deleted_at IS NULL
+FOR UPDATE OF p
 
 -- name: read_head
-SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS NULL
+SELECT p.head, p.epoch, p.policy_version,
+       (SELECT c.id FROM commits c WHERE c.project_id = p.id AND c.seq = p.head) AS commit_id
+FROM projects p
+WHERE p.id = $1 AND p.deleted_at IS NULL
 
 -- name: begin_commits
 -- Add commits and new nodes, and end the versions that are replaced: each must be its node's head. Says how many were.
