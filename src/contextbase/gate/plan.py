@@ -11,7 +11,7 @@ from contextbase.audit.model import AuditEntry
 from contextbase.gate.batch import BatchPlan, ClosedReview, Contents, Submitted
 from contextbase.gate.closing import audit_of_closing
 from contextbase.gate.model import Change, ChangeAnswer, ChangeStatus, CommitAnswer
-from contextbase.gate.policy import ProjectPolicy
+from contextbase.gate.policy import CRITICAL, ProjectPolicy
 from contextbase.gate.settlement import Outcome, Settlement
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import PathAuthority
@@ -110,6 +110,9 @@ def _undone(answer: ChangeAnswer) -> ChangeAnswer:
     """An answer within a commit that is not to happen at all."""
     if answer.status is ChangeStatus.REFUSED:
         return answer
+    if answer.status is ChangeStatus.IN_REVIEW and answer.reason == CRITICAL:
+        reason = f"{answer.path} is critical: it changes through a review only, and the commit is atomic."
+        return ChangeAnswer(path=answer.path, status=ChangeStatus.REFUSED, code="forbidden", reason=reason)
     if answer.status in (ChangeStatus.IN_REVIEW, ChangeStatus.SUPERSEDED):
         reason = "It conflicts with the head, and the commit is atomic: nothing was changed."
         return ChangeAnswer(

@@ -12,9 +12,9 @@ from contextbase.identity.model import Action, Caller
 from contextbase.ids import PrincipalId, TreePath
 from contextbase.merge import MergePolicy, MergeRule, Strategy
 
-__all__ = ["ProjectPolicy"]
+__all__ = ["CRITICAL", "ProjectPolicy"]
 
-_CRITICAL: Final = "critical"
+CRITICAL: Final = "critical"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +36,7 @@ class ProjectPolicy:
             merge_rules=tuple(
                 MergeRule(
                     pattern=rule["pattern"],
-                    strategy=Strategy.REVIEW if rule["strategy"] == _CRITICAL else Strategy(rule["strategy"]),
+                    strategy=Strategy.REVIEW if rule["strategy"] == CRITICAL else Strategy(rule["strategy"]),
                 )
                 for rule in rules
             ),
@@ -44,7 +44,7 @@ class ProjectPolicy:
                 rules=tuple(
                     MergeRule(
                         pattern=rule["pattern"],
-                        strategy=Strategy.REVIEW if rule["strategy"] == _CRITICAL else Strategy.AUTO,
+                        strategy=Strategy.REVIEW if rule["strategy"] == CRITICAL else Strategy.AUTO,
                     )
                     for rule in rules
                 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from contextbase.gate.access import Refusal, free_name, refusal_of
 from contextbase.gate.batch import Contents, ReviewItem, SideVersion, Submitted
 from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, ChangeStatus
-from contextbase.gate.policy import ProjectPolicy
+from contextbase.gate.policy import CRITICAL, ProjectPolicy
 from contextbase.gate.working_tree import Live, RequestView, WorkingTree
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.identity.model import PrincipalKind
@@ -195,7 +195,7 @@ class Settlement:
         ours_number = None if current is None else current.number
         side = self._side(change, settled, "in_review")
         conflicts = settled.merged.conflicts if settled.merged is not None else ()
-        reason = "critical" if keep_head else str(settled.conflict or "content")
+        reason = CRITICAL if keep_head else str(settled.conflict or "content")
         partial = None if keep_head or settled.merged is None else settled.merged.partial
         if partial is not None and current is not None and ContentHash.of(partial) != current.content_hash:
             name = self.contents.add(partial)

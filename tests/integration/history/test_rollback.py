@@ -129,3 +129,15 @@ async def test_hidden_files_stay_as_they_are(history: HistoryWriter) -> None:
     answer = await history.roll_back(1, who=bot)
     assert [str(change.path) for change in answer.changes] == ["a"]
     assert await world.files() == {"secret/a": b"2", "a": b"1"}
+
+
+async def test_a_critical_file_is_not_rolled_back_and_one_is_told_why(history: HistoryWriter) -> None:
+    world = history.world
+    await world.commit(write("a", b"1", 0), write("prod.yaml", b"1", 0))
+    await world.commit(write("a", b"2", 1), write("prod.yaml", b"2", 1))
+    await world.merge_rule("prod.yaml", "critical")
+    with pytest.raises(Conflict, match=r"prod\.yaml is critical"):
+        await history.roll_back(1)
+    assert await world.files() == {"a": b"2", "prod.yaml": b"2"}
+    await history.roll_back(1, "a")
+    assert await world.files() == {"a": b"1", "prod.yaml": b"2"}
