@@ -109,6 +109,8 @@ class PathAuthority:
         applying = (rule for rule in rules if _applies(rule, principal_id, groups))
         # Most specific first; between equals the lower level.
         self._rules = sorted(applying, key=lambda rule: (*(-part for part in rule.specificity), rule.level))
+        hiding = [] if is_owner else [rule.pattern for rule in self._rules if rule.level is Level.HIDDEN]
+        self._hiding = tuple(map(_place_of, hiding))
         levels = [default, *(rule.level for rule in self._rules)]
         self.sees_everything = below is None and (is_owner or min(levels) > Level.HIDDEN)
         shown = () if is_owner else tuple((rule.pattern, rule.level > Level.HIDDEN) for rule in self._rules)
@@ -128,6 +130,11 @@ class PathAuthority:
 
     def sees(self, path: TreePath) -> bool:
         return self.level(path) > Level.HIDDEN
+
+    def hides_below(self, path: TreePath) -> bool:
+        """Whether a rule hides something in particular below the path, be it there or not. A file in the place of that
+        folder would tell which."""
+        return any(place.startswith(f"{path}/") for place in self._hiding)
 
     def may_read_message(self, places: Iterable[TreePath]) -> bool:
         """Whether a commit's message is for this caller: it speaks of all that the commit did, and so nothing of that
@@ -177,6 +184,13 @@ def _applies(rule: PathRule, principal_id: PrincipalId, groups: frozenset[UUID])
     if rule.subject_kind is SubjectKind.GROUP:
         return rule.subject_id in groups
     return rule.subject_id == principal_id
+
+
+@lru_cache(maxsize=4096)
+def _place_of(pattern: str) -> str:
+    """The path that everything the pattern matches is at or below: what comes before its first wildcard."""
+    literal = re.split(r"[*?]", pattern, maxsplit=1)[0]
+    return literal.rstrip("/") if literal == pattern or literal.endswith("/") else literal.rpartition("/")[0]
 
 
 @lru_cache(maxsize=4096)

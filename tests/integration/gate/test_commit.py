@@ -220,3 +220,20 @@ async def test_a_folder_of_which_all_is_hidden_is_no_folder(world: GateWorld) ->
         assert (there.status, there.code) == (nowhere.status, nowhere.code)
         assert str(there.reason).replace("d", "n") == str(nowhere.reason).replace("d", "n")
     assert await world.files() == {"d/y": b"secret"}
+
+
+async def test_a_file_in_the_place_of_a_folder_with_hidden_contents_is_refused_whether_they_exist_or_not(
+    world: GateWorld,
+) -> None:
+    agent = await world.agent("agent")
+    await world.rule("box/secret/**", "hidden", agent)
+    await world.rule("crate/secret/**", "hidden", agent)
+    await world.commit(write("box/secret/a", b"1", 0), write("d", b"1", 0))
+    for folder in ("box", "crate"):
+        told = await world.one(write(folder, b"x", 1), who=agent)
+        moved = await world.one(rename("d", folder, 1), who=agent)
+        assert (told.status, moved.status) == (ChangeStatus.REFUSED, ChangeStatus.REFUSED)
+        assert (told.reason or "").replace(
+            folder, "box"
+        ) == "box was not changed: you may put no file in the place of that folder."
+    assert (await world.one(write("box/open", b"x", 1), who=agent)).status is ChangeStatus.WRITTEN
