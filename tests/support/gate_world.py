@@ -84,16 +84,16 @@ class GateWorld:
             spool=SpoolFolder(folder / "spool"),
         )
         contents = ContentCache()
-        policies = PolicyBook(repository, contents)
+        book = PolicyBook(repository, contents)
         drafter = Drafter(
-            repository=repository, policies=policies, catalog=catalog, contents=contents, clock=SystemClock()
+            repository=repository, policies=book, catalog=catalog, contents=contents, clock=SystemClock()
         )
         group = GroupCommit(
             database=database, repository=repository, head=head, audit=audit, catalog=catalog,
             drafter=drafter, metrics=GateMetrics(CollectorRegistry()), hint=hint,
         )  # fmt: skip
         gate = Gate(
-            database=database, repository=repository, head=head, catalog=catalog, policies=policies, group_commit=group
+            database=database, repository=repository, head=head, catalog=catalog, policies=book, group_commit=group
         )
         owner = await owner_of(database)
         projects = ProjectService(database=database, audit=audit, clock=SystemClock())
