@@ -85,9 +85,7 @@ class GateWorld:
         )
         contents = ContentCache()
         book = PolicyBook(repository, contents)
-        drafter = Drafter(
-            repository=repository, policies=book, catalog=catalog, contents=contents, clock=SystemClock()
-        )
+        drafter = Drafter(repository=repository, policies=book, catalog=catalog, contents=contents, clock=SystemClock())
         group = GroupCommit(
             database=database, repository=repository, head=head, audit=audit, catalog=catalog,
             drafter=drafter, metrics=GateMetrics(CollectorRegistry()), hint=hint,

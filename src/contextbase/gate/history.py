@@ -106,7 +106,9 @@ async def _told(
 ) -> tuple[LogEntry, ...]:
     """The entries, with the messages that are for the caller."""
     readable = await readable_messages(connection, project_id, (entry.seq for entry in entries), authority)
-    return tuple(replace(entry, author=entry.author.told(message=entry.seq in readable)) for entry in entries)
+    return tuple(
+        entry if entry.seq in readable else replace(entry, author=entry.author.told(message=False)) for entry in entries
+    )
 
 
 async def principals_named(connection: Connection, name: PrincipalName) -> list[UUID]:
