@@ -120,9 +120,6 @@ class FolderReader:
             while piece := await in_thread(_next_piece, file.fileno(), self._root):
                 yield piece
 
-    async def blob_size(self, content_hash: ContentHash) -> int | None:
-        return await self._blobs.size(content_hash)
-
     def blob(self, content_hash: ContentHash) -> AsyncGenerator[bytes, None]:
         return self._blobs.get(content_hash)
 

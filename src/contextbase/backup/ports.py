@@ -55,10 +55,6 @@ class ArchiveReader(Protocol):
         """A file of a snapshot, in pieces; raises `Damaged` when it is not there or shorter than it was."""
         ...
 
-    async def blob_size(self, content_hash: ContentHash) -> int | None:
-        """Its size, or None when it is not here."""
-        ...
-
     def blob(self, content_hash: ContentHash) -> AsyncGenerator[bytes, None]:
         """Its bytes; raises `Damaged`, after the last piece, when they do not hash to its name."""
         ...

@@ -173,10 +173,6 @@ class TarReader:
         async for piece in self._pieces(member):
             yield piece
 
-    async def blob_size(self, content_hash: ContentHash) -> int | None:
-        member = self._blobs.get(content_hash)
-        return None if member is None else member.size
-
     async def blob(self, content_hash: ContentHash) -> AsyncGenerator[bytes, None]:
         member = self._blobs.get(content_hash)
         if member is None:

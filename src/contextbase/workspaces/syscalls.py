@@ -42,7 +42,6 @@ _PAGE: Final = 4096
 
 class Rename(IntFlag):
     NOREPLACE = 1
-    EXCHANGE = 2
 
 
 @cache
