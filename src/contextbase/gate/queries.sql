@@ -45,7 +45,7 @@ WITH given AS (
     SELECT * FROM unnest($1::bytea[], $2::bytea[]) AS blob (hash, content) ORDER BY hash
 ), made AS (
     INSERT INTO blobs (hash, size) SELECT hash, octet_length(content) FROM given
-    ON CONFLICT (hash) DO NOTHING
+    ON CONFLICT DO NOTHING
     RETURNING hash
 ), stored AS (
     INSERT INTO blob_contents (hash, content) SELECT hash, content FROM given JOIN made USING (hash)
@@ -60,20 +60,13 @@ WHERE hash = ANY ($1::bytea[]) AND live AND purged_at IS NULL
   AND renewed_at > clock_timestamp() - interval '1 hour'
 FOR KEY SHARE
 
--- name: put_inline_blobs
--- Rows and bytes of small blobs, the rows first and in order of hash, so that two transactions cannot deadlock.
--- Fewer come back than went in while GC removes one of them.
-WITH given AS (
-    SELECT * FROM unnest($1::bytea[], $2::bytea[]) AS blob (hash, content) ORDER BY hash
-), renewed AS (
-    INSERT INTO blobs (hash, size) SELECT hash, octet_length(content) FROM given
-    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live AND blobs.purged_at IS NULL
-    RETURNING hash
-), stored AS (
-    INSERT INTO blob_contents (hash, content) SELECT hash, content FROM given JOIN renewed USING (hash)
-    ON CONFLICT (hash) DO NOTHING
-)
-SELECT hash FROM renewed
+-- name: renew_blobs
+-- Say that these were put again; in order of hash, so that two transactions cannot deadlock. Those that GC is removing
+-- do not come back.
+UPDATE blobs SET renewed_at = clock_timestamp()
+WHERE hash IN (SELECT hash FROM blobs WHERE hash = ANY ($1::bytea[]) AND live AND purged_at IS NULL
+               ORDER BY hash FOR NO KEY UPDATE)
+RETURNING hash
 
 -- name: insert_sides
 -- Side versions, the nodes that so far have nothing else, and review items.

@@ -164,13 +164,10 @@ class GateRepository:
         there = [name for name in contents if name not in made]
         if not there:
             return []
-        fresh = {row["hash"] for row in await connection.fetch(_SQL.fresh_blobs, there)}
-        missing = {name: contents[name] for name in there if name not in fresh}
-        if not missing:
-            return []
-        rows = await connection.fetch(_SQL.put_inline_blobs, list(missing), list(missing.values()))
-        stored = {row["hash"] for row in rows}
-        return [name for name in missing if name not in stored]
+        kept = {row["hash"] for row in await connection.fetch(_SQL.fresh_blobs, there)}
+        if stale := [name for name in there if name not in kept]:
+            kept.update(row["hash"] for row in await connection.fetch(_SQL.renew_blobs, stale))
+        return [name for name in there if name not in kept]
 
     async def write_sides(self, connection: Connection, project_id: ProjectId, plan: BatchPlan) -> None:
         """Side versions and review items; after the commits and versions they belong to."""

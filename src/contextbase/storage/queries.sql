@@ -196,22 +196,26 @@ DELETE FROM blob_contents WHERE hash = $1 RETURNING true
 
 -- name: put_inline
 -- A small blob's row and bytes in one statement, the row first: while it is ours, GC cannot mark it. Nothing comes
--- back, and nothing is stored, while GC removes that blob.
-WITH renewed AS (
-    INSERT INTO blobs (hash, size) VALUES ($1, octet_length($2::bytea))
-    ON CONFLICT (hash) DO UPDATE SET renewed_at = clock_timestamp() WHERE blobs.live AND blobs.purged_at IS NULL
-    RETURNING true AS live
+-- back, and nothing is stored, while GC removes that blob, or if somebody else has just put it.
+-- DO NOTHING names no index, here and below: blobs has two unique ones, and for the one that ON CONFLICT does not name
+-- two inserts at the same moment are an error.
+WITH made AS (
+    INSERT INTO blobs (hash, size) VALUES ($1, octet_length($2::bytea)) ON CONFLICT DO NOTHING RETURNING true AS live
+), renewed AS (
+    UPDATE blobs SET renewed_at = clock_timestamp() WHERE hash = $1 AND live AND purged_at IS NULL RETURNING live
+), held AS (
+    SELECT live FROM made UNION ALL SELECT live FROM renewed
 ), stored AS (
-    INSERT INTO blob_contents (hash, content) SELECT $1, $2 FROM renewed ON CONFLICT (hash) DO NOTHING
+    INSERT INTO blob_contents (hash, content) SELECT $1, $2 FROM held ON CONFLICT (hash) DO NOTHING
 )
-SELECT live FROM renewed
+SELECT live FROM held
 
 -- name: renew_blob
 -- Say that somebody has just put it again. No row comes back if it is not stored, or being removed.
 UPDATE blobs SET renewed_at = clock_timestamp() WHERE hash = $1 AND live RETURNING true
 
 -- name: record_blob
--- The bytes are stored: from now on it may be referred to. Only under the blob's lock.
+-- The bytes are stored: from now on it may be referred to. Only under the blob's lock, so that nobody else inserts it.
 INSERT INTO blobs (hash, size) VALUES ($1, $2)
 ON CONFLICT (hash) DO UPDATE SET live = true, size = excluded.size, renewed_at = clock_timestamp()
 
@@ -277,7 +281,7 @@ RETURNING true
 
 -- name: mark_stray
 -- An object without a row (its put died before the row): a row that is not live, so that a put of it waits for us.
-INSERT INTO blobs (hash, size, live) VALUES ($1, $2, false) ON CONFLICT (hash) DO NOTHING RETURNING true
+INSERT INTO blobs (hash, size, live) VALUES ($1, $2, false) ON CONFLICT DO NOTHING RETURNING true
 
 -- name: forget_blob
 DELETE FROM blobs WHERE hash = $1 AND NOT live

@@ -201,3 +201,9 @@ async def test_puts_and_commits_of_one_content_race_with_collections_and_lose_no
     stop.set()
     assert await collecting > 0
     assert committed == [6, 6, 6, 6]
+
+
+async def test_many_who_put_the_same_new_content_at_the_same_moment_all_succeed(world: World) -> None:
+    for index in range(100):
+        content = b"new %d" % index
+        assert set(await asyncio.gather(*(world.put(content) for _ in range(8)))) == {ContentHash.of(content)}
