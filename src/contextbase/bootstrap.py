@@ -70,6 +70,13 @@ from contextbase.storage.fsck import Fsck
 from contextbase.storage.head import HeadRepository
 from contextbase.storage.projects import ProjectService
 from contextbase.storage.tree import TreeRepository
+from contextbase.workspaces.agents import Agents
+from contextbase.workspaces.checkpoints import Checkpoints
+from contextbase.workspaces.node import Node
+from contextbase.workspaces.registry import Registry
+from contextbase.workspaces.sending import Quota, Sender
+from contextbase.workspaces.service import Workspaces
+from contextbase.workspaces.source import DatabaseSnapshots
 
 __all__ = ["Services", "open_database", "open_restore", "open_services", "problems_outside"]
 
@@ -107,6 +114,7 @@ class Services:
     collector: GarbageCollector
     fsck: Fsck
     backups: BackupService
+    workspaces: Workspaces
 
 
 @asynccontextmanager
@@ -247,6 +255,7 @@ async def open_services(
             collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
             fsck=Fsck(database=database, store=catalog.store, audit=audit),
             backups=BackupService(database=database, large_blobs=large, audit_key=audit_key, clock=clock),
+            workspaces=_workspaces(settings, data, database, gate, catalog=catalog, notifier=notifier),
         )
 
 
@@ -313,6 +322,39 @@ def _reviews(
         hint=notifier.hint,
     )
     return reviews, upkeep
+
+
+def _workspaces(
+    settings: Settings, data: DataFolder, database: Database, gate: Gate, *, catalog: BlobCatalog, notifier: Notifier
+) -> Workspaces:
+    source = DatabaseSnapshots(database=database, catalog=catalog, spool=SpoolFolder(data.node / "tmp"))
+    node = Node(
+        settings.node_name or data.node_name(),
+        data.node,
+        source,
+        wanted=None if settings.workspace_provider == "auto" else settings.workspace_provider,
+        largest_file=settings.max_upload_bytes,
+    )
+    registry = Registry()
+    sender = Sender(
+        database=database,
+        gate=gate,
+        catalog=catalog,
+        repository=GateRepository(),
+        registry=registry,
+        node=node,
+        quota=Quota(bytes=settings.workspace_max_bytes, files=settings.workspace_max_files),
+    )
+    return Workspaces(
+        database=database,
+        gate=gate,
+        registry=registry,
+        agents=Agents(database=database, repository=IdentityRepository()),
+        node=node,
+        checkpoints=Checkpoints(
+            database=database, registry=registry, source=source, sender=sender, node=node, hint=notifier.hint
+        ),
+    )
 
 
 async def problems_outside(settings: Settings) -> dict[str, str]:

@@ -16,7 +16,7 @@ from contextbase.storage.blobs.disk import explained
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.storage.model import Kind
 from contextbase.workspaces.detection import detect
-from contextbase.workspaces.folder import Folder, open_in
+from contextbase.workspaces.folder import Folder
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
@@ -63,9 +63,11 @@ class CopyProvider:
     async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
         return await in_thread(self._detect, workspace_id)
 
-    async def open_file(self, workspace_id: WorkspaceId, path: TreePath) -> int:
-        workspace = await self.open_workspace(workspace_id)
-        return await in_thread(open_in, workspace.path, path)
+    async def work_folder(self, workspace_id: WorkspaceId) -> Path:
+        return Path(self._places.path(workspace_id))
+
+    async def close_workspace(self, workspace_id: WorkspaceId) -> None:
+        """Nothing keeps a process out of a plain folder."""
 
     async def cleanup(self, workspace_id: WorkspaceId) -> None:
         await in_thread(self._cleanup, workspace_id)

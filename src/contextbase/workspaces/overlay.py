@@ -16,7 +16,7 @@ from contextbase.ids import TreePath
 from contextbase.storage.blobs.disk import explained
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.detection import detect
-from contextbase.workspaces.folder import Folder, attribute_of, open_in
+from contextbase.workspaces.folder import Folder, attribute_of
 from contextbase.workspaces.layer_view import ViewEntry
 from contextbase.workspaces.mirror import Mirror
 from contextbase.workspaces.mirrors import Mirrors
@@ -76,9 +76,11 @@ class OverlayProvider:
     async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
         return await in_thread(self._detect, workspace_id)
 
-    async def open_file(self, workspace_id: WorkspaceId, path: TreePath) -> int:
-        workspace = await self.open_workspace(workspace_id)
-        return await in_thread(open_in, workspace.path, path)
+    async def work_folder(self, workspace_id: WorkspaceId) -> Path:
+        return Path(self._places.kept(workspace_id)[0])
+
+    async def close_workspace(self, workspace_id: WorkspaceId) -> None:
+        await in_thread(self._close, workspace_id)
 
     async def cleanup(self, workspace_id: WorkspaceId) -> None:
         await in_thread(self._cleanup, workspace_id)
@@ -145,6 +147,10 @@ class OverlayProvider:
                 base=workspace.view.snapshot,
                 limits=self._limits,
             )
+
+    def _close(self, workspace_id: WorkspaceId) -> None:
+        with explained(self._places.root), self._places.locked(workspace_id):
+            _unmount(self._places.path(workspace_id))
 
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root), self._places.locked(workspace_id):

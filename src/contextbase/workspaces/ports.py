@@ -16,7 +16,10 @@ from contextbase.workspaces.model import (
     WorkspaceId,
 )
 
-__all__ = ["Provider", "SnapshotSource"]
+__all__ = ["LocalContent", "Provider", "SnapshotSource"]
+
+LocalContent = bytes | Path
+"""The bytes themselves, or a file that holds them and is only read."""
 
 
 class SnapshotSource(Protocol):
@@ -32,8 +35,8 @@ class SnapshotSource(Protocol):
 
     def contents(
         self, snapshot: SnapshotKey, hashes: Collection[ContentHash]
-    ) -> AbstractAsyncContextManager[Mapping[ContentHash, bytes | Path]]:
-        """Each content as bytes, or as a local file that is there until the block ends and is only read."""
+    ) -> AbstractAsyncContextManager[Mapping[ContentHash, LocalContent]]:
+        """Each content; the files among them are there until the block ends."""
         ...
 
 
@@ -57,9 +60,14 @@ class Provider(Protocol):
         """What differs from the view. Reads the folder and changes nothing, while the agent may go on."""
         ...
 
-    async def open_file(self, workspace_id: WorkspaceId, path: TreePath) -> int:
-        """A descriptor to read the file in the folder itself, never through a link; `NotFound` if there is no file.
-        The agent may write on: whoever reads compares the hash with the one that was detected."""
+    async def work_folder(self, workspace_id: WorkspaceId) -> Path:
+        """Where what the agent changed lies as plain files, whether the workspace is open or closed. The agent may
+        write on: whoever reads compares the hash with the one that was detected."""
+        ...
+
+    async def close_workspace(self, workspace_id: WorkspaceId) -> None:
+        """Let no agent change anything any more, until it is opened again; `Conflict` while a process is in it.
+        Changes can be detected and read meanwhile."""
         ...
 
     async def cleanup(self, workspace_id: WorkspaceId) -> None:
