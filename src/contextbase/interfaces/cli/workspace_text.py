@@ -16,7 +16,7 @@ from contextbase.wire.workspace import (
     WorkspaceStatusView,
 )
 
-__all__ = ["drawn_commit", "drawn_completion", "drawn_status", "is_all_in"]
+__all__ = ["drawn_commit", "drawn_completion", "drawn_status", "went_in"]
 
 _SIGNS: Final = {"created": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M"}
 _SIGN_STYLES: Final = {"A": "green", "M": "yellow", "D": "red", "R": "cyan"}
@@ -24,9 +24,9 @@ _STATUS_STYLES: Final = {"refused": "red", "in_review": "magenta", "superseded":
 _IN: Final = ("written", "merged", "unchanged")
 
 
-def is_all_in(committed: WorkspaceCommitView) -> bool:
-    """Whether everything in the folder is in the project now, but for what is ignored."""
-    return not committed.reported and all(change.status in _IN for change in committed.changes)
+def went_in(committed: WorkspaceCommitView) -> bool:
+    """Whether all that could be sent is in the project now."""
+    return all(change.status in _IN for change in committed.changes)
 
 
 def drawn_status(status: WorkspaceStatusView) -> Iterator[Text]:

@@ -17,7 +17,7 @@ from contextbase.interfaces.cli.output import (
     print_long,
     print_table,
 )
-from contextbase.interfaces.cli.workspace_text import drawn_commit, drawn_completion, drawn_status, is_all_in
+from contextbase.interfaces.cli.workspace_text import drawn_commit, drawn_completion, drawn_status, went_in
 from contextbase.sdk import Client
 from contextbase.wire.workspace import WorkspaceStateName, WorkspaceView
 
@@ -76,7 +76,7 @@ def list_(
             return
         names = {each: client.project(str(each)).name for each in {one.project_id for one in found}}
     print_table(
-        ("AGENT", "PROJECT", "STATE", "BASE", "COMMITS", "SEEN", "NODE", "PATH"),
+        ("AGENT", "PROJECT", "STATE", "BASE", "COMMITS", "SEEN", "NODE"),
         (
             (
                 one.agent_id,
@@ -86,7 +86,6 @@ def list_(
                 one.commits,
                 f"{one.seen_at:%Y-%m-%d %H:%M}",
                 one.node,
-                one.workspace_path,
             )
             for one in found
         ),
@@ -129,7 +128,7 @@ def commit(
         print_json(committed)
     else:
         print_long(drawn_commit(committed))
-    if not is_all_in(committed):
+    if committed.reported or not went_in(committed):
         raise typer.Exit(1)
 
 
@@ -155,7 +154,7 @@ def complete(
         print_json(completed)
     else:
         print_long(drawn_completion(completed))
-    if not completed.removed or not is_all_in(completed):
+    if not completed.removed or not went_in(completed):
         raise typer.Exit(1)
 
 
@@ -188,10 +187,12 @@ def _question(client: Client, project: str | None, agent: str | None) -> str | N
         status = client.workspaces.status(project, agent=agent)
     except Forbidden:  # what it was made from may be seen no more, so neither may its changes
         return "What is in the folder cannot be listed."
-    if not status.changes and not status.reported:
-        return None
     count = len(status.changes) + len(status.reported)
-    return f"{status.workspace.workspace_path} has {count} changes that are not committed."
+    folder = Path(status.workspace.workspace_path)
+    if count:
+        return f"{folder} has {count} {'change that is' if count == 1 else 'changes that are'} not committed."
+    refused = folder / ".contextbase" / "refused"
+    return f"{refused} has versions that were refused." if refused.is_dir() and any(refused.iterdir()) else None
 
 
 def _listed(
