@@ -17,7 +17,9 @@ from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
 from contextbase.gate.model import Change, ChangeStatus, CommitAnswer, CommitRequest
+from contextbase.identity.levels import Level, SubjectKind
 from contextbase.identity.model import Action, Caller, PrincipalKind, TokenRequest
+from contextbase.identity.policies import Subject
 from contextbase.ids import ProjectId, Seq
 from contextbase.workspaces.checkpoints import Committed, Wish
 from contextbase.workspaces.service import Completed
@@ -31,6 +33,10 @@ class WorkspaceWorld:
     owner: Caller
     project_id: ProjectId
     callers: dict[str, Caller] = field(default_factory=dict)
+
+    async def new_project(self) -> None:
+        """Go on in a new, empty project."""
+        self.project_id = (await self.services.projects.create(self.owner, f"p{uuid4().hex[:12]}")).id
 
     async def agent(self, name: str) -> Caller:
         if name not in self.callers:
@@ -78,6 +84,17 @@ class WorkspaceWorld:
     async def make_folder(self, path: str) -> None:
         await self.write(mkdir(path, await self.head()))
 
+    async def rule(self, pattern: str, level: Level) -> None:
+        """For everybody but the owner."""
+        await self.services.policies.put_rule(
+            self.owner,
+            self.project_id,
+            subject=Subject(kind=SubjectKind.EVERYONE),
+            pattern=pattern,
+            level=level,
+            operator_type=OperatorType.API,
+        )
+
     async def head(self) -> Seq:
         async with self.services.database.connection() as connection:
             return (await self.services.gate.opened(connection, self.owner, self.project_id)).seq
@@ -100,7 +117,7 @@ async def open_world(address: DatabaseAddress, folder: Path, provider: str) -> A
             secret = await services.identity.ensure_owner(None)
             assert secret
             owner = await services.identity.authenticate(secret)
-            project = await services.projects.create(owner, f"p{uuid4().hex[:8]}")
+            project = await services.projects.create(owner, "first")
             yield WorkspaceWorld(services=services, owner=owner, project_id=project.id)
     finally:
         unmount_all(folder)
