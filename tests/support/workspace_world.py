@@ -30,6 +30,7 @@ __all__ = ["WorkspaceWorld", "open_world"]
 @dataclass
 class WorkspaceWorld:
     services: Services
+    provider: str
     owner: Caller
     project_id: ProjectId
     callers: dict[str, Caller] = field(default_factory=dict)
@@ -108,16 +109,20 @@ class WorkspaceWorld:
 
 
 @asynccontextmanager
-async def open_world(address: DatabaseAddress, folder: Path, provider: str) -> AsyncIterator[WorkspaceWorld]:
+async def open_world(
+    address: DatabaseAddress, folder: Path, provider: str, **options: object
+) -> AsyncIterator[WorkspaceWorld]:
     if provider == "overlay":
         require_root()
-    settings = Settings(data=folder, database_url=url_of(address), workspace_provider=provider)  # type: ignore[arg-type]  # parsed by pydantic
+    settings = Settings.model_validate(
+        {"data": folder, "database_url": url_of(address), "workspace_provider": provider, **options}
+    )
     try:
         async with open_services(settings) as services:
             secret = await services.identity.ensure_owner(None)
             assert secret
             owner = await services.identity.authenticate(secret)
             project = await services.projects.create(owner, "first")
-            yield WorkspaceWorld(services=services, owner=owner, project_id=project.id)
+            yield WorkspaceWorld(services=services, provider=provider, owner=owner, project_id=project.id)
     finally:
         unmount_all(folder)
