@@ -17,7 +17,9 @@ from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
 from contextbase.gate.model import Change, ChangeStatus, CommitAnswer, CommitRequest
+from contextbase.identity.levels import Level, SubjectKind
 from contextbase.identity.model import Action, Caller, PrincipalKind, TokenRequest
+from contextbase.identity.policies import Subject
 from contextbase.ids import ProjectId, Seq
 from contextbase.workspaces.checkpoints import Committed, Wish
 from contextbase.workspaces.service import Completed
@@ -28,9 +30,14 @@ __all__ = ["WorkspaceWorld", "open_world"]
 @dataclass
 class WorkspaceWorld:
     services: Services
+    provider: str
     owner: Caller
     project_id: ProjectId
     callers: dict[str, Caller] = field(default_factory=dict)
+
+    async def new_project(self) -> None:
+        """Go on in a new, empty project."""
+        self.project_id = (await self.services.projects.create(self.owner, f"p{uuid4().hex[:12]}")).id
 
     async def agent(self, name: str) -> Caller:
         if name not in self.callers:
@@ -78,6 +85,17 @@ class WorkspaceWorld:
     async def make_folder(self, path: str) -> None:
         await self.write(mkdir(path, await self.head()))
 
+    async def rule(self, pattern: str, level: Level) -> None:
+        """For everybody but the owner."""
+        await self.services.policies.put_rule(
+            self.owner,
+            self.project_id,
+            subject=Subject(kind=SubjectKind.EVERYONE),
+            pattern=pattern,
+            level=level,
+            operator_type=OperatorType.API,
+        )
+
     async def head(self) -> Seq:
         async with self.services.database.connection() as connection:
             return (await self.services.gate.opened(connection, self.owner, self.project_id)).seq
@@ -91,16 +109,20 @@ class WorkspaceWorld:
 
 
 @asynccontextmanager
-async def open_world(address: DatabaseAddress, folder: Path, provider: str) -> AsyncIterator[WorkspaceWorld]:
+async def open_world(
+    address: DatabaseAddress, folder: Path, provider: str, **options: object
+) -> AsyncIterator[WorkspaceWorld]:
     if provider == "overlay":
         require_root()
-    settings = Settings(data=folder, database_url=url_of(address), workspace_provider=provider)  # type: ignore[arg-type]  # parsed by pydantic
+    settings = Settings.model_validate(
+        {"data": folder, "database_url": url_of(address), "workspace_provider": provider, **options}
+    )
     try:
         async with open_services(settings) as services:
             secret = await services.identity.ensure_owner(None)
             assert secret
             owner = await services.identity.authenticate(secret)
-            project = await services.projects.create(owner, f"p{uuid4().hex[:8]}")
-            yield WorkspaceWorld(services=services, owner=owner, project_id=project.id)
+            project = await services.projects.create(owner, "first")
+            yield WorkspaceWorld(services=services, provider=provider, owner=owner, project_id=project.id)
     finally:
         unmount_all(folder)
