@@ -17,7 +17,7 @@ _MARKS = {"yes": "[green]✓[/]", "no": "[yellow]-[/]", "broken": "[red]✗[/]"}
 
 @errors_shown
 def doctor(data: Data = None, as_json: Json = False) -> None:
-    """Say what this machine can do: database, blobs, overlay, reflink, bubblewrap, docker; and how to get the rest."""
+    """Say what this machine can do: database, blobs, workspaces, sandboxes; and how to get the rest."""
     settings = settings_for(data)
     findings = examine(settings, problems=asyncio.run(problems_outside(settings)))
     if as_json:
