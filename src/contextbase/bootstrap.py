@@ -72,6 +72,7 @@ from contextbase.storage.projects import ProjectService
 from contextbase.storage.tree import TreeRepository
 from contextbase.workspaces.agents import Agents
 from contextbase.workspaces.checkpoints import Checkpoints
+from contextbase.workspaces.comparing import WorkspaceDiffs
 from contextbase.workspaces.node import Node
 from contextbase.workspaces.registry import Registry
 from contextbase.workspaces.sending import Quota, Sender
@@ -354,6 +355,7 @@ def _workspaces(
         checkpoints=Checkpoints(
             database=database, registry=registry, source=source, sender=sender, node=node, hint=notifier.hint
         ),
+        diffs=WorkspaceDiffs(node=node, source=source),
     )
 
 

@@ -130,10 +130,8 @@ class Checkpoints:
             for one in answered
             if one.answer.node_id is not None and one.answer.number is not None
         ]
-        sources = [one.change.renamed_from for one in answered if one.change.renamed_from is not None]
         async with self._database.connection() as connection:
             versions = await self._registry.versions(connection, record.project_id, wanted)
-            given = await self._registry.nodes_at(connection, record.project_id, record.base, sources)
         provider = (await self._node.site()).provider
         refused = any(one.answer.status is ChangeStatus.REFUSED for one in answered)
         root: Path | None = None
@@ -142,7 +140,7 @@ class Checkpoints:
         elif not last:
             work = await provider.work_folder(record.id)
             await in_thread(_sync, work, self._node.owner)
-        needed = contents_needed(answered, versions, given, wish.conflicts_in) if root is not None else set()
+        needed = contents_needed(answered, versions, wish.conflicts_in) if root is not None else set()
         snapshot = SnapshotKey(project_id=record.project_id, epoch=record.epoch, seq=record.base)
         async with self._source.contents(snapshot, needed) as contents:
             return await in_thread(
@@ -150,7 +148,6 @@ class Checkpoints:
                 root,
                 answered,
                 versions,
-                given,
                 contents,
                 owner=self._node.owner,
                 conflicts_in=wish.conflicts_in,

@@ -34,7 +34,7 @@ class Outgoing:
 
     path: TreePath
     base: Seq
-    before: Content | None  # what the agent was given there, or committed last; None: nothing that is a node
+    before: Content | None  # what the agent was given there (a rename: at its source), or committed last
     content: Content | None  # None: it is gone
     renamed_from: TreePath | None = None
 
@@ -42,8 +42,8 @@ class Outgoing:
 def outgoing(
     found: WorkspaceChanges, held: Mapping[TreePath, Held], standing: Standing, folders: frozenset[TreePath]
 ) -> list[Outgoing]:
-    """`standing`: the nodes at every path that was changed or is held; `folders`: held folders that are there still,
-    with something in them."""
+    """`standing`: the nodes at every path that was changed, renamed or is held; `folders`: held folders that are there
+    still, with something in them."""
     settling = _Settling(found.base.seq, held, standing)
     plain = _without_tangled_renames(found.changes, held)
     for change in plain:
@@ -64,8 +64,8 @@ class _Settling:
 
     def add(self, path: TreePath, content: Content | None, *, renamed_from: TreePath | None = None) -> None:
         held = self._held.get(path)
-        before = held.content if held else self._standing.get(path)
-        if before == content:
+        before = held.content if held else self._standing.get(renamed_from or path)
+        if before == content and renamed_from is None:
             return  # committed already, or a folder that was no node
         base = held.base if held else self._base
         self.result.append(Outgoing(path=path, base=base, before=before, content=content, renamed_from=renamed_from))

@@ -82,7 +82,8 @@ class Sender:
         found = await provider.detect_changes(record.id)
         async with self._database.connection() as connection:
             held = await self._registry.held(connection, record.id) if record.checkpoint else {}
-            asked = {change.path for change in found.changes} | held.keys()
+            renamed = {change.renamed_from for change in found.changes if change.renamed_from is not None}
+            asked = {change.path for change in found.changes} | renamed | held.keys()
             standing = await self._registry.nodes_at(connection, record.project_id, record.base, list(asked))
         folders = [path for path, one in held.items() if one.content and one.content.kind is Kind.DIRECTORY]
         work = await provider.work_folder(record.id)

@@ -9,14 +9,16 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from contextbase.audit.model import OperatorType
+from contextbase.compare import FileDiff
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, ContextbaseError, Forbidden, HeldElsewhere, InvalidInput, NotFound
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller
-from contextbase.ids import ProjectId, SystemClock, new_uuid
+from contextbase.ids import ProjectId, SystemClock, TreePath, new_uuid
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.agents import Agents
 from contextbase.workspaces.checkpoints import Checkpoints, Committed, Wish
+from contextbase.workspaces.comparing import WorkspaceDiffs
 from contextbase.workspaces.editing import FolderEditor
 from contextbase.workspaces.model import Owner, View, WorkspaceId
 from contextbase.workspaces.node import Node
@@ -56,6 +58,7 @@ class Workspaces:
         agents: Agents,
         node: Node,
         checkpoints: Checkpoints,
+        diffs: WorkspaceDiffs,
     ) -> None:
         self._database = database
         self._gate = gate
@@ -63,6 +66,7 @@ class Workspaces:
         self._agents = agents
         self._node = node
         self._checkpoints = checkpoints
+        self._diffs = diffs
         self._sight = Sight(registry)
         self._locks: WeakValueDictionary[WorkspaceId, asyncio.Lock] = WeakValueDictionary()
         self._creating: set[WorkspaceId] = set()
@@ -117,6 +121,29 @@ class Workspaces:
         await self._refuse_narrowed(acting, record)
         async with self._alone(record.id):
             return record, await self._checkpoints.look(record)
+
+    async def diff(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        agent: str | None = None,
+        *,
+        below: TreePath | None = None,
+        after: str = "",
+        limit: int = 100,
+    ) -> tuple[list[FileDiff], str | None]:
+        """How what is not committed yet differs, in path order, and where the next page starts."""
+        record, look = await self.status(caller, project_id, agent)
+        wanted = sorted(
+            (
+                change
+                for change in look.changes
+                if change.path > after and (below is None or change.path == below or change.path.is_below(below))
+            ),
+            key=lambda change: change.path,
+        )
+        page = wanted[:limit]
+        return await self._diffs.of(record, page), page[-1].path if len(wanted) > limit else None
 
     async def commit(
         self,
@@ -208,6 +235,10 @@ class Workspaces:
         if len(projects) > 1:
             raise InvalidInput(f"{agent} has workspaces in {len(projects)} projects: say which with project_id.")
         return projects[0]
+
+    def is_being_made(self, workspace_id: WorkspaceId) -> bool:
+        """Its folder may be there before its row."""
+        return workspace_id in self._creating
 
     async def _make(self, provider: Provider, record: Record, view: View) -> bool:
         """The row and the folder at the same time; False when the agent has a workspace already."""

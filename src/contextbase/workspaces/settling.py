@@ -16,7 +16,7 @@ from contextbase.merge import merge, render_markers
 from contextbase.storage.model import Kind
 from contextbase.workspaces.editing import FolderEditor
 from contextbase.workspaces.model import Content, Owner
-from contextbase.workspaces.outgoing import Held, Outgoing
+from contextbase.workspaces.outgoing import Held
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.sending import Answered
 
@@ -58,9 +58,7 @@ def needs_folder(answered: Sequence[Answered], versions: Versions, conflicts_in:
     )
 
 
-def contents_needed(
-    answered: Sequence[Answered], versions: Versions, given: Mapping[TreePath, Content], conflicts_in: ConflictsIn
-) -> set[ContentHash]:
+def contents_needed(answered: Sequence[Answered], versions: Versions, conflicts_in: ConflictsIn) -> set[ContentHash]:
     """What must be at hand to do it."""
     needed: set[Content | None] = set()
     for one in answered:
@@ -68,7 +66,7 @@ def contents_needed(
         if result is not None and result[1] != one.change.content:
             needed.add(result[1])
         if one.answer.status is ChangeStatus.REFUSED:
-            needed |= {one.change.before, given.get(one.change.renamed_from or one.change.path)}
+            needed.add(one.change.before)
         if one.answer.status is ChangeStatus.IN_REVIEW and conflicts_in is ConflictsIn.FILES:
             needed |= {one.change.before, one.change.content, _head_of(one, versions)}
     return {content.hash for content in needed if content is not None and content.hash is not None}
@@ -78,14 +76,12 @@ def settle(
     root: Path | None,
     answered: Sequence[Answered],
     versions: Versions,
-    given: Mapping[TreePath, Content],
     contents: Mapping[ContentHash, LocalContent],
     *,
     owner: Owner,
     conflicts_in: ConflictsIn,
 ) -> Settlement:
-    """Blocks. `root` is where the agent works; None: the folder is not to be touched. `given`: what the view had at
-    the sources of renames."""
+    """Blocks. `root` is where the agent works; None: the folder is not to be touched."""
     if root is None:
         settlement = Settlement()
         for one in answered:
@@ -93,7 +89,7 @@ def settle(
             settlement.held |= _as_it_is(one, versions)
         return settlement
     with FolderEditor(root, owner=owner) as editor:
-        settling = _Settling(editor, versions, given, contents, conflicts_in)
+        settling = _Settling(editor, versions, contents, conflicts_in)
         for one in answered:
             settling.add(one)
         settling.tell()
@@ -106,13 +102,11 @@ class _Settling:
         self,
         editor: FolderEditor,
         versions: Versions,
-        given: Mapping[TreePath, Content],
         contents: Mapping[ContentHash, LocalContent],
         conflicts_in: ConflictsIn,
     ) -> None:
         self._editor = editor
         self._versions = versions
-        self._given = given
         self._contents = contents
         self._conflicts_in = conflicts_in
         self._notices: list[str] = []
@@ -169,16 +163,11 @@ class _Settling:
             if kept_at is None:
                 self._notices.append(f"{change.path}: refused: {one.answer.reason} Your version is where it was.")
                 return None
-        self._bring_back(change)
+        if change.before is not None:
+            self._put(change.renamed_from or change.path, expected=None, content=change.before)
         where = f" Your version is at {kept_at}." if kept_at else ""
         self._notices.append(f"{change.path}: refused: {one.answer.reason}{where}")
         return kept_at
-
-    def _bring_back(self, change: Outgoing) -> None:
-        path = change.renamed_from or change.path
-        before = self._given.get(path) if change.renamed_from else change.before
-        if before is not None:
-            self._put(path, expected=None, content=before)
 
     def _put(self, path: TreePath, *, expected: Content | None, content: Content | None) -> bool:
         source = None if content is None or content.hash is None else self._contents.get(content.hash)

@@ -357,3 +357,22 @@ async def test_more_than_the_quota_is_refused_whole_and_stays(world: WorkspaceWo
     assert len(read_tree(folder)) == 6
     (folder / "5.txt").unlink()
     assert (await world.complete("ann")).is_removed
+
+
+async def test_a_diff_shows_what_is_not_committed_yet_page_by_page(world: WorkspaceWorld) -> None:
+    await world.put({"a.txt": b"one\ntwo\n", "b.txt": b"b\n", "c.txt": b"c\n"})
+    folder = await world.create("ann")
+    (folder / "a.txt").write_bytes(b"one\nTWO\n")
+    (folder / "b.txt").rename(folder / "moved.txt")
+    (folder / "c.txt").unlink()
+    agent, workspaces = await world.agent("ann"), world.services.workspaces
+    files, more = await workspaces.diff(agent, world.project_id, limit=2)
+    assert [(file.path, file.status) for file in files] == [("a.txt", "changed"), ("c.txt", "removed")]
+    assert files[0].hunks[0].lines == (b" one\n", b"-two\n", b"+TWO\n")
+    rest, end = await workspaces.diff(agent, world.project_id, after=more or "")
+    assert ([(file.path, file.old_path, file.status) for file in rest], end) == (
+        [("moved.txt", "b.txt", "renamed")],
+        None,
+    )
+    await world.commit("ann")
+    assert await workspaces.diff(agent, world.project_id) == ([], None)
