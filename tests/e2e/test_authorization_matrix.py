@@ -156,6 +156,7 @@ TABLE: dict[tuple[str, str], Route] = {
         "read", "project", fill=lambda _, project: {"{project_id}": project}, first=A_WORKSPACE
     ),
     ("GET", f"{WORKSPACE}/{{agent_id}}/status"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
+    ("GET", f"{WORKSPACE}/{{agent_id}}/diff"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
     # Nothing has changed in these: what has needs 'write', too, which the gate asks for.
     ("POST", f"{WORKSPACE}/{{agent_id}}/commit"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
     ("POST", f"{WORKSPACE}/{{agent_id}}/complete"): route(

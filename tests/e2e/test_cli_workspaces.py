@@ -57,6 +57,7 @@ def test_status_looks_like_git_s_and_completing_says_what_was_written_merged_and
     assert lines[:2] == ["A  new.md", "M  plan.md"]
     assert lines[2].startswith("X  pipe: ")
     assert lines[3:] == ["!! .git/"]
+    assert "-We launch in May.\n+We launch in July.\n" in shared("workspace", "diff", "plan.md", "-a", "two").stdout
     done = shared("workspace", "complete", "-a", "one", "-m", "June")
     assert done.code == 0, done.stdout
     assert done.stdout == "written    M plan.md\nCommit 2.\nThe workspace is completed, and its folder removed.\n"

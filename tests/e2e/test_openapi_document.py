@@ -165,6 +165,7 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
         "query": {"agent_id": a_workspace(world)["path_parameters"]["agent_id"]},
     },
     f"GET {WORKSPACE}/{{agent_id}}/status": a_workspace,
+    f"GET {WORKSPACE}/{{agent_id}}/diff": a_workspace,
     f"POST {WORKSPACE}/{{agent_id}}/commit": a_workspace,
     f"POST {WORKSPACE}/{{agent_id}}/complete": a_workspace,
     f"POST {WORKSPACE}/{{agent_id}}/abandon": a_workspace,

@@ -105,13 +105,39 @@ async def test_the_way_back_tells_what_became_of_each_change(api: Api) -> None:
     assert (again["removed"], again["seq"], again["changes"]) == (True, None, [])
 
 
+async def test_a_diff_shows_what_is_not_committed_page_by_page(api: Api) -> None:
+    project = await a_project(api)
+    agent = await an_agent(project)
+    folder = await agent.create(project)
+    (folder / "locked" / "law.txt").write_text("other\n")
+    (folder / "new.md").write_text("new\n")
+    (folder / "plan.md").write_text(PLAN.replace("May", "June"))
+    page = await agent.done("GET", "/me/diff", params={"limit": 2})
+    assert [(one["path"], one["status"]) for one in page["files"]] == [
+        ("locked/law.txt", "changed"),
+        ("new.md", "added"),
+    ]
+    rest = await agent.done("GET", "/me/diff", params={"after": page["next_after"], "patch": True})
+    [plan] = rest["files"]
+    assert (plan["added_lines"], plan["removed_lines"], rest["next_after"]) == (1, 1, None)
+    assert "-We launch in May.\n+We launch in June.\n" in plan["patch"]
+    below = await agent.done("GET", "/me/diff", params={"path": "locked"})
+    assert [one["path"] for one in below["files"]] == ["locked/law.txt"]
+
+
 async def test_others_work_is_for_those_who_may_manage_the_project(api: Api) -> None:
     project = await a_project(api)
     one, two = await an_agent(project), await an_agent(project)
     manager = await an_agent(project, actions=("read", "admin"))
     folder = await one.create(project)
     (folder / "new.md").write_text("new\n")
-    for method, route in (("GET", "status"), ("POST", "commit"), ("POST", "complete"), ("POST", "abandon")):
+    for method, route in (
+        ("GET", "status"),
+        ("GET", "diff"),
+        ("POST", "commit"),
+        ("POST", "complete"),
+        ("POST", "abandon"),
+    ):
         assert_problem(await two.ask(method, f"/{one.name}/{route}"), 403, "forbidden")
     wanted = {"project_id": project.name, "agent_id": one.name}
     assert_problem(await two.ask("POST", "/create", json=wanted), 403, "forbidden")

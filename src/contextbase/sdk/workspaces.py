@@ -18,6 +18,7 @@ from contextbase.wire.workspace import (
     WorkspaceCommitView,
     WorkspaceCompleteView,
     WorkspaceCreate,
+    WorkspaceDiffPage,
     WorkspacePage,
     WorkspaceStateName,
     WorkspaceStatusView,
@@ -69,6 +70,22 @@ class AsyncWorkspaces:
     async def status(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceStatusView:
         """What is not committed yet, what cannot be, and what is ignored."""
         return await self._read(WorkspaceStatusView, f"{_segment(agent or 'me')}/status", project_id=project)
+
+    async def diff(
+        self,
+        project: str | None = None,
+        *,
+        agent: str | None = None,
+        path: str | None = None,
+        after: str = "",
+        limit: int = 100,
+        patch: bool = False,
+    ) -> WorkspaceDiffPage:
+        """How what is not committed yet differs, by path; with `patch` also as text."""
+        route = f"{_segment(agent or 'me')}/diff"
+        return await self._read(
+            WorkspaceDiffPage, route, project_id=project, path=path, after=after, limit=limit, patch=patch
+        )
 
     async def commit(
         self,
@@ -171,6 +188,20 @@ class Workspaces:
 
     def status(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceStatusView:
         return self._portal.run(self._workspaces.status(project, agent=agent))
+
+    def diff(
+        self,
+        project: str | None = None,
+        *,
+        agent: str | None = None,
+        path: str | None = None,
+        after: str = "",
+        limit: int = 100,
+        patch: bool = False,
+    ) -> WorkspaceDiffPage:
+        return self._portal.run(
+            self._workspaces.diff(project, agent=agent, path=path, after=after, limit=limit, patch=patch)
+        )
 
     def commit(
         self,

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from contextbase.wire.commit import ChangeView, ProjectName
+from contextbase.wire.diff import CellView, HunkView, ValueChangeView
 
 __all__ = [
     "AgentName",
@@ -19,6 +20,8 @@ __all__ = [
     "WorkspaceCommitView",
     "WorkspaceCompleteView",
     "WorkspaceCreate",
+    "WorkspaceDiffPage",
+    "WorkspaceDiffView",
     "WorkspacePage",
     "WorkspaceStateName",
     "WorkspaceStatusView",
@@ -100,6 +103,31 @@ class WorkspaceStatusView(BaseModel):
     changes: list[PendingChangeView]
     reported: list[ReportedView]
     ignored: list[str] = Field(description="What an ignore rule takes out; a folder ends in /.")
+
+
+class WorkspaceDiffView(BaseModel):
+    """How a file in the folder differs from what the agent was given, or committed last."""
+
+    path: str
+    old_path: str | None
+    new_path: str | None
+    status: Literal["added", "removed", "changed", "renamed", "unchanged"]
+    kind: Literal["text", "structure", "notebook", "binary", "link", "folder", "same"] = Field(
+        description="How the contents could be compared."
+    )
+    added_lines: int
+    removed_lines: int
+    hunks: list[HunkView]
+    changes: list[ValueChangeView]
+    cells: list[CellView]
+    notes: list[str]
+    patch: str | None = Field(description="If asked for: as git writes it.")
+    values: str | None = Field(description="If a patch was asked for: changed values and cells, as text.")
+
+
+class WorkspaceDiffPage(BaseModel):
+    files: list[WorkspaceDiffView]
+    next_after: str | None = Field(description="Pass as `after` for the next page; null on the last.")
 
 
 class WorkspaceChangeView(ChangeView):

@@ -1,6 +1,10 @@
 """Workspaces as the API shows them."""
 
+from collections.abc import Sequence
+
+from contextbase.compare import FileDiff
 from contextbase.interfaces.api.routes.commits import change_view
+from contextbase.interfaces.api.routes.diffs import diff_fields
 from contextbase.wire.workspace import (
     ChangeName,
     PendingChangeView,
@@ -8,6 +12,8 @@ from contextbase.wire.workspace import (
     WorkspaceChangeView,
     WorkspaceCommitView,
     WorkspaceCompleteView,
+    WorkspaceDiffPage,
+    WorkspaceDiffView,
     WorkspaceStatusView,
     WorkspaceView,
 )
@@ -19,7 +25,7 @@ from contextbase.workspaces.sending import Look
 from contextbase.workspaces.service import Completed
 from contextbase.workspaces.settling import Settled
 
-__all__ = ["commit_view", "complete_view", "status_view", "workspace_view"]
+__all__ = ["commit_view", "complete_view", "diff_page", "status_view", "workspace_view"]
 
 
 def workspace_view(record: Record) -> WorkspaceView:
@@ -47,6 +53,11 @@ def status_view(record: Record, look: Look) -> WorkspaceStatusView:
         reported=[_reported_view(one) for one in look.found.reported],
         ignored=[_printable(name) for name in look.found.ignored],
     )
+
+
+def diff_page(files: Sequence[FileDiff], next_after: str | None, *, patch: bool) -> WorkspaceDiffPage:
+    views = [WorkspaceDiffView.model_validate(diff_fields(diff, patch=patch)) for diff in files]
+    return WorkspaceDiffPage(files=views, next_after=next_after)
 
 
 def commit_view(record: Record, committed: Committed) -> WorkspaceCommitView:

@@ -8,6 +8,7 @@ import typer
 
 from contextbase.errors import Forbidden, InvalidInput
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.diff import Values, patches
 from contextbase.interfaces.cli.output import (
     Json,
     error_console,
@@ -19,7 +20,7 @@ from contextbase.interfaces.cli.output import (
 )
 from contextbase.interfaces.cli.workspace_text import drawn_commit, drawn_completion, drawn_status, went_in
 from contextbase.sdk import Client
-from contextbase.wire.workspace import WorkspaceStateName, WorkspaceView
+from contextbase.wire.workspace import WorkspaceDiffView, WorkspaceStateName, WorkspaceView
 
 __all__ = ["commands"]
 
@@ -104,6 +105,25 @@ def status(agent: Agent = None, project: Project = None, data: Data = None, as_j
         print_json(found)
     else:
         print_long(drawn_status(found))
+
+
+@commands.command("diff")
+@errors_shown
+def diff(
+    path: Annotated[str | None, typer.Argument(help="A file, or a folder and all in it.", show_default=False)] = None,
+    values: Values = False,
+    agent: Agent = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show how what is not committed yet differs from what the agent was given, or committed last."""
+    with connect(data) as client:
+        files = _compared(client, project, agent, path)
+        if as_json:
+            print_json([file.model_copy(update={"patch": None, "values": None}) for file in files])
+        else:
+            print_long(patches(files, values=values))
 
 
 @commands.command("commit")
@@ -206,6 +226,14 @@ def _listed(
         before = page.next_before
         if before is None:
             return
+
+
+def _compared(client: Client, project: str | None, agent: str | None, path: str | None) -> Iterator[WorkspaceDiffView]:
+    after: str | None = ""
+    while after is not None:
+        page = client.workspaces.diff(project, agent=agent, path=path, after=after, patch=True)
+        yield from page.files
+        after = page.next_after
 
 
 def _print_path(workspace: WorkspaceView, *, as_json: bool) -> None:

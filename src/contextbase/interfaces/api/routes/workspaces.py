@@ -7,10 +7,17 @@ from fastapi import APIRouter, Path, Query, Response
 
 from contextbase.bootstrap import Services
 from contextbase.identity.model import Caller
-from contextbase.ids import ProjectId
+from contextbase.ids import ProjectId, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.workspace_views import commit_view, complete_view, status_view, workspace_view
+from contextbase.interfaces.api.routes.diffs import Patch
+from contextbase.interfaces.api.workspace_views import (
+    commit_view,
+    complete_view,
+    diff_page,
+    status_view,
+    workspace_view,
+)
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.workspace import (
     AgentName,
@@ -18,6 +25,7 @@ from contextbase.wire.workspace import (
     WorkspaceCommitView,
     WorkspaceCompleteView,
     WorkspaceCreate,
+    WorkspaceDiffPage,
     WorkspacePage,
     WorkspaceStateName,
     WorkspaceStatusView,
@@ -94,6 +102,31 @@ async def status(
     found = await _project(services, caller, agent_id, project_id)
     record, look = await services.workspaces.status(caller, found, _named(agent_id))
     return status_view(record, look)
+
+
+@router.get("/{agent_id}/diff")
+async def diff(
+    *,
+    agent_id: Agent,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    project_id: Project = None,
+    path: Annotated[str | None, Query(max_length=2048, description="A file, or a folder and all in it.")] = None,
+    after: Annotated[str, Query(max_length=2048, pattern=r"^[^\x00]*$")] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    patch: Patch = False,
+) -> WorkspaceDiffPage:
+    """How what is not committed yet differs from what the agent was given, or committed last; by path."""
+    found = await _project(services, caller, agent_id, project_id)
+    files, next_after = await services.workspaces.diff(
+        caller,
+        found,
+        _named(agent_id),
+        below=None if path is None else TreePath.parse(path),
+        after=after,
+        limit=limit,
+    )
+    return diff_page(files, next_after, patch=patch)
 
 
 @router.post("/{agent_id}/commit", responses=problem_answers(429))
