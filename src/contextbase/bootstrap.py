@@ -77,7 +77,10 @@ from contextbase.workspaces.node import Node
 from contextbase.workspaces.registry import Registry
 from contextbase.workspaces.sending import Quota, Sender
 from contextbase.workspaces.service import Workspaces
+from contextbase.workspaces.shared_views import SharedViews
+from contextbase.workspaces.sight import Sight
 from contextbase.workspaces.source import DatabaseSnapshots
+from contextbase.workspaces.upkeep import WorkspaceUpkeep
 
 __all__ = ["Services", "open_database", "open_restore", "open_services", "problems_outside"]
 
@@ -116,6 +119,8 @@ class Services:
     fsck: Fsck
     backups: BackupService
     workspaces: Workspaces
+    shared_views: SharedViews
+    workspace_upkeep: WorkspaceUpkeep
 
 
 @asynccontextmanager
@@ -221,6 +226,9 @@ async def open_services(
             database=database, gate=gate, repository=gate_repository, audit=audit, clock=clock, hint=notifier.hint
         )
         reviews, upkeep = _reviews(settings, database, gate, desk, catalog, audit=audit, notifier=notifier)
+        workspaces, shared_views, workspace_upkeep = _workspaces(
+            settings, data, database, gate, catalog=catalog, notifier=notifier
+        )
         yield Services(
             settings=settings,
             data=data,
@@ -256,7 +264,9 @@ async def open_services(
             collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
             fsck=Fsck(database=database, store=catalog.store, audit=audit),
             backups=BackupService(database=database, large_blobs=large, audit_key=audit_key, clock=clock),
-            workspaces=_workspaces(settings, data, database, gate, catalog=catalog, notifier=notifier),
+            workspaces=workspaces,
+            shared_views=shared_views,
+            workspace_upkeep=workspace_upkeep,
         )
 
 
@@ -327,7 +337,7 @@ def _reviews(
 
 def _workspaces(
     settings: Settings, data: DataFolder, database: Database, gate: Gate, *, catalog: BlobCatalog, notifier: Notifier
-) -> Workspaces:
+) -> tuple[Workspaces, SharedViews, WorkspaceUpkeep]:
     source = DatabaseSnapshots(database=database, catalog=catalog, spool=SpoolFolder(data.node / "tmp"))
     node = Node(
         settings.node_name or data.node_name(),
@@ -346,7 +356,8 @@ def _workspaces(
         node=node,
         quota=Quota(bytes=settings.workspace_max_bytes, files=settings.workspace_max_files),
     )
-    return Workspaces(
+    sight = Sight(registry)
+    workspaces = Workspaces(
         database=database,
         gate=gate,
         registry=registry,
@@ -356,7 +367,18 @@ def _workspaces(
             database=database, registry=registry, source=source, sender=sender, node=node, hint=notifier.hint
         ),
         diffs=WorkspaceDiffs(node=node, source=source),
+        sight=sight,
     )
+    views = SharedViews(database=database, gate=gate, sight=sight, node=node)
+    upkeep = WorkspaceUpkeep(
+        database=database,
+        registry=registry,
+        node=node,
+        workspaces=workspaces,
+        views=views,
+        mirror_max_bytes=settings.mirror_max_bytes,
+    )
+    return workspaces, views, upkeep
 
 
 async def problems_outside(settings: Settings) -> dict[str, str]:

@@ -22,6 +22,7 @@ from contextbase.identity.model import Action, Caller, PrincipalKind, TokenReque
 from contextbase.identity.policies import Subject
 from contextbase.ids import ProjectId, Seq
 from contextbase.workspaces.checkpoints import Committed, Wish
+from contextbase.workspaces.node import Site
 from contextbase.workspaces.service import Completed
 
 __all__ = ["WorkspaceWorld", "open_world"]
@@ -34,6 +35,9 @@ class WorkspaceWorld:
     owner: Caller
     project_id: ProjectId
     callers: dict[str, Caller] = field(default_factory=dict)
+
+    async def site(self) -> Site:
+        return await self.services.workspaces.node.site()
 
     async def new_project(self) -> None:
         """Go on in a new, empty project."""
@@ -121,6 +125,7 @@ async def open_world(
         async with open_services(settings) as services:
             secret = await services.identity.ensure_owner(None)
             assert secret
+            services.data.write_owner_token(secret)
             owner = await services.identity.authenticate(secret)
             project = await services.projects.create(owner, "first")
             yield WorkspaceWorld(services=services, provider=provider, owner=owner, project_id=project.id)

@@ -7,9 +7,11 @@
 import json
 import os
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final, Self
 
+from contextbase.data_folder import write_private
 from contextbase.errors import NotFound
 from contextbase.ids import TreePath
 from contextbase.storage.blobs.disk import explained
@@ -72,6 +74,9 @@ class CopyProvider:
     async def cleanup(self, workspace_id: WorkspaceId) -> None:
         await in_thread(self._cleanup, workspace_id)
 
+    async def remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
+        return await in_thread(self._remove_unfinished, workspace_id)
+
     async def sync_lower(self, snapshot: SnapshotKey) -> SyncResult:
         return await self._mirrors.of(snapshot).sync(snapshot)
 
@@ -87,6 +92,10 @@ class CopyProvider:
 
     async def close_view(self, view: View) -> None:
         await in_thread(self._remove_view, self._places.view(view))
+
+    async def close_other_views(self, kept: Collection[View]) -> None:
+        for path in await in_thread(self._places.views_but, kept):
+            await in_thread(self._remove_view, path)
 
     def _create(self, workspace_id: WorkspaceId, stack: Stack) -> None:
         path = Path(self._places.path(workspace_id))
@@ -121,6 +130,12 @@ class CopyProvider:
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root):
             self._places.remove(workspace_id)
+
+    def _remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
+        if self._manifest(workspace_id).is_file():
+            return False
+        self._cleanup(workspace_id)
+        return True
 
     def _remove_view(self, path: Path) -> None:
         with explained(self._places.root), self._places.views_locked():
@@ -161,10 +176,9 @@ class _Manifest:
         return cls(files, handles, newest)
 
     def write(self, file: Path) -> None:
+        """Durably: a copy without it counts as never finished, and would be removed."""
         written = {"files": self._files, "handles": self._handles, "taken_at": self._taken_at}
-        draft = file.with_suffix(".draft")
-        draft.write_text(json.dumps(written), encoding="utf-8")
-        draft.rename(file)
+        write_private(file, json.dumps(written))
 
     @classmethod
     def read(cls, file: Path) -> Self:

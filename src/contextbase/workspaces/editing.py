@@ -26,7 +26,7 @@ from contextbase.workspaces.model import Content, Owner
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.syscalls import Rename, open_beneath, rename, sync_filesystem
 
-__all__ = ["FolderEditor"]
+__all__ = ["FolderEditor", "left_in"]
 
 REFUSED: Final = "refused"
 _REPLACED: Final = "replaced"
@@ -346,3 +346,15 @@ def _read_content(folder: int, name: str) -> Content | None:
         os.close(file)
     executable = bool(status.st_mode & stat.S_IXUSR)
     return Content(kind=Kind.FILE, hash=content_hash, size=size, executable=executable)
+
+
+def left_in(work: Path, owner: Owner) -> list[str]:
+    """Sentences about what of the agent's would go with the folder."""
+    with FolderEditor(work, owner=owner) as editor:
+        refused, late = editor.refused(), editor.late_writes()
+    sentences = []
+    if refused:
+        shown = ", ".join(refused[:5]) + (" …" if len(refused) > 5 else "")
+        sentences.append(f"{len(refused)} refused versions are in .contextbase/refused/: {shown}.")
+    sentences += [f"{place} was written to after a merge had replaced it." for place in late]
+    return sentences

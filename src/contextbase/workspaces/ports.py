@@ -74,6 +74,11 @@ class Provider(Protocol):
         """Remove folder and work for good; harmless when it is gone already. `Conflict` while a process is in it."""
         ...
 
+    async def remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
+        """Remove what a crash left of one that was being made or removed; False, and nothing is touched, if there
+        could be work in it."""
+        ...
+
     async def sync_lower(self, snapshot: SnapshotKey) -> SyncResult:
         """Bring the snapshot to this machine, so that the next workspace on it costs nothing."""
         ...
@@ -88,4 +93,8 @@ class Provider(Protocol):
 
     async def close_view(self, view: View) -> None:
         """Remove it; `Conflict` while a process is in it, harmless when it is gone already."""
+        ...
+
+    async def close_other_views(self, kept: Collection[View]) -> None:
+        """Remove all but these, and those a process is in."""
         ...

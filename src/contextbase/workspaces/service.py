@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -19,8 +18,8 @@ from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.agents import Agents
 from contextbase.workspaces.checkpoints import Checkpoints, Committed, Wish
 from contextbase.workspaces.comparing import WorkspaceDiffs
-from contextbase.workspaces.editing import FolderEditor
-from contextbase.workspaces.model import Owner, View, WorkspaceId
+from contextbase.workspaces.editing import left_in
+from contextbase.workspaces.model import View, WorkspaceId
 from contextbase.workspaces.node import Node
 from contextbase.workspaces.ports import Provider
 from contextbase.workspaces.registry import Record, Registry, WorkspaceState
@@ -59,15 +58,16 @@ class Workspaces:
         node: Node,
         checkpoints: Checkpoints,
         diffs: WorkspaceDiffs,
+        sight: Sight,
     ) -> None:
         self._database = database
         self._gate = gate
         self._registry = registry
         self._agents = agents
-        self._node = node
+        self.node = node
         self._checkpoints = checkpoints
         self._diffs = diffs
-        self._sight = Sight(registry)
+        self._sight = sight
         self._locks: WeakValueDictionary[WorkspaceId, asyncio.Lock] = WeakValueDictionary()
         self._creating: set[WorkspaceId] = set()
 
@@ -75,7 +75,7 @@ class Workspaces:
         """The agent's workspace on the head; if it has one already, that one, as it is."""
         acting = await self._agents.acting(caller, project_id, agent, make=True)
         acting.require(Action.READ, project_id)
-        provider = (await self._node.site()).provider
+        provider = (await self.node.site()).provider
         async with self._database.connection() as connection:
             opened = await self._gate.opened(connection, acting, project_id)
             view = await self._sight.of_head(connection, project_id, opened)
@@ -85,9 +85,9 @@ class Workspaces:
             id=workspace_id,
             project_id=project_id,
             principal=acting.principal,
-            node=self._node.name,
+            node=self.node.name,
             provider=provider.name,
-            path=self._node.root / "workspaces" / str(workspace_id),
+            path=self.node.root / "workspaces" / str(workspace_id),
             epoch=opened.epoch,
             base=opened.seq,
             policy_version=opened.policy.version,
@@ -109,7 +109,7 @@ class Workspaces:
         """Where the agent works; after a crash or reboot the folder is there again when this returns."""
         acting, record = await self._named(caller, project_id, agent)
         await self._refuse_narrowed(acting, record)
-        provider = (await self._node.site()).provider
+        provider = (await self.node.site()).provider
         await provider.open_workspace(record.id)
         async with self._database.connection() as connection:
             await self._registry.seen(connection, record.id)
@@ -181,7 +181,7 @@ class Workspaces:
         if record is not None and record.state is WorkspaceState.COMPLETED:
             return Completed(record=record, committed=Committed(seq=None), is_removed=True)
         record = await self._found(acting, project_id)
-        provider = (await self._node.site()).provider
+        provider = (await self.node.site()).provider
         async with self._alone(record.id):
             record = await self._found(acting, project_id)
             try:
@@ -196,7 +196,7 @@ class Workspaces:
     async def abandon(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> Record:
         """Remove the folder and what is in it for good; `Conflict` while a process is in it."""
         acting, record = await self._named(caller, project_id, agent)
-        provider = (await self._node.site()).provider
+        provider = (await self.node.site()).provider
         async with self._alone(record.id):
             record = await self._found(acting, project_id)
             await provider.close_workspace(record.id)
@@ -276,10 +276,10 @@ class Workspaces:
             record = await self._registry.open_one(connection, project_id, acting.principal.id)
         if record is None:
             raise NotFound(f"{acting.principal.name} has no open workspace in this project; create one.")
-        if record.node != self._node.name:
+        if record.node != self.node.name:
             raise HeldElsewhere(
                 f"The workspace of {acting.principal.name} is on the node {record.node}, and this is "
-                f"{self._node.name}; send the request there.",
+                f"{self.node.name}; send the request there.",
                 node=record.node,
             )
         return record
@@ -291,7 +291,7 @@ class Workspaces:
             if opened.epoch != record.epoch or opened.policy.version == record.policy_version:
                 return
             now = await self._sight.at(connection, record.project_id, opened, record.base)
-        provider = (await self._node.site()).provider
+        provider = (await self.node.site()).provider
         then = (await provider.open_workspace(record.id)).view
         if not hides_more(now.masked, then.masked):
             return
@@ -323,7 +323,7 @@ class Workspaces:
         work = await provider.work_folder(record.id)
         if not discard:
             kept_because += [reported.reason for reported in committed.reported]
-            kept_because += await in_thread(_left_in, work, self._node.owner)
+            kept_because += await in_thread(left_in, work, self.node.owner)
         if kept_because:
             return Completed(
                 record=record, committed=committed, is_removed=False, kept_because=tuple(dict.fromkeys(kept_because))
@@ -346,15 +346,3 @@ class Workspaces:
         lock = self._locks.setdefault(workspace_id, asyncio.Lock())
         async with lock:
             yield
-
-
-def _left_in(work: Path, owner: Owner) -> list[str]:
-    """Sentences about what of the agent's would go with the folder."""
-    with FolderEditor(work, owner=owner) as editor:
-        refused, late = editor.refused(), editor.late_writes()
-    sentences = []
-    if refused:
-        shown = ", ".join(refused[:5]) + (" …" if len(refused) > 5 else "")
-        sentences.append(f"{len(refused)} refused versions are in .contextbase/refused/: {shown}.")
-    sentences += [f"{place} was written to after a merge had replaced it." for place in late]
-    return sentences
