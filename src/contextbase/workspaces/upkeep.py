@@ -101,15 +101,14 @@ class WorkspaceUpkeep:
             await provider.open_workspace(record.id)
             swept.opened += 1
         except NotFound:
-            if await provider.remove_unfinished(record.id) and record.checkpoint == 0:
-                async with self._database.connection() as connection:
-                    await self._registry.drop(connection, record.id)
-                swept.removed += 1
-                return
+            is_gone = await provider.remove_unfinished(record.id)
             extra = {"workspace_id": str(record.id), "path": str(await provider.work_folder(record.id))}
-            _log.error("the folder of an open workspace cannot be shown again; what is left of it is kept", extra=extra)
+            told = "was never finished, or is gone" if is_gone else "cannot be shown again; what is left of it is kept"
+            _log.error(f"the folder of an open workspace {told}", extra=extra)
             async with self._database.connection() as connection:
                 await self._registry.end(connection, record.id, WorkspaceState.LOST)
+                if is_gone:
+                    await self._registry.removed(connection, record.id)
             swept.lost += 1
 
     async def _remove(self, provider: Provider, record: Record, swept: Swept) -> None:
@@ -145,11 +144,8 @@ class WorkspaceUpkeep:
             found = await provider.detect_changes(workspace_id)
         except NotFound:
             return await provider.remove_unfinished(workspace_id)
-        if (
-            found.changes
-            or found.reported
-            or await in_thread(left_in, await provider.work_folder(workspace_id), self._node.owner)
-        ):
+        left = await in_thread(left_in, await provider.work_folder(workspace_id), self._node.owner)
+        if found.changes or found.reported or left:
             return False
         await provider.cleanup(workspace_id)
         return True
