@@ -13,6 +13,7 @@ from contextbase.ids import ProjectId
 __all__ = ["Agents"]
 
 _ACTIONS: Final = frozenset({Action.READ, Action.WRITE})
+_MOST_KNOWN: Final = 10_000
 
 
 class Agents:
@@ -21,6 +22,7 @@ class Agents:
     def __init__(self, *, database: Database, repository: IdentityRepository) -> None:
         self._database = database
         self._repository = repository
+        self._known: dict[str, Principal] = {}  # a principal stays what it is
 
     async def acting(
         self, caller: Caller, project_id: ProjectId | None, agent: str | None, *, make: bool = False
@@ -48,12 +50,17 @@ class Agents:
         name = PrincipalName.parse(text)
         if name.kind not in (None, PrincipalKind.AGENT):
             raise InvalidInput(f"{text} is no agent; workspaces of others are their own.")
-        async with self._database.transaction() as connection:
-            if make:
-                return await self._repository.ensure_principal(connection, PrincipalKind.AGENT, name.name)
+        if (known := self._known.get(name.name)) is not None:
+            return known
+        async with self._database.connection() as connection:
             found = await self._repository.find_principal(connection, PrincipalKind.AGENT, name.name)
+            if found is None and make:
+                found = await self._repository.ensure_principal(connection, PrincipalKind.AGENT, name.name)
         if found is None:
             raise NotFound(f"There is no agent {name.name}.")
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[name.name] = found
         return found
 
 

@@ -12,7 +12,7 @@ from contextbase.errors import BlobCorrupted, Conflict, ContextbaseError, TooLar
 from contextbase.gate.model import ChangeAnswer, CommitRequest
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
-from contextbase.identity.model import Caller
+from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.waiting import in_thread
@@ -95,7 +95,9 @@ class Sender:
     ) -> tuple[Checkpoint | None, tuple[Reported, ...]]:
         """Store what is to be sent and write down that it will be; also what would not hold still meanwhile.
 
-        None: nothing is to be sent. Raises `TooLarge` beyond the quota, `Conflict` if another call was quicker."""
+        None: nothing is to be sent. Raises `Forbidden` (the token), `TooLarge` beyond the quota, `Conflict` if another
+        call was quicker."""
+        caller.require(Action.WRITE, record.project_id)
         self._check_quota(record, look.changes)
         work = await (await self._node.site()).provider.work_folder(record.id)
         changed = {change.path: change for change in look.found.changes}

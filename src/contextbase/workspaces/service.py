@@ -176,14 +176,13 @@ class Workspaces:
         Harmless when it was completed already."""
         acting = await self._agents.acting(caller, project_id, agent)
         way_in = self._agents.way_in(acting, caller, operator_type)
-        async with self._database.connection() as connection:
-            record = await self._registry.last_one(connection, project_id, acting.principal.id)
-        if record is not None and record.state is WorkspaceState.COMPLETED:
-            return Completed(record=record, committed=Committed(seq=None), is_removed=True)
-        record = await self._found(acting, project_id)
-        provider = (await self.node.site()).provider
-        async with self._alone(record.id):
+        last = await self._last(acting, project_id)
+        async with self._alone(last.id):
+            last = await self._last(acting, project_id)
+            if last.state is WorkspaceState.COMPLETED:
+                return Completed(record=last, committed=Committed(seq=None), is_removed=True)
             record = await self._found(acting, project_id)
+            provider = (await self.node.site()).provider
             try:
                 completed = await self._complete(acting, record, provider, wish, way_in, discard=discard)
             except ContextbaseError:
@@ -268,6 +267,15 @@ class Workspaces:
     async def _named(self, caller: Caller, project_id: ProjectId, agent: str | None) -> tuple[Caller, Record]:
         acting = await self._agents.acting(caller, project_id, agent)
         return acting, await self._found(acting, project_id)
+
+    async def _last(self, acting: Caller, project_id: ProjectId) -> Record:
+        """The acting agent's newest workspace, whether it is open or ended."""
+        acting.require(Action.READ, project_id)
+        async with self._database.connection() as connection:
+            record = await self._registry.last_one(connection, project_id, acting.principal.id)
+        if record is None:
+            raise NotFound(f"{acting.principal.name} has no workspace in this project; create one.")
+        return record
 
     async def _found(self, acting: Caller, project_id: ProjectId) -> Record:
         """The acting agent's open workspace, if it is on this node."""

@@ -1,9 +1,11 @@
 """What an agent did in its folder comes back through the gate, and nothing else does."""
 
+import asyncio
 import os
 import shutil
 import stat
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from contextbase.db.database import DatabaseAddress
 from contextbase.errors import DatabaseUnavailable, Forbidden, HeldElsewhere, NotFound, TooLarge
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
+from contextbase.identity.model import Action
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.settling import ConflictsIn
 
@@ -165,6 +168,28 @@ async def test_complete_twice_is_harmless(world: WorkspaceWorld) -> None:
     assert (first.is_removed, second.is_removed) == (True, True)
     assert second.committed.changes == ()
     assert await world.head() == 1
+
+
+async def test_complete_from_two_sides_at_once_is_harmless(world: WorkspaceWorld) -> None:
+    folder = await world.create("ann")
+    (folder / "a.txt").write_bytes(b"a\n")
+    done = await asyncio.gather(*(world.complete("ann") for _ in range(3)))
+    assert [one.is_removed for one in done] == [True] * 3
+    assert await world.head() == 1
+
+
+async def test_who_may_only_read_stores_and_changes_nothing(world: WorkspaceWorld) -> None:
+    await world.create("ann")
+    ann = await world.agent("ann")
+    reader = replace(ann, token=replace(ann.token, actions=frozenset({Action.READ})))
+    folder = (await world.services.workspaces.path(reader, world.project_id)).path
+    (folder / "a.txt").write_bytes(b"a\n")
+    with pytest.raises(Forbidden):
+        await world.services.workspaces.commit(reader, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
+    async with world.services.database.connection() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM blobs") == 0
+    assert (await world.complete("ann")).is_removed
+    assert await world.tree() == {"a.txt": b"a\n"}
 
 
 async def test_create_twice_gives_the_same_folder_with_the_work_in_it(world: WorkspaceWorld) -> None:
