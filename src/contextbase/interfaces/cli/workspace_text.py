@@ -1,6 +1,7 @@
 """A workspace's state, and what became of its changes, drawn for a terminal."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from rich.text import Text
@@ -56,14 +57,18 @@ def drawn_commit(committed: WorkspaceCommitView) -> Iterator[Text]:
         yield Text(f"Commit {committed.seq}.")
 
 
-def drawn_completion(completed: WorkspaceCompleteView) -> Iterator[Text]:
+def drawn_completion(completed: WorkspaceCompleteView, *, here: Path | None) -> Iterator[Text]:
+    """`here`: the folder of the shell that asks, which itself may be what is in the way."""
     yield from drawn_commit(completed)
     if completed.removed:
         yield Text("The workspace is completed, and its folder removed.")
         return
     yield Text(f"The folder is kept: {completed.workspace.workspace_path}", "yellow")
     yield from (Text(f"  {visible(sentence)}") for sentence in completed.kept_because)
-    yield Text("Take out what you need and complete it again, or with --discard to give the rest up.")
+    if here is not None and here.is_relative_to(completed.workspace.workspace_path):
+        yield Text("Your own shell is in the folder: cd elsewhere, then complete it again.")
+    else:
+        yield Text("Take out what you need and complete it again, or with --discard to give the rest up.")
 
 
 def _place(change: PendingChangeView) -> str:

@@ -173,7 +173,7 @@ def complete(
     if as_json:
         print_json(completed)
     else:
-        print_long(drawn_completion(completed))
+        print_long(drawn_completion(completed, here=_here()))
     if not completed.removed or not went_in(completed):
         raise typer.Exit(1)
 
@@ -234,6 +234,13 @@ def _compared(client: Client, project: str | None, agent: str | None, path: str 
         page = client.workspaces.diff(project, agent=agent, path=path, after=after, patch=True)
         yield from page.files
         after = page.next_after
+
+
+def _here() -> Path | None:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # it was removed: perhaps as the folder of the workspace
+        return None
 
 
 def _print_path(workspace: WorkspaceView, *, as_json: bool) -> None:
