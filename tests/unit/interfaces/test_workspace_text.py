@@ -105,6 +105,11 @@ def test_each_outcome_says_what_it_means_for_the_agent() -> None:
     ]
 
 
+def test_of_very_many_changes_only_those_are_listed_that_did_not_just_go_in() -> None:
+    lines = commit_lines(*(settled(f"f{number}", "written") for number in range(500)), settled("m", "merged"))
+    assert lines == ["merged     M m", "written    500 changes, as they were made (--json lists them)", "Commit 7."]
+
+
 @pytest.mark.parametrize("status", ["superseded", "in_review", "refused"])
 def test_what_is_not_in_the_head_did_not_go_in(status: str) -> None:
     in_the_head = [settled(one, one) for one in ("written", "merged", "unchanged")]

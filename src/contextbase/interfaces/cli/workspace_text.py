@@ -23,6 +23,7 @@ _SIGNS: Final = {"created": "A", "modified": "M", "deleted": "D", "renamed": "R"
 _SIGN_STYLES: Final = {"A": "green", "M": "yellow", "D": "red", "R": "cyan"}
 _STATUS_STYLES: Final = {"refused": "red", "in_review": "magenta", "superseded": "magenta", "unchanged": "dim"}
 _IN: Final = ("written", "merged", "unchanged")
+_MOST_LISTED: Final = 100
 
 
 def went_in(committed: WorkspaceCommitView) -> bool:
@@ -49,8 +50,13 @@ def drawn_status(status: WorkspaceStatusView) -> Iterator[Text]:
 def drawn_commit(committed: WorkspaceCommitView) -> Iterator[Text]:
     if committed.seq is None:
         yield Text("There was nothing to commit.")
+    plain = [change for change in committed.changes if _is_plain(change)]
+    is_long = len(plain) > _MOST_LISTED
     for change in committed.changes:
-        yield from _outcome(change, committed.workspace.workspace_path)
+        if not is_long or not _is_plain(change):
+            yield from _outcome(change, committed.workspace.workspace_path)
+    if is_long:
+        yield Text(f"{'written':10} {len(plain)} changes, as they were made (--json lists them)", "green")
     for reported in committed.reported:
         yield _cannot(reported)
     if committed.seq is not None:
@@ -77,6 +83,11 @@ def _place(change: PendingChangeView) -> str:
     if change.renamed_from is not None:
         return visible(f"{change.renamed_from} -> {change.path}")
     return visible(f"{change.path}{slash}") + note
+
+
+def _is_plain(change: WorkspaceChangeView) -> bool:
+    """Whether there is nothing more to say of it than that it was done."""
+    return change.status == "written" and change.result_path in (None, change.path)
 
 
 def _outcome(change: WorkspaceChangeView, folder: str) -> Iterator[Text]:
