@@ -115,12 +115,16 @@ UPDATE workspaces SET seen_at = clock_timestamp() WHERE id = $1 AND seen_at < cl
 
 -- name: begin_checkpoint
 -- What is about to be sent; nothing comes back if the workspace ended or has one under way.
+-- The transaction need not wait for the disk: the commit that follows does, and its place in the log is behind.
 UPDATE workspaces SET pending = $3, seen_at = clock_timestamp()
+FROM set_config('synchronous_commit', 'off', true)
 WHERE id = $1 AND state = 'open' AND checkpoint = $2 AND pending IS NULL
 RETURNING true
 
 -- name: end_checkpoint
+-- Nor need this one: if it is lost, the checkpoint is sent again, and happens once.
 UPDATE workspaces SET pending = NULL, checkpoint = checkpoint + 1, seen_at = clock_timestamp()
+FROM set_config('synchronous_commit', 'off', true)
 WHERE id = $1 AND state = 'open' AND checkpoint = $2
 RETURNING true
 
@@ -145,10 +149,13 @@ WHERE id = $1 AND state = 'open'
 RETURNING true
 
 -- name: workspace_removed
+-- If this is lost, the next sweep finds it out again.
 WITH forgotten AS (
     DELETE FROM workspace_paths WHERE workspace_id = $1
 )
-UPDATE workspaces SET removed_at = clock_timestamp() WHERE id = $1 AND state <> 'open'
+UPDATE workspaces SET removed_at = clock_timestamp()
+FROM set_config('synchronous_commit', 'off', true)
+WHERE id = $1 AND state <> 'open'
 
 -- name: drop_workspace
 -- One whose folder was never finished: nobody was in it.

@@ -1,7 +1,7 @@
 """What an agent changed, on its way to the gate: looked at, stored, written down, committed."""
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -102,8 +102,15 @@ class Sender:
         work = await (await self._node.site()).provider.work_folder(record.id)
         changed = {change.path: change for change in look.found.changes}
         wanted = [change for change in look.changes if change.path in changed and change.content is not None]
-        busy = await self._store(caller, record, work, wanted)
-        changes = tuple(change for change in look.changes if change.path not in busy)
+        busy, last = await self._store(caller, record, work, wanted)
+        contents, moved = await in_thread(_read, work, last)
+        busy |= moved
+        checkpoint = Checkpoint(
+            number=record.checkpoint,
+            changes=tuple(change for change in look.changes if change.path not in busy),
+            message=message,
+            run=run,
+        )
         reported = tuple(
             Reported(
                 name=os.fsencode(path),
@@ -112,12 +119,9 @@ class Sender:
             )
             for path in sorted(busy)
         )
-        if not changes:
+        if not checkpoint.changes:
             return None, reported
-        checkpoint = Checkpoint(number=record.checkpoint, changes=changes, message=message, run=run)
-        async with self._database.connection() as connection:
-            if not await self._registry.begin_checkpoint(connection, record.id, checkpoint):
-                raise Conflict("The workspace is being committed, or was ended, by another call; ask for its status.")
+        await self._keep(record, contents, checkpoint)
         return checkpoint, reported
 
     async def commit(
@@ -157,8 +161,11 @@ class Sender:
                 f"remove what need not be shared from {record.path}, or list it in .contextbaseignore."
             )
 
-    async def _store(self, caller: Caller, record: Record, work: Path, wanted: Sequence[Outgoing]) -> set[str]:
-        """Everything that is to be named, once; returns the paths at which something else was found."""
+    async def _store(
+        self, caller: Caller, record: Record, work: Path, wanted: Sequence[Outgoing]
+    ) -> tuple[set[str], list[Outgoing]]:
+        """Store what is to be named, but for the last few small ones; returns the paths at which something else was
+        found, and those few."""
         busy: set[str] = set()
         batch: list[Outgoing] = []
         size = 0
@@ -170,27 +177,28 @@ class Sender:
                 if not await self._upload(caller, record, work, change):
                     busy.add(change.path)
                 continue
+            if size >= _BATCH_BYTES:
+                contents, moved = await in_thread(_read, work, batch)
+                await self._keep(record, contents, None)
+                busy |= moved
+                batch, size = [], 0
             batch.append(change)
             size += content.size
-            if size >= _BATCH_BYTES:
-                busy |= await self._store_small(record, work, batch)
-                batch, size = [], 0
-        return busy | await self._store_small(record, work, batch)
+        return busy, batch
 
-    async def _store_small(self, record: Record, work: Path, batch: Sequence[Outgoing]) -> set[str]:
-        if not batch:
-            return set()
-        contents, busy = await in_thread(_read, work, batch)
+    async def _keep(self, record: Record, contents: Mapping[ContentHash, bytes], checkpoint: Checkpoint | None) -> None:
+        """Small contents, kept for the agent to name, and the checkpoint that will, in one transaction."""
         async with self._database.transaction() as connection:
-            collected = await self._repository.store_inline(connection, contents)
+            if checkpoint and not await self._registry.begin_checkpoint(connection, record.id, checkpoint):
+                raise Conflict("The workspace is being committed, or was ended, by another call; ask for its status.")
+            collected = await self._repository.store_inline(connection, dict(contents))
             sizes = {name: len(content) for name, content in contents.items() if name not in collected}
             await self._registry.keep_uploads(connection, record.project_id, record.principal.id, sizes)
-        for name in collected:  # garbage collection has just taken these away: this waits for its end
-            await self._catalog.put(_pieces(contents[name]), expected=name)
+        for name in collected:  # garbage collection is just taking these away: this waits for its end
+            blob = await self._catalog.put(_pieces(contents[name]), expected=name)
             async with self._database.connection() as connection:
-                sizes = {name: len(contents[name])}
-                await self._registry.keep_uploads(connection, record.project_id, record.principal.id, sizes)
-        return busy
+                agent = record.principal.id
+                await self._registry.keep_uploads(connection, record.project_id, agent, {name: blob.size})
 
     async def _upload(self, caller: Caller, record: Record, work: Path, change: Outgoing) -> bool:
         """False when the file is another by now."""
