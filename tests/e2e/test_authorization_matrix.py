@@ -155,6 +155,9 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{WORKSPACE}/{{project_id}}/path"): route(
         "read", "project", fill=lambda _, project: {"{project_id}": project}, first=A_WORKSPACE
     ),
+    ("GET", f"{WORKSPACE}/{{project_id}}/view"): route(
+        "read", "project", fill=lambda _, project: {"{project_id}": project}
+    ),
     ("GET", f"{WORKSPACE}/{{agent_id}}/status"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
     ("GET", f"{WORKSPACE}/{{agent_id}}/diff"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
     # Nothing has changed in these: what has needs 'write', too, which the gate asks for.

@@ -14,6 +14,7 @@ from contextbase.sdk.connection import Body, Connection
 from contextbase.sdk.portal import Portal
 from contextbase.wire.workspace import (
     ConflictsInName,
+    SharedFolderView,
     WorkspaceCommit,
     WorkspaceCommitView,
     WorkspaceCompleteView,
@@ -66,6 +67,10 @@ class AsyncWorkspaces:
     async def path(self, project: str, *, agent: str | None = None) -> WorkspaceView:
         """Where the agent works; after a crash of the server or a reboot the folder is there again."""
         return await self._read(WorkspaceView, f"{_segment(project)}/path", agent_id=agent)
+
+    async def view(self, project: str) -> SharedFolderView:
+        """A read-only folder that follows the head: for those who only read."""
+        return await self._read(SharedFolderView, f"{_segment(project)}/view")
 
     async def status(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceStatusView:
         """What is not committed yet, what cannot be, and what is ignored."""
@@ -185,6 +190,9 @@ class Workspaces:
 
     def path(self, project: str, *, agent: str | None = None) -> WorkspaceView:
         return self._portal.run(self._workspaces.path(project, agent=agent))
+
+    def view(self, project: str) -> SharedFolderView:
+        return self._portal.run(self._workspaces.view(project))
 
     def status(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceStatusView:
         return self._portal.run(self._workspaces.status(project, agent=agent))

@@ -15,6 +15,7 @@ __all__ = [
     "ConflictsInName",
     "PendingChangeView",
     "ReportedView",
+    "SharedFolderView",
     "WorkspaceChangeView",
     "WorkspaceCommit",
     "WorkspaceCommitView",
@@ -103,6 +104,14 @@ class WorkspaceStatusView(BaseModel):
     changes: list[PendingChangeView]
     reported: list[ReportedView]
     ignored: list[str] = Field(description="What an ignore rule takes out; a folder ends in /.")
+    left: list[str] = Field(description="What else would go with the folder, such as versions that were refused.")
+
+
+class SharedFolderView(BaseModel):
+    path: str = Field(description="A read-only folder that follows the head, on the machine of `node`.")
+    seq: int = Field(description="The snapshot it shows now.")
+    epoch: UUID = Field(description="That the seq is of.")
+    node: str
 
 
 class WorkspaceDiffView(BaseModel):

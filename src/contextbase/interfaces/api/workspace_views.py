@@ -52,6 +52,7 @@ def status_view(record: Record, look: Look) -> WorkspaceStatusView:
         changes=[_pending_view(change) for change in sorted(look.changes, key=lambda change: change.path)],
         reported=[_reported_view(one) for one in look.found.reported],
         ignored=[_printable(name) for name in look.found.ignored],
+        left=[_printable(sentence) for sentence in look.left],
     )
 
 

@@ -43,6 +43,7 @@ def drawn_status(status: WorkspaceStatusView) -> Iterator[Text]:
     for reported in status.reported:
         yield _cannot(reported)
     yield from (Text(f"!! {visible(name)}", "dim") for name in status.ignored)
+    yield from (Text(sentence) for sentence in status.left)
     if not status.changes and not status.reported:
         yield Text("Nothing has changed.")
 

@@ -58,6 +58,18 @@ def path(agent: Agent = None, project: Project = None, data: Data = None, as_jso
     _print_path(workspace, as_json=as_json)
 
 
+@commands.command("view")
+@errors_shown
+def view(project: Project = None, data: Data = None, as_json: Json = False) -> None:
+    """Print the path of a read-only folder that follows the project's head."""
+    with connect(data) as client:
+        shared = client.workspaces.view(named(project))
+    if as_json:
+        print_json(shared)
+    else:
+        print_line(shared.path)
+
+
 @commands.command("list")
 @errors_shown
 def list_(
@@ -211,8 +223,7 @@ def _question(client: Client, project: str | None, agent: str | None) -> str | N
     folder = Path(status.workspace.workspace_path)
     if count:
         return f"{folder} has {count} {'change that is' if count == 1 else 'changes that are'} not committed."
-    refused = folder / ".contextbase" / "refused"
-    return f"{refused} has versions that were refused." if refused.is_dir() and any(refused.iterdir()) else None
+    return " ".join(status.left) or None
 
 
 def _listed(

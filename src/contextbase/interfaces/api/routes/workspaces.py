@@ -21,6 +21,7 @@ from contextbase.interfaces.api.workspace_views import (
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.workspace import (
     AgentName,
+    SharedFolderView,
     WorkspaceCommit,
     WorkspaceCommitView,
     WorkspaceCompleteView,
@@ -92,6 +93,19 @@ async def path(
     """Where the agent works. After a crash or reboot the folder is there again when this answers."""
     found = await services.projects.id_of(caller, project_id)
     return workspace_view(await services.workspaces.path(caller, found, _named(agent_id)))
+
+
+@router.get("/{project_id}/view")
+async def view(
+    project_id: Annotated[ProjectName, Path()], caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> SharedFolderView:
+    """A folder to read in, of which all who may see the same share one. It follows the head, a few seconds behind."""
+    found = await services.projects.id_of(caller, project_id)
+    shared = await services.shared_views.open(caller, found)
+    snapshot = shared.view.snapshot
+    return SharedFolderView(
+        path=str(shared.path), seq=snapshot.seq, epoch=snapshot.epoch, node=services.workspaces.node.name
+    )
 
 
 @router.get("/{agent_id}/status")
