@@ -62,8 +62,10 @@ class CopyProvider:
         await self._mirrors.of(workspace.view.snapshot).pinned_again(str(workspace_id), stack)
         return workspace
 
-    async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
-        return await in_thread(self._detect, workspace_id)
+    async def detect_changes(
+        self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = ()
+    ) -> WorkspaceChanges:
+        return await in_thread(self._detect, workspace_id, committed)
 
     async def work_folder(self, workspace_id: WorkspaceId) -> Path:
         return Path(self._places.path(workspace_id))
@@ -119,13 +121,13 @@ class CopyProvider:
         if not self._manifest(workspace_id).is_file():
             raise NotFound(f"There is no workspace {workspace_id} on this machine.")
 
-    def _detect(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
+    def _detect(self, workspace_id: WorkspaceId, committed: Collection[TreePath]) -> WorkspaceChanges:
         self._check_finished(workspace_id)
         workspace, stack = self._places.read_whole(workspace_id)
         manifest = _Manifest.read(self._manifest(workspace_id))
         with explained(self._places.root), Folder(workspace.path) as folder:
             view = self._mirrors.layer_view(stack)
-            return detect(folder, view, manifest, given=workspace.view, limits=self._limits)
+            return detect(folder, view, manifest, given=workspace.view, committed=committed, limits=self._limits)
 
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root):

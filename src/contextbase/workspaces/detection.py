@@ -8,7 +8,7 @@ import os
 import stat
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
 
@@ -57,17 +57,28 @@ class Traces(Protocol):
         ...
 
 
-def detect(folder: Folder, view: LayerView, traces: Traces, *, given: View, limits: Limits) -> WorkspaceChanges:
+def detect(
+    folder: Folder,
+    view: LayerView,
+    traces: Traces,
+    *,
+    given: View,
+    committed: Collection[TreePath],
+    limits: Limits,
+) -> WorkspaceChanges:
     """`view` shows what was `given`. Reads the folder while it may change: what will not hold still is reported, never
     guessed."""
-    return _Scan(folder, view, traces, limits).run(given)
+    return _Scan(folder, view, traces, committed, limits).run(given)
 
 
 class _Scan:
-    def __init__(self, folder: Folder, view: LayerView, traces: Traces, limits: Limits) -> None:
+    def __init__(
+        self, folder: Folder, view: LayerView, traces: Traces, committed: Collection[TreePath], limits: Limits
+    ) -> None:
         self._folder = folder
         self._view = view
         self._traces = traces
+        self._committed = {place for path in committed for place in _with_folders(path)}
         self._limits = limits
         self._changes: dict[TreePath, DetectedChange] = {}
         self._origins: dict[TreePath, bytes] = {}
@@ -132,9 +143,10 @@ class _Scan:
                 self._report(path, Problem.NAME, error.message)
             return None
         before = self._view.entry(path)
-        if before is None or is_folder:
+        is_new = before is None and path not in self._committed
+        if is_new or is_folder:
             ignored = self._is_ignored(path, is_folder, above=ignored)
-            if ignored and before is None:
+            if ignored and is_new:
                 self._ignored.append(f"{path}/" if is_folder else path)
                 return None
         if is_folder:
@@ -254,6 +266,13 @@ class _Scan:
             return IgnoreRules.parse(os.read(file, _LARGEST_IGNORE_FILE))
         finally:
             os.close(file)
+
+
+def _with_folders(path: TreePath) -> Iterator[str]:
+    place: TreePath | None = path
+    while place is not None:
+        yield place
+        place = place.parent
 
 
 def _hash_in_view(entry: ViewEntry) -> ContentHash:

@@ -4,16 +4,22 @@ A workspace is measured against the one view it was made from. What a checkpoint
 folder had then, and the snapshot from which that path goes on. Only what differs from that is new.
 """
 
-from collections.abc import Iterable, Mapping
+import os
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from contextbase.gate.model import Change, ChangeAction, ContentKind
 from contextbase.gate.model import Content as SentContent
 from contextbase.ids import Seq, TreePath
 from contextbase.storage.model import Kind
-from contextbase.workspaces.model import ChangeKind, Content, DetectedChange, WorkspaceChanges
+from contextbase.workspaces.model import ChangeKind, Content, DetectedChange, View, WorkspaceChanges
 
-__all__ = ["Held", "Outgoing", "Standing", "in_order", "outgoing", "to_change"]
+__all__ = ["NOTHING", "Held", "Outgoing", "Standing", "in_order", "outgoing", "to_change"]
+
+NOTHING: Final = Seq(0)
+"""The snapshot before the first: the base of what was made with nothing in its place."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,20 +50,21 @@ def outgoing(
 ) -> list[Outgoing]:
     """`standing`: the nodes at every path that was changed, renamed or is held; `folders`: held folders that are there
     still, with something in them."""
-    settling = _Settling(found.view.snapshot.seq, held, standing)
+    settling = _Settling(found.view, held, standing)
     plain = _without_tangled_renames(found.changes, held)
     for change in plain:
         settling.add(change.path, change.content, renamed_from=change.renamed_from)
     named = {change.path for change in plain} | {change.renamed_from for change in plain}
+    unknown = {unicodedata.normalize("NFC", os.fsdecode(reported.name)) for reported in found.reported}
     for path in held.keys() - named:
-        if path not in folders:
+        if path not in folders and not _is_among(path, unknown):
             settling.add(path, standing.get(path))  # as in the view again
     return settling.result
 
 
 class _Settling:
-    def __init__(self, base: Seq, held: Mapping[TreePath, Held], standing: Standing) -> None:
-        self._base = base
+    def __init__(self, view: View, held: Mapping[TreePath, Held], standing: Standing) -> None:
+        self._view = view
         self._held = held
         self._standing = standing
         self.result: list[Outgoing] = []
@@ -67,8 +74,16 @@ class _Settling:
         before = held.content if held else self._standing.get(renamed_from or path)
         if before == content and renamed_from is None:
             return  # committed already, or a folder that was no node
-        base = held.base if held else self._base
+        # What is hidden was not seen: whatever the agent has in its place was made from nothing.
+        given = NOTHING if self._view.hides(path) and renamed_from is None else self._view.snapshot.seq
+        base = held.base if held else given
         self.result.append(Outgoing(path=path, base=base, before=before, content=content, renamed_from=renamed_from))
+
+
+def _is_among(path: TreePath, places: Collection[str]) -> bool:
+    """Whether the path, or a folder it is in, is one of them; '' is the folder that all are in."""
+    parts = path.split("/")
+    return bool(places) and any("/".join(parts[:depth]) in places for depth in range(len(parts) + 1))
 
 
 def _without_tangled_renames(changes: Iterable[DetectedChange], held: Mapping[TreePath, Held]) -> list[DetectedChange]:

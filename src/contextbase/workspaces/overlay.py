@@ -75,8 +75,10 @@ class OverlayProvider:
         await self._mirrors.of(workspace.view.snapshot).pinned_again(str(workspace_id), stack)
         return await in_thread(self._open, workspace_id)
 
-    async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
-        return await in_thread(self._detect, workspace_id)
+    async def detect_changes(
+        self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = ()
+    ) -> WorkspaceChanges:
+        return await in_thread(self._detect, workspace_id, committed)
 
     async def work_folder(self, workspace_id: WorkspaceId) -> Path:
         return Path(self._places.kept(workspace_id)[0])
@@ -147,7 +149,7 @@ class OverlayProvider:
                 self._mount(workspace_id, stack)
         return workspace
 
-    def _detect(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
+    def _detect(self, workspace_id: WorkspaceId, committed: Collection[TreePath]) -> WorkspaceChanges:
         workspace, stack = self._places.read_whole(workspace_id)
         with explained(self._places.root), Folder(self._places.kept(workspace_id)[0]) as upper:
             return detect(
@@ -155,6 +157,7 @@ class OverlayProvider:
                 self._mirrors.layer_view(stack),
                 _OverlayTraces(self._xattr_kind),
                 given=workspace.view,
+                committed=committed,
                 limits=self._limits,
             )
 

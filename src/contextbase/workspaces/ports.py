@@ -56,8 +56,11 @@ class Provider(Protocol):
         """One that was made before, usable again after a crash or reboot; `NotFound` if there is none."""
         ...
 
-    async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
-        """What differs from the view. Reads the folder and changes nothing, while the agent may go on."""
+    async def detect_changes(
+        self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = ()
+    ) -> WorkspaceChanges:
+        """What differs from the view. Reads the folder and changes nothing, while the agent may go on. `committed`:
+        what the project has from this workspace by now, and so is never ignored."""
         ...
 
     async def work_folder(self, workspace_id: WorkspaceId) -> Path:

@@ -80,9 +80,11 @@ class Sender:
     async def look(self, record: Record) -> Look:
         """Changes nothing."""
         provider = (await self._node.site()).provider
-        found = await provider.detect_changes(record.id)
         async with self._database.connection() as connection:
             held = await self._registry.held(connection, record.id) if record.checkpoint else {}
+        committed = [path for path, one in held.items() if one.content is not None]
+        found = await provider.detect_changes(record.id, committed=committed)
+        async with self._database.connection() as connection:
             renamed = {change.renamed_from for change in found.changes if change.renamed_from is not None}
             asked = {change.path for change in found.changes} | renamed | held.keys()
             shown = [path for path in asked if not found.view.hides(path)]
