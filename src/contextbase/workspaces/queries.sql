@@ -115,6 +115,9 @@ FROM workspaces w JOIN principals p ON p.id = w.principal_id
 WHERE w.node = $1 AND w.removed_at IS NULL
 ORDER BY w.id
 
+-- name: workspace_has_folder
+SELECT EXISTS (SELECT FROM workspaces WHERE id = $1 AND removed_at IS NULL)
+
 -- name: see_workspace
 UPDATE workspaces SET seen_at = clock_timestamp() WHERE id = $1 AND seen_at < clock_timestamp() - interval '1 minute'
 

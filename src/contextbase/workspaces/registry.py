@@ -99,6 +99,10 @@ class Registry:
         rows = await connection.fetch(_SQL.workspaces_with_folder, node)
         return [record for row in rows if (record := _record(row)) is not None]
 
+    async def has_folder(self, connection: Connection, workspace_id: WorkspaceId) -> bool:
+        """Whether there is such a workspace, and its folder is not known to be gone."""
+        return bool(await connection.fetchval(_SQL.workspace_has_folder, workspace_id))
+
     async def seen(self, connection: Connection, workspace_id: WorkspaceId) -> None:
         await connection.execute(_SQL.see_workspace, workspace_id)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, ContextbaseError, Forbidden, HeldElsewhere, InvalidInput, NotFound
+from contextbase.errors import Conflict, ContextbaseError, Forbidden, HeldElsewhere, InvalidInput, NotFound, TooBusy
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, SystemClock, TreePath, new_uuid
@@ -29,6 +29,7 @@ from contextbase.workspaces.sight import Sight, hides_more
 
 __all__ = ["Completed", "Created", "Workspaces"]
 
+_MOST_TRIES: Final = 5
 _AS_IT_WAS: Final = "Nothing is lost: the folder is as it was."
 
 
@@ -76,6 +77,21 @@ class Workspaces:
         """The agent's workspace on the head; if it has one already, that one, as it is."""
         acting = await self._agents.acting(caller, project_id, agent, make=True)
         acting.require(Action.READ, project_id)
+        for _ in range(_MOST_TRIES):
+            if (made := await self._new(acting, project_id)) is not None:
+                return Created(record=made, is_new=True)
+            async with AsyncExitStack() as stack:
+                try:
+                    existing = await stack.enter_async_context(self._alone_with(acting, project_id))
+                except NotFound:  # another call has just ended it
+                    continue
+                await self._refuse_narrowed(acting, existing)
+                await (await self.node.site()).provider.open_workspace(existing.id)
+                return Created(record=existing, is_new=False)
+        raise TooBusy(f"Other calls end the workspaces of {acting.principal.name} as they are made; try again.")
+
+    async def _new(self, acting: Caller, project_id: ProjectId) -> Record | None:
+        """None when the agent has one already."""
         provider = (await self.node.site()).provider
         async with self._database.connection() as connection:
             opened = await self._gate.opened(connection, acting, project_id)
@@ -100,28 +116,23 @@ class Workspaces:
             ended_at=None,
         )
         made_at = await self._make(provider, record, view)
-        if made_at is not None:
-            return Created(record=replace(record, created_at=made_at, seen_at=made_at), is_new=True)
-        existing = await self._found(acting, project_id)
-        await self._refuse_narrowed(acting, existing)
-        await provider.open_workspace(existing.id)
-        return Created(record=existing, is_new=False)
+        return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)
 
     async def path(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> Record:
         """Where the agent works; after a crash or reboot the folder is there again when this returns."""
-        acting, record = await self._named(caller, project_id, agent)
-        await self._refuse_narrowed(acting, record)
-        provider = (await self.node.site()).provider
-        await provider.open_workspace(record.id)
+        acting = await self._agents.acting(caller, project_id, agent)
+        async with self._alone_with(acting, project_id) as record:
+            await self._refuse_narrowed(acting, record)
+            await (await self.node.site()).provider.open_workspace(record.id)
         async with self._database.connection() as connection:
             await self._registry.seen(connection, record.id)
         return record
 
     async def status(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> tuple[Record, Look]:
         """What is in the folder and not committed yet."""
-        acting, record = await self._named(caller, project_id, agent)
-        await self._refuse_narrowed(acting, record)
-        async with self._alone(record.id):
+        acting = await self._agents.acting(caller, project_id, agent)
+        async with self._alone_with(acting, project_id) as record:
+            await self._refuse_narrowed(acting, record)
             return record, await self._checkpoints.look(record)
 
     async def diff(
@@ -157,10 +168,9 @@ class Workspaces:
         operator_type: OperatorType,
     ) -> tuple[Record, Committed]:
         """A checkpoint: what changed goes through the gate, and the agent goes on in its folder."""
-        acting, record = await self._named(caller, project_id, agent)
+        acting = await self._agents.acting(caller, project_id, agent)
         way_in = self._agents.way_in(acting, caller, operator_type)
-        async with self._alone(record.id):
-            record = await self._found(acting, project_id)
+        async with self._alone_with(acting, project_id) as record:
             return record, await self._checkpoints.make(acting, record, wish, operator_type=way_in)
 
     async def complete(
@@ -178,9 +188,11 @@ class Workspaces:
         Harmless when it was completed already."""
         acting = await self._agents.acting(caller, project_id, agent)
         way_in = self._agents.way_in(acting, caller, operator_type)
-        last = await self._last(acting, project_id)
-        async with self._alone(last.id):
+        meant = await self._last(acting, project_id)
+        async with self.alone(meant.id):
             last = await self._last(acting, project_id)
+            if last.id != meant.id:
+                raise Conflict("Another call has ended this workspace, and a new one was made; ask for its status.")
             if last.state is WorkspaceState.COMPLETED:
                 return Completed(record=last, committed=Committed(seq=None), is_removed=True)
             record = await self._found(acting, project_id)
@@ -196,10 +208,9 @@ class Workspaces:
 
     async def abandon(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> Record:
         """Remove the folder and what is in it for good; `Conflict` while a process is in it."""
-        acting, record = await self._named(caller, project_id, agent)
+        acting = await self._agents.acting(caller, project_id, agent)
         provider = (await self.node.site()).provider
-        async with self._alone(record.id):
-            record = await self._found(acting, project_id)
+        async with self._alone_with(acting, project_id) as record:
             await provider.close_workspace(record.id)
             await self._end(provider, record, WorkspaceState.ABANDONED)
         return replace(record, state=WorkspaceState.ABANDONED)
@@ -265,10 +276,6 @@ class Workspaces:
             return made_at
         finally:
             self._creating.discard(record.id)
-
-    async def _named(self, caller: Caller, project_id: ProjectId, agent: str | None) -> tuple[Caller, Record]:
-        acting = await self._agents.acting(caller, project_id, agent)
-        return acting, await self._found(acting, project_id)
 
     async def _last(self, acting: Caller, project_id: ProjectId) -> Record:
         """The acting agent's newest workspace, whether it is open or ended."""
@@ -351,7 +358,17 @@ class Workspaces:
             await self._registry.removed(connection, record.id)
 
     @asynccontextmanager
-    async def _alone(self, workspace_id: WorkspaceId) -> AsyncIterator[None]:
+    async def _alone_with(self, acting: Caller, project_id: ProjectId) -> AsyncIterator[Record]:
+        """The acting agent's open workspace, as it is once no other call is at it."""
+        meant = await self._found(acting, project_id)
+        async with self.alone(meant.id):
+            record = await self._found(acting, project_id)
+            if record.id != meant.id:
+                raise NotFound(f"The workspace {meant.id} was ended by another call meanwhile.")
+            yield record
+
+    @asynccontextmanager
+    async def alone(self, workspace_id: WorkspaceId) -> AsyncIterator[None]:
         """One call at a time for a workspace; the node is one process."""
         lock = self._locks.setdefault(workspace_id, asyncio.Lock())
         async with lock:

@@ -87,7 +87,8 @@ class WorkspaceUpkeep:
                     extra={"workspace_id": str(record.id), "provider": record.provider},
                 )
             elif record.state is WorkspaceState.OPEN:
-                await self._reopen(site.provider, record, swept)
+                async with self._workspaces.alone(record.id):
+                    await self._reopen(site.provider, record, swept)
             elif record.state is not WorkspaceState.LOST:
                 await self._remove(site.provider, record, swept)
         await self._look_for_orphans(site.provider, {record.id for record in records}, swept)
@@ -101,13 +102,15 @@ class WorkspaceUpkeep:
             await provider.open_workspace(record.id)
             swept.opened += 1
         except NotFound:
+            async with self._database.connection() as connection:
+                if not await self._registry.end(connection, record.id, WorkspaceState.LOST):
+                    return  # another call has ended it since
             is_gone = await provider.remove_unfinished(record.id)
             extra = {"workspace_id": str(record.id), "path": str(await provider.work_folder(record.id))}
             told = "was never finished, or is gone" if is_gone else "cannot be shown again; what is left of it is kept"
             _log.error(f"the folder of an open workspace {told}", extra=extra)
-            async with self._database.connection() as connection:
-                await self._registry.end(connection, record.id, WorkspaceState.LOST)
-                if is_gone:
+            if is_gone:
+                async with self._database.connection() as connection:
                     await self._registry.removed(connection, record.id)
             swept.lost += 1
 
@@ -126,6 +129,9 @@ class WorkspaceUpkeep:
         for workspace_id in await provider.workspaces():
             if workspace_id in known or self._workspaces.is_being_made(workspace_id):
                 continue
+            async with self._database.connection() as connection:
+                if await self._registry.has_folder(connection, workspace_id):
+                    continue  # made since the sweep began
             try:
                 removed = await self._remove_if_empty(provider, workspace_id)
             except Conflict:

@@ -1,0 +1,107 @@
+"""Calls for one workspace that overlap: none of them pulls the folder from under another."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.support.postgres import database_copy
+from tests.support.workspace_world import WorkspaceWorld, open_world
+from tests.support.workspaces import PROVIDERS
+
+from contextbase.db.database import DatabaseAddress
+from contextbase.errors import NotFound
+from contextbase.gate.model import CommitAnswer
+from contextbase.workspaces.model import WorkspaceId
+
+
+@pytest.fixture(params=PROVIDERS)
+async def world(
+    request: pytest.FixtureRequest, embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> AsyncIterator[WorkspaceWorld]:
+    async with (
+        database_copy(embedded_database_server, "contextbase_template") as address,
+        open_world(address, tmp_path / "data", request.param) as world,
+    ):
+        yield world
+
+
+@asynccontextmanager
+async def completing(world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[asyncio.Event]:
+    """Ann's complete has committed, and goes on when the event is set; it is over when the block is."""
+    committed, go_on = asyncio.Event(), asyncio.Event()
+    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit
+
+    async def held_up(*arguments: object, **options: object) -> CommitAnswer:
+        answer = await commit(*arguments, **options)
+        committed.set()
+        await go_on.wait()
+        return answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.services.gate, "commit", held_up)
+        task = asyncio.create_task(world.complete("ann"))
+        await asyncio.wait_for(committed.wait(), 30)
+        yield go_on
+        assert (await asyncio.wait_for(task, 30)).is_removed
+
+
+async def let_others_run(task: asyncio.Task[object]) -> None:
+    """Long enough for a call that does not wait to be over."""
+    await asyncio.wait([task], timeout=0.5)
+
+
+async def test_who_asks_for_a_folder_that_is_being_completed_gets_one_that_stays(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"a.txt": b"a\n"})
+    old = await world.create("ann")
+    (old / "a.txt").write_bytes(b"mine\n")
+    async with completing(world, monkeypatch) as go_on:
+        asking: asyncio.Task[object] = asyncio.create_task(world.create("ann"))
+        await let_others_run(asking)
+        go_on.set()
+    new = await asking
+    assert isinstance(new, Path)
+    assert new != old
+    assert (new / "a.txt").read_bytes() == b"mine\n"
+
+
+async def test_a_folder_that_is_being_completed_is_not_shown_again(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"a.txt": b"a\n"})
+    folder = await world.create("ann")
+    (folder / "a.txt").write_bytes(b"mine\n")
+    ann = await world.agent("ann")
+    async with completing(world, monkeypatch) as go_on:
+        asking: asyncio.Task[object] = asyncio.create_task(world.services.workspaces.path(ann, world.project_id))
+        sweeping: asyncio.Task[object] = asyncio.create_task(world.services.workspace_upkeep.sweep())
+        await let_others_run(asking)
+        if world.provider == "overlay":
+            assert not folder.is_mount()
+        go_on.set()
+    with pytest.raises(NotFound):
+        await asking
+    await sweeping
+    assert not folder.exists()
+
+
+async def test_a_workspace_made_during_a_sweep_is_not_taken_for_an_orphan(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"a.txt": b"a\n"})
+    await world.create("ann")
+    provider = (await world.site()).provider
+    listed: Callable[[], Awaitable[tuple[WorkspaceId, ...]]] = provider.workspaces
+    made: list[Path] = []
+
+    async def after_another_was_made() -> tuple[WorkspaceId, ...]:
+        made.append(await world.create("ben"))
+        return await listed()
+
+    monkeypatch.setattr(provider, "workspaces", after_another_was_made)
+    swept = await world.services.workspace_upkeep.sweep()
+    assert swept.removed == 0
+    assert (made[0] / "a.txt").read_bytes() == b"a\n"
