@@ -111,7 +111,7 @@ class Checkpoints:
         last: bool,
     ) -> tuple[list[Settled], Record]:
         """Returns what became of each change, and the record as it is then."""
-        answered = await self._sender.commit(caller, record, checkpoint, operator_type=operator_type)
+        answered, failure = await self._sender.commit(caller, record, checkpoint, operator_type=operator_type)
         settlement = await self._settle(record, answered, wish, last=last)
         refusals = [one for one in settlement.settled if one.answered.answer.status is ChangeStatus.REFUSED]
         async with self._database.transaction() as connection:
@@ -122,6 +122,8 @@ class Checkpoints:
             now = await self._registry.open_one(connection, record.project_id, record.principal.id)
         if refusals:
             self._hint(record.project_id)
+        if failure is not None:
+            raise failure
         return settlement.settled, now or record
 
     async def _settle(self, record: Record, answered: Sequence[Answered], wish: Wish, *, last: bool) -> Settlement:

@@ -1,8 +1,9 @@
 """A checkpoint on its way: written down before it is sent, so that after a crash the very same is sent again."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 from contextbase.gate.model import MOST_CHANGES
@@ -28,21 +29,14 @@ class Checkpoint:
         for start in range(0, len(self.changes), MOST_CHANGES):
             yield self.changes[start : start + MOST_CHANGES]
 
-    def key(self, workspace_id: WorkspaceId, part: int) -> str:
-        """For the gate: the same part of the same checkpoint happens once, however often it is sent."""
-        return f"workspace:{workspace_id}:{self.number}:{part}"
+    def key(self, workspace_id: WorkspaceId, index: int, part: tuple[Outgoing, ...]) -> str:
+        """For the gate: the same part of the same checkpoint happens once, however often it is sent. Another one, after
+        this was given up, is another request."""
+        digest = sha256(json.dumps([self.message, self.run, _written(part)]).encode()).hexdigest()[:16]
+        return f"workspace:{workspace_id}:{self.number}:{index}:{digest}"
 
     def to_json(self) -> str:
-        changes = [
-            [
-                change.path,
-                change.base,
-                content_to_list(change.before),
-                content_to_list(change.content),
-                change.renamed_from,
-            ]
-            for change in self.changes
-        ]
+        changes = _written(self.changes)
         return json.dumps({"number": self.number, "message": self.message, "run": self.run, "changes": changes})
 
     @classmethod
@@ -61,6 +55,19 @@ class Checkpoint:
                 )
             )
         return cls(number=written["number"], changes=tuple(changes), message=written["message"], run=written["run"])
+
+
+def _written(changes: Iterable[Outgoing]) -> list[list[Any]]:
+    return [
+        [
+            change.path,
+            change.base,
+            content_to_list(change.before),
+            content_to_list(change.content),
+            change.renamed_from,
+        ]
+        for change in changes
+    ]
 
 
 def content_to_list(content: Content | None) -> list[Any] | None:

@@ -123,7 +123,7 @@ class Sender:
             Reported(
                 name=os.fsencode(path),
                 problem=Problem.BUSY,
-                reason=f"{path!r} changed while it was read; commit again when it is done.",
+                reason=f"{path} changed while it was read; commit again when it is done.",
             )
             for path in sorted(busy)
         )
@@ -134,8 +134,11 @@ class Sender:
 
     async def commit(
         self, caller: Caller, record: Record, checkpoint: Checkpoint, *, operator_type: OperatorType
-    ) -> list[Answered]:
-        """Send what was written down. After a crash the same is sent again, and happens once."""
+    ) -> tuple[list[Answered], ContextbaseError | None]:
+        """Send what was written down. After a crash the same is sent again, and happens once.
+
+        Returns the answers and, when only the first parts were taken, why the next was not."""
+        caller.require(Action.WRITE, record.project_id)
         answered: list[Answered] = []
         for number, part in enumerate(checkpoint.parts()):
             request = CommitRequest(
@@ -143,14 +146,16 @@ class Sender:
                 changes=tuple(map(to_change, part)),
                 message=checkpoint.message,
                 epoch=record.epoch,
-                key=checkpoint.key(record.id, number),
+                key=checkpoint.key(record.id, number, part),
                 run=checkpoint.run,
             )
             try:
                 answer = await self._gate.commit(caller, request, operator_type=operator_type)
             except Unavailable:
                 raise  # whether it happened is not known: the next call sends it again
-            except ContextbaseError:
+            except ContextbaseError as error:
+                if answered:
+                    return answered, error
                 async with self._database.connection() as connection:
                     await self._registry.cancel_checkpoint(connection, record.id, checkpoint.number)
                 raise
@@ -158,7 +163,7 @@ class Sender:
                 Answered(change=change, answer=one, seq=answer.seq)
                 for change, one in zip(part, answer.changes, strict=True)
             ]
-        return answered
+        return answered, None
 
     def _check_quota(self, record: Record, changes: Sequence[Outgoing]) -> None:
         size = sum(change.content.size for change in changes if change.content)

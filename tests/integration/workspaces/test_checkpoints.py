@@ -2,7 +2,8 @@
 
 import os
 import unicodedata
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,13 @@ from tests.support.postgres import database_copy
 from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import PROVIDERS
 
+from contextbase.audit.model import OperatorType
 from contextbase.db.database import DatabaseAddress
-from contextbase.gate.model import ChangeStatus
+from contextbase.errors import Conflict, DatabaseUnavailable, Forbidden
+from contextbase.gate.model import ChangeStatus, CommitAnswer
 from contextbase.identity.levels import Level
+from contextbase.identity.model import Action
+from contextbase.workspaces.checkpoints import Wish
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -68,3 +73,74 @@ async def test_what_was_hidden_is_not_overwritten_when_it_is_shown_later(world: 
     [settled] = (await world.commit("ann")).changes
     assert settled.answered.answer.status is ChangeStatus.IN_REVIEW
     assert await world.tree() == {"secret.txt": b"secret\n"}
+
+
+async def test_when_the_gate_takes_only_the_first_parts_the_rest_is_sent_the_next_time(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextbase.workspaces.pending.MOST_CHANGES", 2)
+    folder = await world.create("ann")
+    for name in "abcd":
+        (folder / name).write_bytes(b"one\n")
+    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit
+    calls: list[object] = []
+
+    async def only_once(*arguments: object, **options: object) -> CommitAnswer:
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise Conflict("not this one")
+        return await commit(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.services.gate, "commit", only_once)
+        with pytest.raises(Conflict, match="not this one"):
+            await world.commit("ann")
+    await world.put({"b": None})
+    (folder / "a").write_bytes(b"two\n")
+    sent = {settled.answered.change.path for settled in (await world.commit("ann")).changes}
+    assert sent == {"a", "c", "d"}  # not b, which somebody has deleted since
+    assert await world.tree() == {"a": b"two\n", "c": b"one\n", "d": b"one\n"}
+
+
+async def test_what_was_given_up_does_not_stand_in_the_way_of_what_is_sent_after(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = await world.create("ann")
+    (folder / "a").write_bytes(b"one\n")
+    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit
+
+    async def answer_is_lost(*arguments: object, **options: object) -> CommitAnswer:
+        await commit(*arguments, **options)
+        raise Forbidden("the token was revoked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.services.gate, "commit", answer_is_lost)
+        with pytest.raises(Forbidden):
+            await world.commit("ann")
+    (folder / "a").write_bytes(b"two\n")
+    [settled] = (await world.commit("ann")).changes
+    assert settled.answered.answer.status is ChangeStatus.IN_REVIEW
+
+
+async def test_who_may_only_read_does_not_give_up_what_is_under_way(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = await world.create("ann")
+    (folder / "a").write_bytes(b"one\n")
+    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit
+
+    async def answer_is_lost(*arguments: object, **options: object) -> CommitAnswer:
+        await commit(*arguments, **options)
+        raise DatabaseUnavailable("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.services.gate, "commit", answer_is_lost)
+        with pytest.raises(DatabaseUnavailable):
+            await world.commit("ann")
+    ann = await world.agent("ann")
+    reading = replace(ann, token=replace(ann.token, actions=frozenset({Action.READ})))
+    workspaces = world.services.workspaces
+    with pytest.raises(Forbidden):
+        await workspaces.commit(reading, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
+    [record] = await workspaces.list(world.owner, world.project_id)
+    assert record.pending is not None
