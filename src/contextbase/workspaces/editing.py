@@ -40,6 +40,9 @@ _IN_THE_WAY: Final = {
     errno.ENOTEMPTY,
     errno.ELOOP,
     errno.EXDEV,
+    errno.ENXIO,
+    errno.ENAMETOOLONG,
+    errno.EBUSY,
     errno.ENOSPC,
     errno.EDQUOT,
     errno.EACCES,
@@ -136,12 +139,13 @@ class FolderEditor:
         late = []
         for name in self._files_below(_REPLACED):
             place = f"{RESERVED_FOLDER}/{_REPLACED}/{name}"
-            file = self._root.open_file(place)
-            try:
-                if str(hash_of(file)[0]) != name.rpartition("-")[2]:
-                    late.append(place)
-            finally:
-                os.close(file)
+            with _UnlessInTheWay():  # a link, or what the agent put there: no program writes on in it
+                file = self._root.open_file(place)
+                try:
+                    if str(hash_of(file)[0]) != name.rpartition("-")[2]:
+                        late.append(place)
+                finally:
+                    os.close(file)
         return late
 
     def has_folder(self, path: TreePath) -> bool:

@@ -340,6 +340,11 @@ class Workspaces:
         work = await provider.work_folder(record.id)
         if not discard:
             kept_because += [reported.reason for reported in committed.reported]
+            kept_because += [
+                f"{one.answered.change.path} was refused, and could not be moved to .contextbase/refused/."
+                for one in committed.refused
+                if one.is_where_it_was
+            ]
             kept_because += await in_thread(left_in, work, self.node.owner)
         if kept_because:
             return Completed(

@@ -41,6 +41,13 @@ class Settled:
     answered: Answered
     kept_at: str | None = None
 
+    @property
+    def is_where_it_was(self) -> bool:
+        """Whether a version that was refused could not be put aside."""
+        content = self.answered.change.content
+        is_refused = self.answered.answer.status is ChangeStatus.REFUSED
+        return is_refused and self.kept_at is None and content is not None and content.kind is not Kind.DIRECTORY
+
 
 @dataclass(kw_only=True, slots=True)
 class Settlement:
@@ -92,6 +99,7 @@ def settle(
         settling = _Settling(editor, versions, contents, conflicts_in)
         for one in answered:
             settling.add(one)
+        settling.give_back()
         settling.tell()
         editor.sync()  # what is held must be what the folder has, even after a power cut
     return settling.settlement
@@ -110,6 +118,7 @@ class _Settling:
         self._contents = contents
         self._conflicts_in = conflicts_in
         self._notices: list[str] = []
+        self._given: dict[TreePath, Content] = {}  # what stood where something was refused
         self.settlement = Settlement()
 
     def add(self, one: Answered) -> None:
@@ -126,6 +135,12 @@ class _Settling:
             else:
                 self._notices.append(f"{change.path}: another version has precedence; yours is kept beside it.")
         self.settlement.settled.append(Settled(answered=one, kept_at=kept_at))
+
+    def give_back(self) -> None:
+        """After all that was refused is out of the way: a file may have taken a folder's place, or the reverse."""
+        for path, content in sorted(self._given.items()):
+            if not self._put(path, expected=None, content=content):
+                self._put(path, expected=Content(kind=Kind.DIRECTORY), content=content)
 
     def tell(self) -> None:
         if self._notices:
@@ -155,7 +170,7 @@ class _Settling:
             self.settlement.held[change.renamed_from] = Held(base=one.seq, content=None)
 
     def _refuse(self, one: Answered) -> str | None:
-        """The agent's version goes aside, and what it was given comes back."""
+        """The agent's version goes aside, so that what it was given can come back."""
         change = one.change
         kept_at = None
         if change.content is not None and change.content.kind is Kind.DIRECTORY:
@@ -166,7 +181,7 @@ class _Settling:
                 self._notices.append(f"{change.path}: refused: {one.answer.reason} Your version is where it was.")
                 return None
         if change.before is not None:
-            self._put(change.renamed_from or change.path, expected=None, content=change.before)
+            self._given[change.renamed_from or change.path] = change.before
         where = f" Your version is at {kept_at}." if kept_at else ""
         self._notices.append(f"{change.path}: refused: {one.answer.reason}{where}")
         return kept_at

@@ -1,0 +1,106 @@
+"""`.contextbase/` is in the agent's hands: whatever it does there, nothing breaks, gets lost or leads out."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.support.postgres import database_copy
+from tests.support.workspace_world import WorkspaceWorld, open_world
+from tests.support.workspaces import PROVIDERS, read_tree
+
+from contextbase.db.database import DatabaseAddress
+from contextbase.gate.model import ChangeStatus
+from contextbase.identity.levels import Level
+
+
+@pytest.fixture(params=PROVIDERS)
+async def world(
+    request: pytest.FixtureRequest, embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> AsyncIterator[WorkspaceWorld]:
+    async with (
+        database_copy(embedded_database_server, "contextbase_template") as address,
+        open_world(address, tmp_path / "data", request.param) as world,
+    ):
+        yield world
+
+
+@pytest.mark.parametrize("in_the_way", ["file", "link", "pipe"])
+async def test_a_refused_version_that_cannot_be_put_aside_keeps_the_folder(
+    world: WorkspaceWorld, tmp_path: Path, in_the_way: str
+) -> None:
+    await world.put({"a.txt": b"a\n"})
+    await world.rule("a.txt", Level.READ)
+    folder = await world.create("ann")
+    (folder / "a.txt").write_bytes(b"mine\n")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    match in_the_way:
+        case "file":
+            (folder / ".contextbase").write_bytes(b"")
+        case "link":
+            (folder / ".contextbase").symlink_to(outside)
+        case _:
+            os.mkfifo(folder / ".contextbase")
+    completed = await world.complete("ann")
+    assert not completed.is_removed
+    assert "a.txt was refused" in completed.kept_because[0]
+    assert (folder / "a.txt").read_bytes() == b"mine\n"
+    assert list(outside.iterdir()) == []
+    assert (await world.complete("ann", discard=True)).is_removed
+
+
+async def test_links_pipes_and_depths_among_what_was_put_aside_do_no_harm(world: WorkspaceWorld) -> None:
+    await world.put({"a.txt": b"a\n"})
+    folder = await world.create("ann")
+    replaced, refused = folder / ".contextbase" / "replaced", folder / ".contextbase" / "refused"
+    replaced.mkdir(parents=True)
+    refused.mkdir()
+    os.mkfifo(replaced / "pipe-0")
+    (replaced / "link-0").symlink_to("/etc/passwd")
+    (refused / os.fsdecode(b"\xff")).write_bytes(b"")
+    here = os.open(refused, os.O_RDONLY)
+    for _ in range(450):  # beyond what one path can say
+        os.mkdir("a-folder-in-a-folder", dir_fd=here)
+        below = os.open("a-folder-in-a-folder", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    (folder / "a.txt").write_bytes(b"mine\n")
+    _, look = await world.services.workspaces.status(await world.agent("ann"), world.project_id)
+    assert len(look.changes) == 1
+    assert len(look.left) == 1
+    assert not (await world.complete("ann")).is_removed
+    assert (await world.complete("ann", discard=True)).is_removed
+
+
+async def test_a_name_that_can_grow_no_longer_is_refused_again_and_again(world: WorkspaceWorld) -> None:
+    name = "x" * 255
+    await world.put({name: b"as it was\n"})
+    await world.rule("x*", Level.READ)
+    folder = await world.create("ann")
+    for body in (b"one\n", b"two\n", b"three\n"):
+        (folder / name).write_bytes(body)
+        [settled] = (await world.commit("ann")).changes
+        assert settled.answered.answer.status is ChangeStatus.REFUSED
+    assert (folder / ".contextbase" / "refused" / name).read_bytes() == b"one\n"
+    assert (folder / name).read_bytes() == b"three\n"  # where it was, for want of a name
+    assert not (await world.complete("ann")).is_removed
+
+
+async def test_refused_files_and_folders_in_each_others_place_give_back_what_was_there(world: WorkspaceWorld) -> None:
+    given: dict[str, bytes | None] = {"folder/a.txt": b"a\n", "folder/below/b.txt": b"b\n", "file": b"file\n"}
+    await world.put(given)
+    await world.rule("**", Level.READ)
+    folder = await world.create("ann")
+    shutil.rmtree(folder / "folder")
+    (folder / "folder").write_bytes(b"a file\n")
+    (folder / "file").unlink()
+    (folder / "file").mkdir()
+    (folder / "file" / "c.txt").write_bytes(b"c\n")
+    await world.commit("ann")
+    shown = {path: body for path, body in read_tree(folder).items() if not path.startswith(".contextbase")}
+    assert shown == given
+    assert (folder / ".contextbase" / "refused" / "file" / "c.txt").read_bytes() == b"c\n"
+    assert (folder / ".contextbase" / "refused" / "folder").read_bytes() == b"a file\n"
