@@ -196,6 +196,7 @@ class Workspaces:
             if last.state is WorkspaceState.COMPLETED:
                 return Completed(record=last, committed=Committed(seq=None), is_removed=True)
             record = await self._found(acting, project_id)
+            await self._refuse_narrower(acting, record)
             provider = (await self.node.site()).provider
             try:
                 completed = await self._complete(acting, record, provider, wish, way_in, discard=discard)
@@ -319,6 +320,20 @@ class Workspaces:
             f"committed: complete or abandon it, then create a new one. {_AS_IT_WAS}"
         )
 
+    async def _refuse_narrower(self, acting: Caller, record: Record) -> None:
+        """A token for one folder has no business in a workspace that was made with one for more."""
+        prefix = acting.token.path_prefix
+        if prefix is None:
+            return
+        provider = (await self.node.site()).provider
+        shown = (await provider.open_workspace(record.id)).view
+        async with self._database.connection() as connection:
+            masked = await self._sight.masked_around(connection, shown.snapshot, prefix)
+        if hides_more(masked, shown.masked):
+            raise Forbidden(
+                f"This token is for {prefix}, and the workspace shows more; use the token it was made with."
+            )
+
     async def _complete(
         self,
         acting: Caller,
@@ -370,6 +385,7 @@ class Workspaces:
             record = await self._found(acting, project_id)
             if record.id != meant.id:
                 raise NotFound(f"The workspace {meant.id} was ended by another call meanwhile.")
+            await self._refuse_narrower(acting, record)
             yield record
 
     @asynccontextmanager

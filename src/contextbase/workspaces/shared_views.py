@@ -4,7 +4,8 @@
 """
 
 import os
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
@@ -13,7 +14,7 @@ from contextbase.db.database import Database
 from contextbase.errors import NotFound
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller
-from contextbase.ids import ProjectId
+from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.model import View
 from contextbase.workspaces.node import Node
@@ -30,8 +31,10 @@ class SharedView:
 
 @dataclass(kw_only=True, slots=True)
 class _Followed:
-    caller: Caller  # the last of those who see the same
     project_id: ProjectId
+    callers: dict[tuple[TokenId, PrincipalId], Caller]  # who was shown it; the next to be asked for comes first
+    sight: Hashable  # what all of them see; None: they have come apart
+    policy_version: int
     view: View
 
 
@@ -49,10 +52,22 @@ class SharedViews:
         async with self._database.connection() as connection:
             opened = await self._gate.opened(connection, caller, project_id)
             view = await self._sight.of_head(connection, project_id, opened)
-        who = f"{project_id}\0{opened.authority.sight!r}"
+        # With the policy's version: who is given a link later never wakes one that others have to be kept from.
+        who = f"{project_id}\0{opened.policy.version}\0{opened.authority.sight!r}"
         link = self._node.root / "views" / f"current-{sha256(who.encode()).hexdigest()[:32]}"
         await self._show(link, view)
-        self._followed[link] = _Followed(caller=caller, project_id=project_id, view=view)
+        followed = self._followed.setdefault(
+            link,
+            _Followed(
+                project_id=project_id,
+                callers={},
+                sight=opened.authority.sight,
+                policy_version=opened.policy.version,
+                view=view,
+            ),
+        )
+        followed.callers[caller.token.id, caller.principal.id] = caller
+        followed.view = view
         return SharedView(path=link, view=view)
 
     async def follow(self) -> None:
@@ -62,9 +77,7 @@ class SharedViews:
         moved = False
         for link, followed in list(self._followed.items()):
             try:
-                async with self._database.connection() as connection:
-                    opened = await self._gate.opened(connection, followed.caller, followed.project_id)
-                    view = await self._sight.of_head(connection, followed.project_id, opened)
+                view = await self._next_view(followed)
             except NotFound:  # the project is gone
                 self._followed.pop(link, None)
                 continue
@@ -75,6 +88,25 @@ class SharedViews:
         if moved:
             provider = (await self._node.site()).provider
             await provider.close_other_views([followed.view for followed in self._followed.values()])
+
+    async def _next_view(self, followed: _Followed) -> View:
+        """The head as all may see it who were shown the link: asking one of them will do while the policy stands."""
+        async with self._database.connection() as connection:
+            who, caller = next(iter(followed.callers.items()))
+            followed.callers[who] = followed.callers.pop(who)
+            opened = await self._gate.opened(connection, caller, followed.project_id)
+            if (opened.authority.sight, opened.policy.version) == (followed.sight, followed.policy_version):
+                return await self._sight.of_head(connection, followed.project_id, opened)
+            everybody = [
+                await self._gate.opened(connection, one, followed.project_id) for one in followed.callers.values()
+            ]
+            views = [await self._sight.at(connection, followed.project_id, one, opened.seq) for one in everybody]
+        sights = {one.authority.sight for one in everybody}
+        followed.sight = sights.pop() if len(sights) == 1 else None
+        followed.policy_version = opened.policy.version
+        all_masked = replace(views[0], masked=frozenset[TreePath]().union(*(view.masked for view in views)))
+        topmost = (path for path in all_masked.masked if path.parent is None or not all_masked.hides(path.parent))
+        return replace(all_masked, masked=frozenset(topmost))
 
     async def _show(self, link: Path, view: View) -> None:
         provider = (await self._node.site()).provider

@@ -3,11 +3,12 @@
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Final
+from uuid import UUID
 
 from contextbase.db.database import Connection
 from contextbase.gate.service import OpenedProject
-from contextbase.identity.levels import PathAuthority
-from contextbase.ids import ProjectId, Seq, TreePath
+from contextbase.identity.levels import Level, PathAuthority
+from contextbase.ids import PrincipalId, ProjectId, Seq, TreePath
 from contextbase.workspaces.masking import masked_paths
 from contextbase.workspaces.model import SnapshotKey, View
 from contextbase.workspaces.registry import Registry
@@ -31,6 +32,16 @@ class Sight:
     async def at(self, connection: Connection, project_id: ProjectId, opened: OpenedProject, seq: Seq) -> View:
         snapshot = SnapshotKey(project_id=project_id, epoch=opened.epoch, seq=seq)
         return View(snapshot=snapshot, masked=await self._masked(connection, snapshot, opened.authority))
+
+    async def masked_around(
+        self, connection: Connection, snapshot: SnapshotKey, prefix: TreePath
+    ) -> frozenset[TreePath]:
+        """What a token for one folder keeps from whoever may see everything."""
+        everybody = PrincipalId(UUID(int=0))
+        authority = PathAuthority(
+            rules=(), principal_id=everybody, groups=frozenset(), default=Level.READ_WRITE, below=prefix
+        )
+        return await self._masked(connection, snapshot, authority)
 
     async def _masked(
         self, connection: Connection, snapshot: SnapshotKey, authority: PathAuthority

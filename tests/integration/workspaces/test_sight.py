@@ -1,0 +1,102 @@
+"""Whoever is narrowed, or comes with a narrower token, is shown no more; whoever is widened widens nobody else."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.support.postgres import database_copy
+from tests.support.workspace_world import WorkspaceWorld, open_world
+from tests.support.workspaces import PROVIDERS, read_tree
+
+from contextbase.audit.model import OperatorType
+from contextbase.db.database import DatabaseAddress
+from contextbase.errors import Forbidden
+from contextbase.identity.levels import Level
+from contextbase.identity.model import Action, Caller, PrincipalKind, TokenRequest
+from contextbase.identity.policies import Subject
+from contextbase.ids import TreePath
+from contextbase.workspaces.checkpoints import Wish
+
+
+@pytest.fixture(params=PROVIDERS)
+async def world(
+    request: pytest.FixtureRequest, embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> AsyncIterator[WorkspaceWorld]:
+    async with (
+        database_copy(embedded_database_server, "contextbase_template") as address,
+        open_world(address, tmp_path / "data", request.param) as world,
+    ):
+        yield world
+
+
+async def narrow_token(world: WorkspaceWorld, agent: str, prefix: str) -> Caller:
+    request = TokenRequest(
+        principal_kind=PrincipalKind.AGENT,
+        principal_name=agent,
+        name="narrow",
+        actions=frozenset({Action.READ, Action.WRITE}),
+        life=timedelta(hours=1),
+        project_id=world.project_id,
+        path_prefix=TreePath(prefix),
+    )
+    _, secret = await world.services.identity.create_token(world.owner, request)
+    return await world.services.identity.authenticate(secret)
+
+
+async def rule_for(world: WorkspaceWorld, agent: str, pattern: str, level: Level) -> None:
+    await world.services.policies.put_rule(
+        world.owner,
+        world.project_id,
+        subject=Subject.parse(f"agent:{agent}"),
+        pattern=pattern,
+        level=level,
+        operator_type=OperatorType.API,
+    )
+
+
+async def test_a_token_for_one_folder_neither_looks_into_nor_ends_a_workspace_that_shows_more(
+    world: WorkspaceWorld,
+) -> None:
+    await world.put({"docs/d.txt": b"d\n", "secret.txt": b"secret\n"})
+    folder = await world.create("ann")
+    (folder / "secret.txt").write_bytes(b"mine\n")
+    narrow = await narrow_token(world, "ann", "docs")
+    workspaces = world.services.workspaces
+    for call in (workspaces.path, workspaces.status, workspaces.diff, workspaces.create, workspaces.abandon):
+        with pytest.raises(Forbidden, match="for docs"):
+            await call(narrow, world.project_id)
+    for end in (workspaces.commit, workspaces.complete):
+        with pytest.raises(Forbidden, match="for docs"):
+            await end(narrow, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
+    assert (folder / "secret.txt").read_bytes() == b"mine\n"
+    await world.complete("ann")
+    created = await workspaces.create(narrow, world.project_id)
+    assert read_tree(created.record.path) == {"docs/d.txt": b"d\n"}
+    (created.record.path / "docs" / "d.txt").write_bytes(b"mine\n")
+    completed = await workspaces.complete(narrow, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
+    assert completed.is_removed
+
+
+@pytest.mark.parametrize("last", ["ann", "ben"])
+async def test_a_shared_view_shows_what_all_may_see_who_were_given_it(world: WorkspaceWorld, last: str) -> None:
+    await world.put({"a.txt": b"a\n", "b.txt": b"b\n", "secret.txt": b"secret\n"})
+    await world.rule("secret.txt", Level.HIDDEN)
+    views = world.services.shared_views
+    links = {
+        (await views.open(await world.agent(name), world.project_id)).path
+        for name in sorted(("ann", "ben"), key=lambda name: name == last)
+    }
+    [link] = links
+    await rule_for(world, "ann", "secret.txt", Level.READ)
+    await views.follow()
+    assert read_tree(link) == {"a.txt": b"a\n", "b.txt": b"b\n"}
+    await rule_for(world, "ben", "b.txt", Level.HIDDEN)
+    await views.follow()
+    assert read_tree(link) == {"a.txt": b"a\n"}
+    anns = await views.open(await world.agent("ann"), world.project_id)
+    assert set(read_tree(anns.path)) == {"a.txt", "b.txt", "secret.txt"}
+    await world.put({"c.txt": b"c\n"})
+    await views.follow()
+    assert set(read_tree(anns.path)) == {"a.txt", "b.txt", "c.txt", "secret.txt"}
+    assert set(read_tree(link)) == {"a.txt", "c.txt"}
