@@ -16,7 +16,7 @@ from contextbase.merge import merge, render_markers
 from contextbase.storage.model import Kind
 from contextbase.workspaces.editing import FolderEditor
 from contextbase.workspaces.model import Content, Owner
-from contextbase.workspaces.outgoing import Held
+from contextbase.workspaces.outgoing import NOTHING, Held
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.sending import Answered
 
@@ -70,7 +70,7 @@ def contents_needed(answered: Sequence[Answered], versions: Versions, conflicts_
     needed: set[Content | None] = set()
     for one in answered:
         result = _result(one, versions)
-        if result is not None and result[1] != one.change.content:
+        if result not in (None, (one.change.path, one.change.content)):
             needed.add(result[1])
         if one.answer.status is ChangeStatus.REFUSED:
             needed.add(one.change.before)
@@ -152,22 +152,22 @@ class _Settling:
             self.settlement.held |= _as_it_is(one, self._versions)
             return
         path, content = result
-        if path == change.path:
-            done = self._put(path, expected=change.content, content=content)
-        else:
-            done = self._put(path, expected=None, content=content)
-            done = done and (change.content is None or self._put(change.path, expected=change.content, content=None))
-        if not done:
+        moved = path != change.path
+        if not self._put(path, expected=None if moved else change.content, content=content):
             self.settlement.held[change.path] = Held(base=change.base, content=change.content)
             return
-        if path != change.path:
-            self.settlement.held[change.path] = Held(base=one.seq, content=None)
-            self._notices.append(f"{change.path}: is now {path}, with the changes of others.")
-        else:
-            self._notices.append(f"{path}: changes of others were merged into your copy.")
         self.settlement.held[path] = Held(base=one.seq, content=content)
         if change.renamed_from is not None:
             self.settlement.held[change.renamed_from] = Held(base=one.seq, content=None)
+        if not moved:
+            self._notices.append(f"{path}: changes of others were merged into your copy.")
+            return
+        self._notices.append(f"{change.path}: is now {path}, with the changes of others.")
+        if change.content is None or self._put(change.path, expected=change.content, content=None):
+            # Something else may stand there in the tree by now, which the agent has not seen.
+            self.settlement.held[change.path] = Held(base=NOTHING, content=None)
+        else:
+            self.settlement.held[change.path] = Held(base=change.base, content=change.content)
 
     def _refuse(self, one: Answered) -> str | None:
         """The agent's version goes aside, so that what it was given can come back."""

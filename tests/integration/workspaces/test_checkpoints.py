@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support.gate_world import rename
 from tests.support.postgres import database_copy
 from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import PROVIDERS
@@ -144,3 +145,22 @@ async def test_who_may_only_read_does_not_give_up_what_is_under_way(
         await workspaces.commit(reading, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
     [record] = await workspaces.list(world.owner, world.project_id)
     assert record.pending is not None
+
+
+async def test_a_rename_by_others_comes_in_and_the_old_name_is_free_for_neither_side_to_lose(
+    world: WorkspaceWorld,
+) -> None:
+    await world.put({"a.txt": b"1\n2\n3\n"})
+    folder = await world.create("ann")
+    await world.write(rename("a.txt", "b.txt", await world.head()))
+    await world.put({"a.txt": b"another\n"})
+    (folder / "a.txt").write_bytes(b"ONE\n2\n3\n")
+    await world.commit("ann")
+    assert not (folder / "a.txt").exists()
+    assert (folder / "b.txt").read_bytes() == b"ONE\n2\n3\n"
+    assert (await world.commit("ann")).changes == ()
+    (folder / "b.txt").write_bytes(b"ONE\n2\nTHREE\n")
+    (folder / "a.txt").write_bytes(b"mine\n")
+    answers = {one.answered.change.path: one.answered.answer.status for one in (await world.commit("ann")).changes}
+    assert answers == {"a.txt": ChangeStatus.IN_REVIEW, "b.txt": ChangeStatus.WRITTEN}
+    assert await world.tree() == {"a.txt": b"another\n", "b.txt": b"ONE\n2\nTHREE\n"}
