@@ -26,8 +26,9 @@ from contextbase.workspaces.model import Content, Owner
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.syscalls import Rename, open_beneath, rename, sync_filesystem
 
-__all__ = ["FolderEditor", "left_in"]
+__all__ = ["NOTICES", "FolderEditor", "left_in"]
 
+NOTICES: Final = "notices.md"
 REFUSED: Final = "refused"
 _REPLACED: Final = "replaced"
 _TEMPORARY: Final = "tmp"
@@ -99,6 +100,15 @@ class FolderEditor:
             except OSError:
                 self._put_back(path, parent, temporary, name)
                 raise
+        return None
+
+    def keep_folder(self, folder: str, name: str) -> str | None:
+        """Move a folder from elsewhere to `.contextbase/refused/`; returns where it is now."""
+        with _UnlessInTheWay(), self._own_folder(REFUSED) as refused:
+            for target in (name if number == 1 else f"{name}.{number}" for number in range(1, _MOST_NAMES)):
+                with contextlib.suppress(FileExistsError):
+                    rename(folder, target, Rename.NOREPLACE, target_folder=refused)
+                    return f"{RESERVED_FOLDER}/{REFUSED}/{target}"
         return None
 
     def add_note(self, name: str, text: str) -> bool:

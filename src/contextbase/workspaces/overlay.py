@@ -18,6 +18,7 @@ from contextbase.ids import TreePath
 from contextbase.storage.blobs.disk import explained
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.detection import detect
+from contextbase.workspaces.editing import NOTICES, FolderEditor
 from contextbase.workspaces.folder import Folder, attribute_of
 from contextbase.workspaces.layer_view import ViewEntry
 from contextbase.workspaces.mirror import Mirror
@@ -144,10 +145,22 @@ class OverlayProvider:
         """The kernel would mount one upper twice, and spoil it: only who holds the lock, and sees no mount, may."""
         with explained(self._places.root), self._places.locked(workspace_id):
             workspace, stack = self._places.read(workspace_id)
-            workspace.path.mkdir(mode=0o755, exist_ok=True)
             if not _is_mounted(str(workspace.path)):
+                self._keep_strays(workspace_id)
+                workspace.path.mkdir(mode=0o755, exist_ok=True)
                 self._mount(workspace_id, stack)
         return workspace
+
+    def _keep_strays(self, workspace_id: WorkspaceId) -> None:
+        """What was written to the bare folder, after a reboot perhaps, would lie unseen below the mount."""
+        path = self._places.path(workspace_id)
+        if _removed_if_empty(path):
+            return
+        with FolderEditor(Path(self._places.kept(workspace_id)[0]), owner=self._mirrors.owner) as editor:
+            kept_at = editor.keep_folder(path, "written-while-closed")
+            if kept_at is None:
+                raise Conflict(f"{path} has files in it from when the workspace was not shown; move them away first.")
+            editor.add_note(NOTICES, f"- What was written while the workspace was not shown is in {kept_at}.\n")
 
     def _detect(self, workspace_id: WorkspaceId, committed: Collection[TreePath]) -> WorkspaceChanges:
         workspace, stack = self._places.read_whole(workspace_id)
@@ -164,6 +177,7 @@ class OverlayProvider:
     def _close(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root), self._places.locked(workspace_id):
             _unmount(self._places.path(workspace_id))
+            _removed_if_empty(self._places.path(workspace_id))  # whoever writes there now is told so
 
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root), self._places.locked(workspace_id):
@@ -231,6 +245,18 @@ def _is_mounted(path: str) -> bool:
         return os.lstat(path).st_dev != os.lstat(os.path.dirname(path)).st_dev  # noqa: PTH120 - as everywhere here
     except FileNotFoundError:
         return False
+
+
+def _removed_if_empty(path: str) -> bool:
+    try:
+        os.rmdir(path)  # noqa: PTH106 - as everywhere here
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:
+            raise
+        return False
+    return True
 
 
 def _unmount(path: str) -> None:

@@ -14,15 +14,14 @@ from contextbase.gate.model import ChangeStatus
 from contextbase.ids import ContentHash, NodeId, TreePath
 from contextbase.merge import merge, render_markers
 from contextbase.storage.model import Kind
-from contextbase.workspaces.editing import FolderEditor
+from contextbase.workspaces.editing import NOTICES, FolderEditor
 from contextbase.workspaces.model import Content, Owner
 from contextbase.workspaces.outgoing import NOTHING, Held
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.sending import Answered
 
-__all__ = ["NOTICES", "ConflictsIn", "Settled", "Settlement", "contents_needed", "needs_folder", "settle"]
+__all__ = ["ConflictsIn", "Settled", "Settlement", "contents_needed", "needs_folder", "settle"]
 
-NOTICES: Final = "notices.md"
 _IN: Final = (ChangeStatus.WRITTEN, ChangeStatus.MERGED, ChangeStatus.UNCHANGED)
 Versions = Mapping[tuple[NodeId, int], Content | None]
 

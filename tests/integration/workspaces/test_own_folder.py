@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.postgres import database_copy
 from tests.support.workspace_world import WorkspaceWorld, open_world
-from tests.support.workspaces import PROVIDERS, read_tree
+from tests.support.workspaces import PROVIDERS, read_tree, unmount_all
 
 from contextbase.db.database import DatabaseAddress
 from contextbase.gate.model import ChangeStatus
@@ -104,3 +104,21 @@ async def test_refused_files_and_folders_in_each_others_place_give_back_what_was
     assert shown == given
     assert (folder / ".contextbase" / "refused" / "file" / "c.txt").read_bytes() == b"c\n"
     assert (folder / ".contextbase" / "refused" / "folder").read_bytes() == b"a file\n"
+
+
+async def test_what_is_written_while_the_folder_is_not_shown_is_kept(world: WorkspaceWorld) -> None:
+    if world.provider == "copy":
+        return  # is always shown
+    await world.put({"a.txt": b"a\n"})
+    folder = await world.create("ann")
+    for body in (b"one\n", b"two\n"):
+        unmount_all(world.services.data.node)  # as a reboot does
+        (folder / "below").mkdir()
+        (folder / "below" / "stray.txt").write_bytes(body)
+        await world.services.workspace_upkeep.sweep()
+    assert (folder / "a.txt").read_bytes() == b"a\n"
+    kept = folder / ".contextbase" / "refused"
+    assert (kept / "written-while-closed" / "below" / "stray.txt").read_bytes() == b"one\n"
+    assert (kept / "written-while-closed.2" / "below" / "stray.txt").read_bytes() == b"two\n"
+    assert "written-while-closed.2" in (folder / ".contextbase" / "notices.md").read_text()
+    assert not (await world.complete("ann")).is_removed
