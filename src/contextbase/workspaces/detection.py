@@ -237,11 +237,10 @@ class _Scan:
 
     def _spare_respelled(self) -> None:
         """A file renamed to another spelling of its own name (NFD) is there still: the old one was not deleted."""
-        for reported in self._reported:
-            spelled = unicodedata.normalize("NFC", os.fsdecode(reported.name))
-            for path in [path for path in self._changes if path == spelled or path.is_below(spelled)]:
-                if self._changes[path].kind is ChangeKind.DELETED:
-                    del self._changes[path]
+        spelled = {unicodedata.normalize("NFC", os.fsdecode(reported.name)) for reported in self._reported}
+        for path in [path for path, change in self._changes.items() if change.kind is ChangeKind.DELETED]:
+            if not spelled.isdisjoint(_with_folders(path)):
+                del self._changes[path]
 
     def _is_ignored(self, path: str, is_folder: bool, *, above: bool) -> bool:
         return above or self._rules.ignores(path, is_folder=is_folder)

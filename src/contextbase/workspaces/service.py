@@ -311,7 +311,7 @@ class Workspaces:
             now = await self._sight.at(connection, record.project_id, opened, record.base)
         provider = (await self.node.site()).provider
         then = (await provider.open_workspace(record.id)).view
-        if not hides_more(now.masked, then.masked):
+        if not hides_more(now.masked, then):
             return
         with suppress(Conflict):  # a process is in it: it sees what it saw, until it ends
             await provider.close_workspace(record.id)
@@ -329,7 +329,7 @@ class Workspaces:
         shown = (await provider.open_workspace(record.id)).view
         async with self._database.connection() as connection:
             masked = await self._sight.masked_around(connection, shown.snapshot, prefix)
-        if hides_more(masked, shown.masked):
+        if hides_more(masked, shown):
             raise Forbidden(
                 f"This token is for {prefix}, and the workspace shows more; use the token it was made with."
             )

@@ -58,6 +58,6 @@ class Sight:
         return self._known[key]
 
 
-def hides_more(new: frozenset[TreePath], old: frozenset[TreePath]) -> bool:
-    """Whether a mask covers something that the other does not."""
-    return any(path not in old and not any(path.is_below(above) for above in old) for path in new)
+def hides_more(masked: frozenset[TreePath], shown: View) -> bool:
+    """Whether a mask covers something that a view shows, or would."""
+    return any(not shown.hides(path) for path in masked)
