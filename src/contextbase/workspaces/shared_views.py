@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
 from contextbase.db.database import Database
@@ -21,6 +22,8 @@ from contextbase.workspaces.node import Node
 from contextbase.workspaces.sight import Sight
 
 __all__ = ["SharedView", "SharedViews"]
+
+_LINK: Final = "current-"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +57,7 @@ class SharedViews:
             view = await self._sight.of_head(connection, project_id, opened)
         # With the policy's version: who is given a link later never wakes one that others have to be kept from.
         who = f"{project_id}\0{opened.policy.version}\0{opened.authority.sight!r}"
-        link = self._node.root / "views" / f"current-{sha256(who.encode()).hexdigest()[:32]}"
+        link = self._node.root / "views" / f"{_LINK}{sha256(who.encode()).hexdigest()[:32]}"
         await self._show(link, view)
         followed = self._followed.setdefault(
             link,
@@ -69,6 +72,16 @@ class SharedViews:
         followed.callers[caller.token.id, caller.principal.id] = caller
         followed.view = view
         return SharedView(path=link, view=view)
+
+    async def begin(self) -> None:
+        """Remove what an earlier process showed: nobody would keep it at the head, or from who may see it no more."""
+        links = self._node.root / "views"
+        if not await in_thread(links.exists):
+            return
+        for link in set(await in_thread(lambda: list(links.glob(f"{_LINK}*")))) - self._followed.keys():
+            await in_thread(link.unlink)
+        provider = (await self._node.site()).provider
+        await provider.close_other_views([followed.view for followed in self._followed.values()])
 
     async def follow(self) -> None:
         """Flip what has moved on; close what nobody is shown any more."""

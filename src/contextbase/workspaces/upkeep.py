@@ -60,8 +60,12 @@ class WorkspaceUpkeep:
     async def keep(self) -> None:
         """Sweep now and every five minutes, and let shared views follow the head, until cancelled."""
         since_sweep = _BETWEEN_SWEEPS_SECONDS
+        has_begun = False
         while True:
             try:
+                if not has_begun:
+                    await self._views.begin()
+                    has_begun = True
                 if since_sweep >= _BETWEEN_SWEEPS_SECONDS:
                     since_sweep = 0.0
                     await self.sweep()

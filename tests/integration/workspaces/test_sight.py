@@ -17,6 +17,9 @@ from contextbase.identity.model import Action, Caller, PrincipalKind, TokenReque
 from contextbase.identity.policies import Subject
 from contextbase.ids import TreePath
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.registry import Registry
+from contextbase.workspaces.shared_views import SharedViews
+from contextbase.workspaces.sight import Sight
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -100,3 +103,17 @@ async def test_a_shared_view_shows_what_all_may_see_who_were_given_it(world: Wor
     await views.follow()
     assert set(read_tree(anns.path)) == {"a.txt", "b.txt", "c.txt", "secret.txt"}
     assert set(read_tree(link)) == {"a.txt", "c.txt"}
+
+
+async def test_what_an_earlier_server_showed_is_gone_until_it_is_asked_for_again(world: WorkspaceWorld) -> None:
+    await world.put({"a.txt": b"a\n"})
+    services, ann = world.services, await world.agent("ann")
+    link = (await services.shared_views.open(ann, world.project_id)).path
+    restarted = SharedViews(
+        database=services.database, gate=services.gate, sight=Sight(Registry()), node=services.workspaces.node
+    )
+    await restarted.begin()
+    assert list(link.parent.iterdir()) == []
+    assert read_tree((await restarted.open(ann, world.project_id)).path) == {"a.txt": b"a\n"}
+    await restarted.begin()
+    assert read_tree(link) == {"a.txt": b"a\n"}
