@@ -1,7 +1,7 @@
 """Which items of the sides are the same one, and in what order the merged ones stand."""
 
 from collections.abc import Hashable, Sequence
-from itertools import pairwise
+from operator import lt
 from typing import Final, cast
 
 from contextbase.merge.document import Folded, Item
@@ -82,4 +82,5 @@ def are_sorted(base: Sequence[Hashable], *sides: Sequence[Hashable]) -> bool:
 def is_sorted(keys: Sequence[Hashable]) -> bool:
     if not all(isinstance(key, str) for key in keys):
         return False
-    return all(sort_key(one) < sort_key(other) for one, other in pairwise(keys))
+    folded = [sort_key(key) for key in keys]
+    return all(map(lt, folded, folded[1:]))

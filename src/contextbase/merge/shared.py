@@ -19,7 +19,7 @@ class Shared:
     """
 
     def __init__(self, *texts: str) -> None:
-        self.items: dict[tuple[str, ...], Item] = {}
+        self.items: dict[str | tuple[str, ...], Item] = {}
         self.checks_apart = False
         self.found_in_head: list[Any] = []
         self._texts = texts

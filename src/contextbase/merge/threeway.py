@@ -73,17 +73,16 @@ class _Merge:
             order = merged_order(list(base), order, list(theirs))
         settled: set[Hashable] = set()
         for key in order:
-            self.budget.tick()
             if key in settled:
                 continue
             if key in contested:
-                gone, mine, other = contested[key]
-                settled |= {*mine, *other}
-                sides = [base[k] for k in gone], [ours[k] for k in mine], [theirs[k] for k in other]
+                gone, of_ours, of_theirs = contested[key]
+                settled |= {*of_ours, *of_theirs}
+                sides = [base[k] for k in gone], [ours[k] for k in of_ours], [theirs[k] for k in of_theirs]
                 entries.append(self._contest((*path, (*gone, key)[0]), *sides))
                 continue
-            trio = base.get(key), ours.get(key), theirs.get(key)
-            merged = trio[0] if trio[0] is trio[1] is trio[2] else self._item((*path, key), *trio)
+            was, mine, other = base.get(key), ours.get(key), theirs.get(key)
+            merged = mine if was is mine is other else self._item((*path, key), was, mine, other)
             if merged is not None:
                 entries.append(merged)
         return entries
