@@ -27,10 +27,25 @@ _HEADER: Final = re.compile(  # starting with a newline, not `^`: the search for
 _MARGIN: Final = re.compile(r"(?:[ \t]*(?:\#[^\n]*)?\n)*")
 _LINE_END: Final = re.compile(r"[ \t]*(?:\#[^\n]*)?\n")
 _STRING: Final = re.compile(
-    r'''"""(?:[^"\\]|\\.|"(?!""))*"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*\'''', re.DOTALL
+    r'''"""(?:[^"\\]++|\\.|"(?!""))*+"{3,5}|\'\'\'.*?\'{3,5}|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|'[^'\n]*+\'''',
+    re.DOTALL,
 )
 _BARE: Final = re.compile(r"[^\s#,\[\]{}]+(?: [\d:.]+[^\s#,\[\]{}]*)?")
 _TOKEN: Final = re.compile(_STRING.pattern + r"""|\#[^\n]*|[\[\]{},=]|[ \t\n\r]+|[^\s"'\#\[\]{},=]+|.""", re.DOTALL)
+
+
+def _bracketed(depth: int) -> str:
+    within = rf"[^\"'\#\[\]{{}}]++|{_STRING.pattern}|\#[^\n]*+"
+    nested = within
+    for _ in range(depth):
+        nested = rf"{within}|\[(?:{nested})*+\]|\{{(?:{nested})*+\}}"
+    return rf"\[(?:{nested})*+\]|\{{(?:{nested})*+\}}"
+
+
+_PLAIN_ENTRY: Final = re.compile(  # a key read at one go, unless its brackets are nested too deep
+    rf"({_MARGIN.pattern})({_ENTRY.pattern})({_STRING.pattern}|{_BARE.pattern}|{_bracketed(2)})({_LINE_END.pattern})",
+    re.DOTALL,
+)
 _MAX_CHECKED: Final = 4 << 20  # tomllib reads about 3 MB a second, and cannot be stopped
 _ENDLESS_KEY: Final = re.compile(r"(?<![\w.-])(?:[\w-]++\.){500}")  # tomllib's time grows with its square
 _IDENTIFYING: Final = ("id", "key", "name", "module", "path", "file", "url", "pattern")
@@ -146,6 +161,15 @@ def _entries(text: str, budget: Budget, shared: Shared) -> Group:
 
 def _entry(text: str, at: int, budget: Budget, shared: Shared) -> tuple[Item, int]:
     """The key that starts at a line, and where the next one does."""
+    plain = _PLAIN_ENTRY.match(text, at)
+    if plain is not None:
+        item = shared.items.get(plain.group())
+        if item is None:
+            lead, head, key, value, trail = plain.groups()
+            body = flow_value(value, _STYLE, budget)
+            item = Item(key=".".join(_key_parts(key)), lead=lead, head=head, body=body, trail=trail)
+            shared.items[plain.group()] = item
+        return item, plain.end()
     lead_end = _end(_MARGIN, text, at)
     head = _ENTRY.match(text, lead_end)
     if head is None:
@@ -159,16 +183,13 @@ def _entry(text: str, at: int, budget: Budget, shared: Shared) -> tuple[Item, in
     trail_end = _end(_LINE_END, text, end)
     if end in (start, trail_end):
         raise Unstructured(f"the value of {head.group(1)[:40]} cannot be read")
-    source = text[at:lead_end], text[lead_end:trail_end]
-    item = shared.items.get(source)
-    if item is None:
-        item = shared.items[source] = Item(
-            key=".".join(_key_parts(head.group(1))),
-            lead=source[0],
-            head=head.group(),
-            body=flow_value(text[start:end], _STYLE, budget),
-            trail=text[end:trail_end],
-        )
+    item = Item(
+        key=".".join(_key_parts(head.group(1))),
+        lead=text[at:lead_end],
+        head=head.group(),
+        body=flow_value(text[start:end], _STYLE, budget),
+        trail=text[end:trail_end],
+    )
     return item, trail_end
 
 
