@@ -54,5 +54,6 @@ def _entry_pattern(indent: int, *, of_mapping: bool) -> re.Pattern[str]:
     first, deeper = r"[^\s\#]", rf"(?! {{0,{indent}}}\S)"
     if of_mapping:
         first, deeper = rf"(?!{dash}){first}", rf"(?:{deeper}| {{{indent}}}{dash})"
-    lines = rf" {{{indent}}}{first}[^\n]*\n(?:{margin}{deeper}[^\n]*\n)*+"
+    deepest = rf" {{{indent + 1}}} *+\S[^\n]*+\n"  # what nearly all lines are, told at once
+    lines = rf" {{{indent}}}{first}[^\n]*+\n(?:{deepest}|{margin}{deeper}[^\n]*+\n)*+"
     return re.compile(rf"({_MARGIN.pattern}+)({lines})|([^\n]*\n(?:[^\n]*\n)*)")
