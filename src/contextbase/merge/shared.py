@@ -1,11 +1,15 @@
 """What the sides of a merge share: most of nearly every file."""
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from contextbase.merge.document import Item
 
 __all__ = ["Shared"]
+
+
+Found = TypeVar("Found")
 
 
 class Shared:
@@ -22,12 +26,20 @@ class Shared:
         self.items: dict[str | tuple[str, ...], Item] = {}
         self.checks_apart = False
         self.found_in_head: list[Any] = []
-        self._texts = texts
+        self.texts = texts
+        self._found: dict[str, Any] = {}
+
+    def once(self, name: str, find: Callable[[], Found]) -> Found:
+        """What a reader finds in all sides together, found when the first of them is read."""
+        if name not in self._found:
+            self._found[name] = find()
+        found: Found = self._found[name]
+        return found
 
     @cached_property
     def head(self) -> int:
         """How many characters all sides begin with alike."""
-        first, *others = self._texts or ("",)
+        first, *others = self.texts or ("",)
         length = len(first)
         for other in others:
             length = _common_head(first, other, min(length, len(other)))
@@ -36,7 +48,7 @@ class Shared:
     @cached_property
     def tail(self) -> int:
         """How many characters all sides end with alike, without those they begin with."""
-        first, *others = self._texts or ("",)
+        first, *others = self.texts or ("",)
         length = len(first) - self.head
         for other in others:
             length = _common_tail(first, other, min(length, len(other) - self.head))
