@@ -13,6 +13,7 @@ from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind,
 from contextbase.merge.policy import MergePolicy, Strategy
 from contextbase.merge.ports import InvalidResult, Unstructured
 from contextbase.merge.rules import settle_lines
+from contextbase.merge.shared import common_head, common_tail
 from contextbase.merge.sniff import AS_IT_IS, decode, file_type, is_binary, is_wide, respell
 from contextbase.merge.structure import merge_structured
 from contextbase.merge.texts import Texts
@@ -202,7 +203,12 @@ class _TextMerge:
 def _agree_by_chance(sides: Sides, contested: Sides) -> bool:
     """Whether lines that both sides added alike were merged: then the sides are two versions of something new, and what
     they have in common is nothing that both started from."""
-    added = set(contested.base.split(b"\n")).difference(sides.base.split(b"\n"), (b"",))
+    length = min(len(contested.base), len(sides.base))
+    head = common_head(contested.base, sides.base, length)
+    tail = common_tail(contested.base, sides.base, length - head)
+    start, end = contested.base.rfind(b"\n", 0, head) + 1, contested.base.find(b"\n", len(contested.base) - tail)
+    changed = set(contested.base[start : None if end < 0 else end].split(b"\n")).difference((b"",))
+    added = changed and changed.difference(sides.base.split(b"\n"))
     return bool(added) and not added.intersection(sides.ours.split(b"\n")).isdisjoint(sides.theirs.split(b"\n"))
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, AnyStr, TypeVar
 
 from contextbase.merge.document import Item
 
-__all__ = ["Shared"]
+__all__ = ["Shared", "common_head", "common_tail"]
 
 
 Found = TypeVar("Found")
@@ -42,7 +42,7 @@ class Shared:
         first, *others = self.texts or ("",)
         length = len(first)
         for other in others:
-            length = _common_head(first, other, min(length, len(other)))
+            length = common_head(first, other, min(length, len(other)))
         return length
 
     @cached_property
@@ -51,12 +51,12 @@ class Shared:
         first, *others = self.texts or ("",)
         length = len(first) - self.head
         for other in others:
-            length = _common_tail(first, other, min(length, len(other) - self.head))
+            length = common_tail(first, other, min(length, len(other) - self.head))
         return length
 
 
-def _common_head(one: str, other: str, most: int) -> int:
-    """By halving: it takes a fraction of the time of comparing characters."""
+def common_head(one: AnyStr, other: AnyStr, most: int) -> int:
+    """How much both begin with alike, up to `most`. By halving: it takes a fraction of the time of a loop."""
     low, high = 0, most + 1  # alike up to low, not up to high
     while high - low > 1:
         middle = (low + high) // 2
@@ -67,7 +67,7 @@ def _common_head(one: str, other: str, most: int) -> int:
     return low
 
 
-def _common_tail(one: str, other: str, most: int) -> int:
+def common_tail(one: AnyStr, other: AnyStr, most: int) -> int:
     low, high = 0, most + 1
     one_end, other_end = len(one), len(other)
     while high - low > 1:
