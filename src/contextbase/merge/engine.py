@@ -13,7 +13,7 @@ from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind,
 from contextbase.merge.policy import MergePolicy, Strategy
 from contextbase.merge.ports import InvalidResult, Unstructured
 from contextbase.merge.rules import settle_lines
-from contextbase.merge.shared import common_head, common_tail
+from contextbase.merge.shared import alike
 from contextbase.merge.sniff import AS_IT_IS, decode, file_type, is_binary, is_wide, respell
 from contextbase.merge.structure import merge_structured
 from contextbase.merge.texts import Texts
@@ -203,13 +203,14 @@ class _TextMerge:
 def _agree_by_chance(sides: Sides, contested: Sides) -> bool:
     """Whether lines that both sides added alike were merged: then the sides are two versions of something new, and what
     they have in common is nothing that both started from."""
-    length = min(len(contested.base), len(sides.base))
-    head = common_head(contested.base, sides.base, length)
-    tail = common_tail(contested.base, sides.base, length - head)
+    if contested.base == sides.base:
+        return False
+    head, tail = alike(contested.base, sides.base)
     start, end = contested.base.rfind(b"\n", 0, head) + 1, contested.base.find(b"\n", len(contested.base) - tail)
-    changed = set(contested.base[start : None if end < 0 else end].split(b"\n")).difference((b"",))
-    added = changed and changed.difference(sides.base.split(b"\n"))
-    return bool(added) and not added.intersection(sides.ours.split(b"\n")).isdisjoint(sides.theirs.split(b"\n"))
+    added = set(contested.base[start : None if end < 0 else end].split(b"\n"))
+    for side in (sides.ours, sides.theirs):
+        added.intersection_update(side.split(b"\n"))
+    return bool(added - {b""}) and not added.issubset(sides.base.split(b"\n"))
 
 
 def _with_ours(pieces: Sequence[bytes | Sides]) -> bytes:
