@@ -6,7 +6,7 @@ The splitter is ours because it must keep the source text; what it makes of a fi
 import re
 from collections import Counter
 from collections.abc import Hashable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
@@ -16,6 +16,7 @@ from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.formats.yaml_check import is_valid_yaml
 from contextbase.merge.formats.yaml_lines import DASH, KEY, QUOTED, entries, indent_of, is_margin
+from contextbase.merge.formats.yaml_passage import KeyedBlock, find_block
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.shared import Shared
@@ -69,6 +70,10 @@ def parse_yaml_block(text: str, budget: Budget, shared: Shared) -> Group:
     return _parser(text, budget, shared).document(text)
 
 
+def _find_block(shared: Shared) -> KeyedBlock | None:
+    return None if any(map(_ANCHOR.search, shared.texts)) else find_block(shared)
+
+
 def _parser(text: str, budget: Budget, shared: Shared | None) -> "_Parser":
     """An alias must stand below its anchor: a text that has any is checked as a whole."""
     return _Parser(budget, Shared() if shared is None or _ANCHOR.search(text) else shared)
@@ -77,6 +82,7 @@ def _parser(text: str, budget: Budget, shared: Shared | None) -> "_Parser":
 class _Parser:
     def __init__(self, budget: Budget, shared: Shared) -> None:
         self.budget = budget
+        self.shared = shared
         self.known = shared.items
         shared.checks_apart = True
 
@@ -85,6 +91,9 @@ class _Parser:
         after_newlines = "\n" + text
         if any(directive in after_newlines for directive in _DIRECTIVES):
             raise Unstructured("it has directives or document ends")
+        block = self.shared.once("block", partial(_find_block, self.shared))
+        if block is not None:
+            return self._around(text, block)
         starts = [match.start() for match in _NEXT_DOCUMENT.finditer(after_newlines)]
         if not starts:
             return self.document(text)
@@ -106,6 +115,17 @@ class _Parser:
             items.append(Item(key=key, lead=preface, head=text[start:body_start], body=self.document(document)))
             preface = ""
         return Group(kind="stream", items=tuple(items))
+
+    def _around(self, text: str, block: KeyedBlock) -> Group:
+        """The one block that is read, and what stands above and below it."""
+        start, end = block.start, len(text) - block.after
+        nested = text[start:end]
+        key = ".".join(map(_unquoted, block.keys))
+        folded = Folded(nested, nested, lambda: self._nested(nested, len(block.keys)))
+        above, below = (
+            self.known.setdefault(part, Item(key=part, body=Leaf(part, part))) for part in (text[:start], text[end:])
+        )
+        return Group(kind="block", items=(above, Item(key=key, body=folded), below))
 
     def document(self, text: str) -> Group:
         if is_margin(text):

@@ -7,7 +7,7 @@ from typing import Final
 from contextbase.merge.budget import Budget
 from contextbase.merge.ports import Unstructured
 
-__all__ = ["DASH", "KEY", "QUOTED", "entries", "indent_of", "is_margin"]
+__all__ = ["DASH", "KEY", "QUOTED", "end_of_entry", "entries", "indent_of", "is_margin"]
 
 QUOTED: Final = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
 KEY: Final = re.compile(
@@ -33,6 +33,12 @@ def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> list
     return found
 
 
+def end_of_entry(text: str, start: int, indent: int) -> int:
+    """Where an entry of a mapping ends whose key stands at `indent`, its first line ending at `start`."""
+    below = re.compile(_lines_below(indent, of_mapping=True)).match(text, start)
+    return start if below is None else below.end()
+
+
 def is_margin(text: str) -> bool:
     """Whether it is blank lines and comments only."""
     return _MARGIN.fullmatch(text) is not None
@@ -44,16 +50,21 @@ def indent_of(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def _entry_pattern(indent: int, *, of_mapping: bool) -> re.Pattern[str]:
-    """The margin above an entry and its lines, or else the rest of the text.
+    """The margin above an entry and its lines, or else the rest of the text."""
+    first = rf"(?!{DASH.pattern})[^\s\#]" if of_mapping else r"[^\s\#]"
+    lines = rf" {{{indent}}}{first}[^\n]*+\n{_lines_below(indent, of_mapping=of_mapping)}"
+    return re.compile(rf"({_MARGIN.pattern}+)({lines})|([^\n]*\n(?:[^\n]*\n)*)")
+
+
+def _lines_below(indent: int, *, of_mapping: bool) -> str:
+    """The lines of an entry below its first, up to a margin.
 
     A block scalar's text is always indented deeper than its key, so it takes no part in this. A dash may stand right
     below its key, without indentation. A comment that is indented deeper than an entry belongs to it.
     """
+    deeper = rf" {{{indent + 1}}} *+\S[^\n]*+\n"  # what nearly all lines are, told at once
     margin = rf"(?:[ \t]*\n|[ \t]{{0,{indent}}}\#[^\n]*\n)*+"
-    dash = r"-(?:[ \t]|(?=\n))"
-    first, deeper = r"[^\s\#]", rf"(?! {{0,{indent}}}\S)"
+    other = rf"(?! {{0,{indent}}}\S)"
     if of_mapping:
-        first, deeper = rf"(?!{dash}){first}", rf"(?:{deeper}| {{{indent}}}{dash})"
-    deepest = rf" {{{indent + 1}}} *+\S[^\n]*+\n"  # what nearly all lines are, told at once
-    lines = rf" {{{indent}}}{first}[^\n]*+\n(?:{deepest}|{margin}{deeper}[^\n]*+\n)*+"
-    return re.compile(rf"({_MARGIN.pattern}+)({lines})|([^\n]*\n(?:[^\n]*\n)*)")
+        other = rf"(?:{other}| {{{indent}}}{DASH.pattern})"
+    return rf"(?:{deeper}|{margin}{other}[^\n]*+\n)*+"
