@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable
 from functools import lru_cache, partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Folded, Group, Item, Leaf, items_of
@@ -33,6 +33,7 @@ _BLOCK_SCALAR: Final = re.compile(r"[|>][-+0-9]*(?:[ \t]+#[^\n]*)?[ \t]*\n")
 _QUOTED_SCALAR: Final = re.compile(QUOTED, re.DOTALL)
 _COMMENT_LINE: Final = re.compile(r"^ *#", re.MULTILINE)
 _PLAIN: Final = re.compile(r"(?:[^ \t\n]|[ \t]++(?![#\n]))*+")
+_WORD: Final = re.compile(r"[ \t]*([\w./$](?:[^\n#]*[^\s#])?)([ \t]*\n)")  # a plain scalar as most are
 _NOT_A_STRING: Final = re.compile(r"(?i)~?|null|true|false|yes|no|on|off|[-+.]?\d.*|\.inf|\.nan")
 _REQUIREMENT: Final = re.compile(r"['\"]?([A-Za-z0-9_.:/-]+?)(?:\[[\w,-]+\])?[ \t]*(?:([=<>!~^ ]).*)?['\"]?")
 _DOCUMENT_START: Final = re.compile(r"---(?=\s)")
@@ -186,7 +187,8 @@ class _Parser:
             if item is None:
                 item = self.known[margin, entry] = self._element(entry, indent, depth, lead=margin)
             items.append(item)
-        elements = Group(kind="sequence", items=tuple(_with_identities(items)), keyed=False)
+        names = self.shared.once("required", dict[str, _Required])
+        elements = Group(kind="sequence", items=tuple(_with_identities(items, names)), keyed=False)
         # What stands below the last element is kept apart, so that elements alone are compared with each other.
         source = text.removesuffix(end[0].body.text) if end else text
         return Group(kind="elements", items=(Item(key="", body=Folded(source, source, lambda: elements)), *end))
@@ -201,6 +203,10 @@ class _Parser:
 
     def _value(self, text: str, start: int, depth: int, *, key: str | None, lead: str) -> Item:
         """An entry whose value starts at `start`."""
+        word = _WORD.fullmatch(text, start)
+        if word is not None:
+            value = word.group(1)
+            return Item(key, Leaf(value, _scalar(value)), lead, text[: word.start(1)], trail=word.group(2))
         properties = _PROPERTIES.match(text, start)
         at = properties.end() if properties is not None else start
         head, body, trail = text[:at], text[at:], ""
@@ -273,16 +279,38 @@ def _unmovable(lead: str, indent: int) -> int:
     return cut
 
 
-def _with_identities(items: list[Item]) -> list[Item]:
-    """Elements that can be told apart by a name, or (`numpy >=1.2`) by what is required, are matched by it."""
+class _Required(NamedTuple):
+    """What a list element requires, if it may be a requirement."""
+
+    name: Hashable
+    has_version: bool
+
+
+def _required(leaf: Leaf) -> _Required:
+    match = _REQUIREMENT.fullmatch(leaf.text)
+    if match is None:
+        return _Required(leaf.value, has_version=False)
+    return _Required(match.group(1).lower(), has_version=match.group(2) not in (None, " "))
+
+
+def _with_identities(items: list[Item], known: dict[str, _Required]) -> list[Item]:
+    """Elements that can be told apart by a name, or (`numpy >=1.2`) by what is required, are matched by it.
+
+    known: what elements require, by their text, as far as it was found out already.
+    """
+    leaves = [item.body for item in items if isinstance(item.body, Leaf)]
+    for leaf in leaves:
+        if leaf.text not in known:
+            known[leaf.text] = _required(leaf)
+    of_requirements = any(known[leaf.text].has_version for leaf in leaves)
+    if not of_requirements and not any(item.identities for item in items):
+        return items
     seen: dict[Hashable, int] = {}
     named: list[Item] = []
-    of_requirements = any(_is_requirement(item.body) for item in items)
     for item in items:
         identities = item.identities
         if not identities and of_requirements and isinstance(item.body, Leaf):
-            match = _REQUIREMENT.fullmatch(item.body.text)
-            identities = ((_SIGNATURE, (match.group(1).lower() if match is not None else item.body.value, 1)),)
+            identities = ((_SIGNATURE, (known[item.body.text].name, 1)),)
         if identities:
             *keys, (_, signature) = identities
             seen[signature] = seen.get(signature, 0) + 1
@@ -290,11 +318,6 @@ def _with_identities(items: list[Item]) -> list[Item]:
                 identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
         named.append(item if identities is item.identities else item._replace(identities=identities))
     return named
-
-
-def _is_requirement(body: Body) -> bool:
-    match = _REQUIREMENT.fullmatch(body.text) if isinstance(body, Leaf) else None
-    return match is not None and match.group(2) is not None and match.group(2) != " "
 
 
 def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
