@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable
 from functools import lru_cache, partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Folded, Group, Item, Leaf, items_of
@@ -25,7 +25,7 @@ __all__ = ["YamlFormat", "parse_yaml_block"]
 
 _MAX_DEPTH: Final = 100
 _END: Final = ("", "end of block")
-_ANCHOR: Final = re.compile(r"&[^\s&]")
+_ANCHOR: Final = re.compile(r"&(?<![^\s,\[{]&)[^\s&]")  # beginning with &, which is quickly found
 _PROPERTIES: Final = re.compile(r"[ \t]*(?:[&!][^\s,\[\]{}]*[ \t]*)*")
 _LINE_END: Final = re.compile(r"[ \t]*(?:(?<=[ \t])#[^\n]*)?\n")
 _VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
@@ -187,8 +187,8 @@ class _Parser:
             if item is None:
                 item = self.known[margin, entry] = self._element(entry, indent, depth, lead=margin)
             items.append(item)
-        names = self.shared.once("required", dict[str, _Required])
-        elements = Group(kind="sequence", items=tuple(_with_identities(items, names)), keyed=False)
+        named = self.shared.once("named", _Named).with_identities(items)
+        elements = Group(kind="sequence", items=tuple(named), keyed=False)
         # What stands below the last element is kept apart, so that elements alone are compared with each other.
         source = text.removesuffix(end[0].body.text) if end else text
         return Group(kind="elements", items=(Item(key="", body=Folded(source, source, lambda: elements)), *end))
@@ -279,45 +279,46 @@ def _unmovable(lead: str, indent: int) -> int:
     return cut
 
 
-class _Required(NamedTuple):
-    """What a list element requires, if it may be a requirement."""
+class _Named:
+    """The names of list elements that can be told apart by one, or (`numpy >=1.2`) by what is required."""
 
-    name: Hashable
-    has_version: bool
+    def __init__(self) -> None:
+        self._items: dict[tuple[int, Hashable], Item] = {}  # by the item without its name, and the name
+        self._required: dict[str, tuple[Hashable, bool]] = {}
 
+    def with_identities(self, items: list[Item]) -> list[Item]:
+        of_requirements = any(self._what_is_required(item.body)[1] for item in items if isinstance(item.body, Leaf))
+        if not of_requirements and not any(item.identities for item in items):
+            return items
+        seen: dict[Hashable, int] = {}
+        named: list[Item] = []
+        for item in items:
+            identities = item.identities
+            if not identities and of_requirements and isinstance(item.body, Leaf):
+                identities = ((_SIGNATURE, (self._what_is_required(item.body)[0], 1)),)
+            if identities:
+                *keys, (_, signature) = identities
+                seen[signature] = seen.get(signature, 0) + 1
+                if seen[signature] > 1:
+                    identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
+            named.append(item if identities is item.identities else self._renamed(item, identities))
+        return named
 
-def _required(leaf: Leaf) -> _Required:
-    match = _REQUIREMENT.fullmatch(leaf.text)
-    if match is None:
-        return _Required(leaf.value, has_version=False)
-    return _Required(match.group(1).lower(), has_version=match.group(2) not in (None, " "))
+    def _renamed(self, item: Item, identities: tuple[tuple[str, Hashable], ...]) -> Item:
+        """An item that stands alike on all sides stays one object."""
+        known = self._items.get((id(item), identities))
+        if known is None:
+            known = self._items[id(item), identities] = item._replace(identities=identities)
+        return known
 
-
-def _with_identities(items: list[Item], known: dict[str, _Required]) -> list[Item]:
-    """Elements that can be told apart by a name, or (`numpy >=1.2`) by what is required, are matched by it.
-
-    known: what elements require, by their text, as far as it was found out already.
-    """
-    leaves = [item.body for item in items if isinstance(item.body, Leaf)]
-    for leaf in leaves:
-        if leaf.text not in known:
-            known[leaf.text] = _required(leaf)
-    of_requirements = any(known[leaf.text].has_version for leaf in leaves)
-    if not of_requirements and not any(item.identities for item in items):
-        return items
-    seen: dict[Hashable, int] = {}
-    named: list[Item] = []
-    for item in items:
-        identities = item.identities
-        if not identities and of_requirements and isinstance(item.body, Leaf):
-            identities = ((_SIGNATURE, (known[item.body.text].name, 1)),)
-        if identities:
-            *keys, (_, signature) = identities
-            seen[signature] = seen.get(signature, 0) + 1
-            if seen[signature] > 1:
-                identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
-        named.append(item if identities is item.identities else item._replace(identities=identities))
-    return named
+    def _what_is_required(self, leaf: Leaf) -> tuple[Hashable, bool]:
+        """What goes by what name, and whether a version is given."""
+        found = self._required.get(leaf.text)
+        if found is None:
+            match = _REQUIREMENT.fullmatch(leaf.text)
+            found = (leaf.value, False) if match is None else (match[1].lower(), match[2] not in (None, " "))
+            self._required[leaf.text] = found
+        return found
 
 
 def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
