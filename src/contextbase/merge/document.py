@@ -128,6 +128,7 @@ class Folded(NamedTuple):
     text: str
     value: Any  # what equality means; need not be hashable
     unfold: Callable[[], Group]
+    in_short: Callable[[str], str] | None = None  # what of the text is left where a result is checked in short
 
 
 Body = Leaf | Group | Folded
@@ -147,33 +148,37 @@ def render(body: Body, side: Side = "ours") -> str:
     return "".join([piece if isinstance(piece, str) else getattr(piece, side) for piece in pieces_of(body)])
 
 
-def pieces_of(body: Body, *, with_agreed: bool = True) -> list[str | Alternatives]:
-    """The text of a tree in order, as plain text and as alternatives where the sides differ; on demand without the
-    items that are one object on all sides."""
+def pieces_of(body: Body, *, in_short: bool = False) -> list[str | Alternatives]:
+    """The text of a tree in order, as plain text and as alternatives where the sides differ; in short it is without the
+    items that are one object on all sides, and without the inside of what one side alone has."""
     pieces: list[str | Alternatives] = []
-    _write(body, pieces, with_agreed=with_agreed)
+    _write(body, pieces, in_short=in_short)
     return pieces
 
 
-def _write(body: Body, pieces: list[str | Alternatives], *, with_agreed: bool) -> None:
+def _write(body: Body, pieces: list[str | Alternatives], *, in_short: bool) -> None:
     if not isinstance(body, Group):
-        pieces.append(body.text)
+        pieces.append(_text(body, in_short=in_short))
         return
     pieces.append(body.open)
     agreed = body.agreed
     for entry, separator in zip(body.items, _separators(body), strict=True):
         if isinstance(entry, Contested):
-            pieces.append(_alternatives(entry, body, separator))
-        elif with_agreed or id(entry) not in agreed:
+            after = (separator,) * 3 if isinstance(separator, str) else separator
+            runs = (_run(body, items, last, in_short=in_short) for items, last in zip(entry, after, strict=True))
+            pieces.append(Alternatives(*runs))
+        elif not in_short or id(entry) not in agreed:
             _key, inner, lead, head, gap, trail, _identities = entry
             if isinstance(inner, Group):
                 pieces.append(lead + head)
-                _write(inner, pieces, with_agreed=with_agreed)
+                _write(inner, pieces, in_short=in_short)
                 pieces += (gap, separator, trail)
-            elif isinstance(separator, str):
-                pieces.append(f"{lead}{head}{inner.text}{gap}{separator}{trail}")
+                continue
+            text = _text(inner, in_short=in_short) if in_short else inner.text
+            if isinstance(separator, str):
+                pieces.append(f"{lead}{head}{text}{gap}{separator}{trail}")
             else:
-                pieces += (f"{lead}{head}{inner.text}{gap}", separator, trail)
+                pieces += (f"{lead}{head}{text}{gap}", separator, trail)
     pieces.append(body.close)
 
 
@@ -197,14 +202,15 @@ def _separators(group: Group) -> Sequence[str | Alternatives]:
     return found
 
 
-def _alternatives(entry: Contested, group: Group, separator: str | Alternatives) -> Alternatives:
-    after = (separator,) * 3 if isinstance(separator, str) else separator
-    return Alternatives(*(_run(group, items, last) for items, last in zip(entry, after, strict=True)))
+def _text(body: Body, *, in_short: bool) -> str:
+    if in_short and isinstance(body, Folded) and body.in_short is not None:
+        return body.in_short(body.text)
+    return body.text
 
 
-def _run(group: Group, items: tuple[Item, ...], last: str) -> str:
+def _run(group: Group, items: tuple[Item, ...], last: str, *, in_short: bool) -> str:
     """The text of contested items of one side, with `last` as the separator after the last of them."""
     text = ""
     for item, separator in zip(items, [*[group.separator] * (len(items) - 1), last], strict=False):
-        text += f"{item.lead}{item.head}{item.body.text}{item.gap}{separator}{item.trail}"
+        text += f"{item.lead}{item.head}{_text(item.body, in_short=in_short)}{item.gap}{separator}{item.trail}"
     return text

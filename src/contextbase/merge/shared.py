@@ -17,8 +17,8 @@ class Shared:
 
     items: those read already, by their source text. One that stands alike on all sides is one object then, which tells
     at once that it is the same.
-    checks_apart: whether a result need not be checked for what is one object on all sides. A reader that says so keeps
-    among the items only what is as valid without its neighbours, and they without it.
+    checks_apart: whether a result may be checked in short. A reader that says so keeps among the items only what is as
+    valid without its neighbours, and they without it.
     found_in_head: what a reader need not look for again in what all sides begin with.
     """
 

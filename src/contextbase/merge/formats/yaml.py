@@ -31,6 +31,7 @@ _LINE_END: Final = re.compile(r"[ \t]*(?:(?<=[ \t])#[^\n]*)?\n")
 _VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
 _BLOCK_SCALAR: Final = re.compile(r"[|>][-+0-9]*(?:[ \t]+#[^\n]*)?[ \t]*\n")
 _QUOTED_SCALAR: Final = re.compile(QUOTED, re.DOTALL)
+_CLOSED_QUOTES: Final = re.compile(r"""(?:[^"']++|"[^"\n]*+"|'[^'\n]*+')*+""")
 _COMMENT_LINE: Final = re.compile(r"^ *#", re.MULTILINE)
 _PLAIN: Final = re.compile(r"(?:[^ \t\n]|[ \t]++(?![#\n]))*+")
 _WORD: Final = re.compile(r"[ \t]*([\w./$](?:[^\n#]*[^\s#])?)([ \t]*\n)")  # a plain scalar as most are
@@ -191,7 +192,8 @@ class _Parser:
         elements = Group(kind="sequence", items=tuple(named), keyed=False)
         # What stands below the last element is kept apart, so that elements alone are compared with each other.
         source = text.removesuffix(end[0].body.text) if end else text
-        return Group(kind="elements", items=(Item(key="", body=Folded(source, source, lambda: elements)), *end))
+        folded = Folded(source, source, lambda: elements, _in_short)
+        return Group(kind="elements", items=(Item(key="", body=folded), *end))
 
     def _element(self, entry: str, indent: int, depth: int, *, lead: str) -> Item:
         dash = DASH.match(entry, indent)
@@ -215,7 +217,7 @@ class _Parser:
             nested = text[line_end.end() :]
             if is_margin(nested):
                 return Item(key=key, lead=lead, head=head, body=Leaf("", None), trail=body)
-            folded = Folded(nested, nested, lambda: self._nested(nested, depth + 1))
+            folded = Folded(nested, nested, lambda: self._nested(nested, depth + 1), _in_short)
             return Item(key=key, lead=lead, head=text[: line_end.end()], body=folded)
         if body[0] in "|>":
             if not _BLOCK_SCALAR.match(body):
@@ -246,7 +248,7 @@ class _Parser:
     def _compact_mapping(self, entry: str, start: int, depth: int, *, lead: str) -> Item:
         """`- name: x` with more keys below: the dash's line holds the first key."""
         text = entry[start:]
-        body = Folded(text, text, lambda: self._keys_after_dash(text, start, depth + 1))
+        body = Folded(text, text, lambda: self._keys_after_dash(text, start, depth + 1), _in_short)
         return Item(key=None, lead=lead, head=entry[:start], body=body, identities=_identities(text, start))
 
     def _keys_after_dash(self, text: str, indent: int, depth: int) -> Group:
@@ -267,6 +269,12 @@ class _Parser:
             above = (item.lead[cut:] + item.head[:indent])[indent:]
             items.append(item._replace(lead=above, head=item.head[indent:], gap=item.trail, trail=""))
         return Group(kind="mapping", items=tuple(items), separator=margin)
+
+
+def _in_short(text: str) -> str:
+    """Nothing, for a block below a key or after a dash, if no quotes or brackets may be open at its end."""
+    is_closed = text.count("[") == text.count("]") and text.count("{") == text.count("}")
+    return "\n" if is_closed and _CLOSED_QUOTES.fullmatch(text) else text
 
 
 def _unmovable(lead: str, indent: int) -> int:
