@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contextbase.merge import Merged, Outcome, merge, render_markers
@@ -246,6 +246,7 @@ class ReadAround:
 
 
 @given(edited_lines(tuple(NESTED_LINES), NESTED_LINES))
+@example(case=("README.md", b"# A\n\nx\nB\n---\n\n- a\n", b"# A\n\nx\n\nB\n---\n\n- a\n", b"# A\n\ny\nB\n---\n\n- a\n"))
 def test_reading_only_where_the_sides_differ_changes_no_result(case: tuple[str, bytes, bytes, bytes]) -> None:
     path, *sides = case
     (reader,) = FORMATS[file_type(path)]
