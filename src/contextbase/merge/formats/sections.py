@@ -135,13 +135,8 @@ class Outline(NamedTuple):
 
     def _last(self, start: int, end: int) -> int:
         """The end without the blank lines before it."""
-        text = self.text
-        while end > start:
-            line = max(start, text.rfind("\n", start, end - 1) + 1)
-            if not text[line:end].isspace():
-                break
-            end = line
-        return end
+        length = len(self.text[start:end].rstrip())
+        return self.text.index("\n", start + length) + 1 if length else start
 
 
 def _siblings(headings: Sequence[Heading]) -> list[tuple[int, int]]:
