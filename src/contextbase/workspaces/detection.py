@@ -4,7 +4,6 @@ A folder is *complete* when nothing of the view shows through it: always in a pl
 it is opaque. What the view has and a complete folder has not was deleted; elsewhere only a whiteout says so.
 """
 
-import hashlib
 import os
 import stat
 import time
@@ -16,7 +15,7 @@ from typing import Final, Protocol
 from contextbase.errors import InvalidPath
 from contextbase.ids import RESERVED_FOLDER, ContentHash, TreePath
 from contextbase.storage.model import Kind
-from contextbase.workspaces.folder import Folder, listing_of
+from contextbase.workspaces.folder import Folder, hash_of, listing_of
 from contextbase.workspaces.ignoring import IGNORE_FILE, IgnoreRules
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.model import (
@@ -26,14 +25,13 @@ from contextbase.workspaces.model import (
     Limits,
     Problem,
     Reported,
-    SnapshotKey,
+    View,
     WorkspaceChanges,
 )
 from contextbase.workspaces.renames import with_renames
 
 __all__ = ["Traces", "detect"]
 
-_PIECE: Final = 1 << 20
 _LARGEST_IGNORE_FILE: Final = 256 << 10
 
 
@@ -59,9 +57,10 @@ class Traces(Protocol):
         ...
 
 
-def detect(folder: Folder, view: LayerView, traces: Traces, *, base: SnapshotKey, limits: Limits) -> WorkspaceChanges:
-    """Reads the folder while it may change: what will not hold still is reported, never guessed."""
-    return _Scan(folder, view, traces, limits).run(base)
+def detect(folder: Folder, view: LayerView, traces: Traces, *, given: View, limits: Limits) -> WorkspaceChanges:
+    """`view` shows what was `given`. Reads the folder while it may change: what will not hold still is reported, never
+    guessed."""
+    return _Scan(folder, view, traces, limits).run(given)
 
 
 class _Scan:
@@ -76,7 +75,7 @@ class _Scan:
         self._ignored: list[str] = []
         self._rules = self._read_rules()
 
-    def run(self, base: SnapshotKey) -> WorkspaceChanges:
+    def run(self, given: View) -> WorkspaceChanges:
         waiting: list[tuple[str, bool, bool]] = [("", False, False)]
         while waiting:
             path, complete, ignored = waiting.pop()
@@ -85,7 +84,7 @@ class _Scan:
         self._spare_respelled()
         changes = with_renames(self._changes, self._origins, self._identity_in_view)
         return WorkspaceChanges(
-            base=base,
+            view=given,
             changes=tuple(sorted(changes, key=lambda change: change.path)),
             reported=tuple(sorted(self._reported, key=lambda reported: reported.name)),
             ignored=tuple(sorted(self._ignored)),
@@ -161,7 +160,7 @@ class _Scan:
                     sentence = f"{_shown(path)} has {status.st_size} bytes; {self._limits.largest_file} is the most."
                     self._report(path, Problem.TOO_LARGE, sentence)
                     return
-                content_hash, size = _hash_of(file)
+                content_hash, size = hash_of(file)
                 if size == status.st_size and _signature(os.fstat(file)) == _signature(status):
                     executable = bool(status.st_mode & stat.S_IXUSR)
                     content = Content(kind=Kind.FILE, hash=content_hash, size=size, executable=executable)
@@ -257,21 +256,12 @@ class _Scan:
             os.close(file)
 
 
-def _hash_of(file: int) -> tuple[ContentHash, int]:
-    digest = hashlib.sha256()
-    size = 0
-    while piece := os.pread(file, _PIECE, size):
-        digest.update(piece)
-        size += len(piece)
-    return ContentHash(digest.digest()), size
-
-
 def _hash_in_view(entry: ViewEntry) -> ContentHash:
     if entry.kind is Kind.SYMLINK:
         return ContentHash.of(os.readlink(os.fsencode(entry.file)))  # noqa: PTH115 - a Path would respell it
     file = os.open(entry.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        return _hash_of(file)[0]
+        return hash_of(file)[0]
     finally:
         os.close(file)
 
