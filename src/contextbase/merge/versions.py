@@ -27,6 +27,7 @@ _STAGES: Final = {
     **dict.fromkeys(("final", "ga"), 0),
     **dict.fromkeys(("post", "p", "r"), 1),
 }
+_DIGIT: Final = re.compile(r"\d")
 _HASH: Final = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{40,64}(?![0-9A-Za-z])")  # pinned: action@hash # v4.1.0
 _MAX_LENGTH: Final = 400  # a longer value is prose, not a version or a requirement
 _MAX_COMPARED: Final = 4000
@@ -52,6 +53,8 @@ class _Parts(NamedTuple):
 
 def find_versions(text: str) -> _Parts:
     """The text around the versions in it, and the versions: `">=1.2,<2"` is (">=", ",<", "") and two versions."""
+    if not _DIGIT.search(text):
+        return _Parts((text,), ())
     around: list[str] = []
     versions: list[Version] = []
     text = _HASH.sub("", text)

@@ -65,6 +65,9 @@ class MarkdownFormat:
 
 def _headings_below(start: int, budget: Budget, text: str) -> Iterator[Heading]:
     """The headings of a text whose front matter ends at `start`."""
+    if not start:
+        yield from find_headings(text, budget)
+        return
     for heading in find_headings(text[start:], budget):
         yield heading._replace(start=heading.start + start, end=heading.end + start)
 
