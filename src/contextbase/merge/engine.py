@@ -12,7 +12,7 @@ from contextbase.merge.formats import FORMATS, PROSE
 from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind, Reason, Sides
 from contextbase.merge.policy import MergePolicy, Strategy
 from contextbase.merge.ports import InvalidResult, Unstructured
-from contextbase.merge.rules import settle_lines
+from contextbase.merge.rules import settle_lines, settle_versions
 from contextbase.merge.shared import alike
 from contextbase.merge.sniff import AS_IT_IS, decode, file_type, is_binary, is_wide, respell
 from contextbase.merge.structure import merge_structured
@@ -110,6 +110,12 @@ class _TextMerge:
             by_line = _merge_respelled(self.texts)
         if by_line is not None and self._may_stand(by_line):
             return Merged(content=by_line, outcome=Outcome.MERGED, strategy="lines", notes=tuple(self.notes))
+        if (
+            self.contested is not None
+            and self.contested.ours == self.contested.theirs == self.contested.base
+            and self._may_stand(self.contested.ours)
+        ):
+            return Merged(content=self.contested.ours, outcome=Outcome.MERGED, strategy=self.readers[0].name)
         merged = self._structured()
         if merged is None and by_line is not None:
             self.notes.append("Its lines merge, but not to a valid file.")
@@ -131,7 +137,8 @@ class _TextMerge:
         merged = lines.merge_or_contest(*self.sides)
         if isinstance(merged, bytes):
             return merged
-        self.contested = merged
+        settled = [piece if isinstance(piece, bytes) else settle_versions(piece) or piece for piece in merged]
+        self.contested = Sides(*(b"".join([p if isinstance(p, bytes) else p[n] for p in settled]) for n in range(3)))
         return None
 
     def _may_stand(self, content: bytes) -> bool:
