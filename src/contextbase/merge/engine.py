@@ -110,12 +110,6 @@ class _TextMerge:
             by_line = _merge_respelled(self.texts)
         if by_line is not None and self._may_stand(by_line):
             return Merged(content=by_line, outcome=Outcome.MERGED, strategy="lines", notes=tuple(self.notes))
-        if (
-            self.contested is not None
-            and self.contested.ours == self.contested.theirs == self.contested.base
-            and self._may_stand(self.contested.ours)
-        ):
-            return Merged(content=self.contested.ours, outcome=Outcome.MERGED, strategy=self.readers[0].name)
         merged = self._structured()
         if merged is None and by_line is not None:
             self.notes.append("Its lines merge, but not to a valid file.")
@@ -137,8 +131,11 @@ class _TextMerge:
         merged = lines.merge_or_contest(*self.sides)
         if isinstance(merged, bytes):
             return merged
-        settled = [piece if isinstance(piece, bytes) else settle_versions(piece) or piece for piece in merged]
-        self.contested = Sides(*(b"".join([p if isinstance(p, bytes) else p[n] for p in settled]) for n in range(3)))
+        pieces = [piece if isinstance(piece, bytes) else settle_versions(piece) or piece for piece in merged]
+        sides = Sides(*(b"".join([p if isinstance(p, bytes) else p[side] for p in pieces]) for side in range(3)))
+        if sides.base == sides.ours == sides.theirs:
+            return sides.ours
+        self.contested = sides
         return None
 
     def _may_stand(self, content: bytes) -> bool:
