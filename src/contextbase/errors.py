@@ -9,7 +9,9 @@
     ├── NotFound                no such thing, or none the principal may know of
     │   └── ContentPurged       it was removed from all history, on purpose
     ├── Conflict                the state of things forbids it: exists already, moved on, in use
-    │   └── CursorOutdated      a cursor from before the project was restored: start anew
+    │   ├── CursorOutdated      a cursor from before the project was restored: start anew
+    │   ├── LeaseHeld           somebody else has a lease there, and kept it for as long as we waited
+    │   └── LeaseLost           the lease expired or was given to somebody else: what it guarded may have changed
     ├── TooLarge                over a stated size limit
     ├── Unavailable             a part we depend on does not answer now; trying again may help
     │   ├── DatabaseUnavailable
@@ -46,6 +48,8 @@ __all__ = [
     "InvalidInput",
     "InvalidPath",
     "InvalidSettings",
+    "LeaseHeld",
+    "LeaseLost",
     "MachineProblem",
     "Misconfigured",
     "NotFound",
@@ -103,6 +107,14 @@ class Conflict(ContextbaseError):
 
 class CursorOutdated(Conflict):
     code = "cursor_outdated"
+
+
+class LeaseHeld(Conflict):
+    code = "lease_held"
+
+
+class LeaseLost(Conflict):
+    code = "lease_lost"
 
 
 class TooLarge(ContextbaseError):
