@@ -92,7 +92,7 @@ class Place:
 
 class Places:
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self._root = root.absolute()
 
     def claim(self, worker_id: str, *, make: bool) -> Place:
         """The folder of a worker's sandbox, for us alone; `Conflict` when a process has it, `NotFound` when there is
