@@ -1,6 +1,6 @@
 """A process that takes a lease, and keeps it until it is told otherwise.
 
-python -m tests.support.lease_worker hold FOLDER PATTERN OWNER [NODE]   says "held TOKEN", then waits for its input's end
+python -m tests.support.lease_worker hold FOLDER PATTERN OWNER [NODE]   says "held TOKEN", then waits for input
 python -m tests.support.lease_worker append FOLDER FILE OWNER TIMES     appends to the file, each time under its lease
 """
 

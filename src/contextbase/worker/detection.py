@@ -21,14 +21,16 @@ class WorkerChange:
 
 @dataclass(kw_only=True, slots=True)
 class Detected:
-    changes: list[WorkerChange] = field(default_factory=list)  # in the order to make them: deletions first
+    deletions: list[WorkerChange] = field(default_factory=list)  # to be made first: a file may become a folder
+    writes: list[WorkerChange] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)  # what cannot be told or synced, and why
     new_folders: list[TreePath] = field(default_factory=list)  # empty ones
     gone_folders: list[TreePath] = field(default_factory=list)  # the deepest first
 
     def unsafe(self, metadata: Metadata) -> list[str]:
         """What would be lost with the sandbox: all but what is kept beside the base folder's version already."""
-        return [*self.failed, *(change.path for change in self.changes if not _is_kept(change, metadata))]
+        changes = [*self.deletions, *self.writes]
+        return [*self.failed, *(change.path for change in changes if not _is_kept(change, metadata))]
 
 
 def detect(files: Tree, metadata: Metadata, rules: IgnoreRules) -> Detected:
@@ -45,7 +47,6 @@ def detect(files: Tree, metadata: Metadata, rules: IgnoreRules) -> Detected:
             ignored.add(path)
         return is_ignored and path not in given
 
-    writes: list[WorkerChange] = []
     for path, found in files.walk("", left_out=detected.failed, ignores=ignores):
         if found.kind is EntryKind.DIRECTORY:
             folders.add(path)
@@ -60,14 +61,13 @@ def detect(files: Tree, metadata: Metadata, rules: IgnoreRules) -> Detected:
             detected.failed[path] = f"It cannot be read: {error.strerror}."
             continue
         if now != metadata.files.get(path):
-            writes.append(WorkerChange(path=path, given=metadata.files.get(path), now=now))
+            detected.writes.append(WorkerChange(path=path, given=metadata.files.get(path), now=now))
     unreadable = [folder for folder in detected.failed if folder in folders or not folder]
     gone = [path for path in metadata.files if path not in seen]
     for path in sorted(gone, key=lambda path: (-len(path.parts), path)):
         if any(not folder or path.is_below(folder) for folder in unreadable):
             continue  # nobody can tell: the folder is named as failed
-        detected.changes.append(WorkerChange(path=path, given=metadata.files[path], now=None))
-    detected.changes += writes
+        detected.deletions.append(WorkerChange(path=path, given=metadata.files[path], now=None))
     filled = {folder for path in [*seen, *folders] for folder in folders_above(path)}
     detected.new_folders = sorted(folders - filled - metadata.folders)
     missing = [path for path in metadata.folders - folders if not any(path.is_below(folder) for folder in unreadable)]

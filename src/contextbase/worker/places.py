@@ -27,6 +27,7 @@ __all__ = ["Place", "Places", "default_root"]
 
 _WORKER_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _REMOVED: Final = ".removed"
+_TRIES: Final = 100
 
 
 def default_root() -> Path:
@@ -99,7 +100,7 @@ class Places:
         none and none is to be made."""
         path = self._path(worker_id)
         with explained(self._root):
-            while True:
+            for _ in range(_TRIES):
                 if make:
                     path.mkdir(mode=0o700, parents=True, exist_ok=True)
                 try:
@@ -107,15 +108,14 @@ class Places:
                 except FileNotFoundError:
                     if make:
                         continue  # removed a moment ago
-                    raise NotFound(
-                        f"There is no sandbox of {worker_id}; `contextbase worker list` shows them."
-                    ) from None
+                    raise NotFound(f"There is no sandbox of {worker_id}: see `contextbase worker list`.") from None
                 if not _locked(lock):
                     os.close(lock)
-                    raise Conflict(f"The sandbox of {worker_id} is in use by another process; choose another name.")
+                    break
                 if _is_at(path, lock):
                     return Place(path, lock)
                 os.close(lock)
+        raise Conflict(f"The sandbox of {worker_id} is in use. Wait for whoever has it, or choose another name.")
 
     def list(self) -> list[SandboxInfo]:
         if not self._root.is_dir():

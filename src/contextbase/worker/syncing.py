@@ -5,6 +5,7 @@ intent is noted, and then one rename puts it in its place, inside the lease's fe
 still what the merge was made with. After a crash the notes say which renames happened.
 """
 
+import errno
 import os
 import re
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from contextbase.leases import BlockingLeases, Lease
 from contextbase.merge import Change, Entry, EntryKind, Settled, Strategy, TreeConflict, Verdict, settle
 from contextbase.worker.base_folder import BaseFolder
 from contextbase.worker.contents import Contents
-from contextbase.worker.detection import Detected, WorkerChange, detect
+from contextbase.worker.detection import WorkerChange, detect
 from contextbase.worker.head import BaseHead, Moved
 from contextbase.worker.metadata import Intent, Journal, Metadata
 from contextbase.worker.model import FileResult, Kept, Outcome, Record, SyncResult
@@ -29,6 +30,7 @@ from contextbase.workspaces.ignoring import IgnoreRules
 __all__ = ["SyncBack"]
 
 _TRIES: Final = 10
+_NOT_EMPTY: Final = {errno.ENOTEMPTY, errno.EEXIST}
 _WHY: Final = {
     TreeConflict.CONTENT: "Both changed it, in the same places.",
     TreeConflict.DELETED_AND_CHANGED: "One deleted it, the other changed it.",
@@ -64,9 +66,14 @@ class SyncBack:
 
         for path, why in detected.failed.items():
             add(FileResult(path=path, outcome=Outcome.FAILED, reason=why))
-        for change in detected.changes:
+        for change in detected.deletions:
             add(self._explained(change.path, partial(self._sync, change)))
-        self._sync_folders(detected, add)
+        for folder in detected.gone_folders:
+            self._remove_if_empty(folder, add)
+        for change in detected.writes:
+            add(self._explained(change.path, partial(self._sync, change)))
+        for folder in detected.new_folders:
+            add(self._explained(folder, partial(self._make, folder)))
         self.metadata.counts["syncs"] += 1
         self.metadata.counts.update(result.outcome.value for result in results)
         self.metadata.write(self.sandbox)
@@ -147,9 +154,18 @@ class SyncBack:
             self._keep_mode(change, head, lease)
             self._done(change.path, change.now)
             return FileResult(path=change.path, outcome=Outcome.SUCCESS, action="unchanged")
+        kept_at = self._keep_loser(change, settled)
         self._write(change, settled, head, lease)
         outcome = Outcome.MERGED if settled.verdict is Verdict.MERGED else Outcome.SUCCESS
-        return FileResult(path=change.path, outcome=outcome, action="written")
+        return FileResult(path=change.path, outcome=outcome, action="written", kept_at=kept_at)
+
+    def _keep_loser(self, change: WorkerChange, settled: Settled) -> str:
+        """A `*.crdt.json` never conflicts; where both changed one value, what stood in the base folder is kept."""
+        other = settled.merged.other if settled.merged else None
+        if other is None or change.now is None:
+            return ""
+        record = Record(kind=EntryKind.FILE, content=self.contents.put_bytes(other), mode=change.now.mode)
+        return self.base.keep(self.metadata.worker_id, self.time, change.path, record, self.contents)
 
     def _write(self, change: WorkerChange, settled: Settled, head: BaseHead, lease: Lease) -> None:
         entry, now = settled.entry, change.now
@@ -167,8 +183,6 @@ class SyncBack:
             self.journal.append(Intent(path=change.path, draft=draft, before=before, record=now))
             with self.leases.fenced(lease):
                 head.check()
-                if head.found is not None and head.found.kind is EntryKind.DIRECTORY:
-                    self.base.remove(change.path)  # an empty folder: only then it is settled like this
                 self.base.move_draft(draft, change.path)
         except BaseException:
             self.journal.cancel(draft)  # first: a draft that is gone counts as moved
@@ -205,24 +219,22 @@ class SyncBack:
         else:
             self.metadata.files[path] = record
 
-    def _sync_folders(self, detected: Detected, add: Callable[[FileResult], None]) -> None:
-        for folder in detected.new_folders:
-            add(self._explained(folder, partial(self._make, folder)))
-        for folder in detected.gone_folders:
-            self.metadata.folders.discard(folder)
-            found = self.base.find(folder)
-            if found is not None and found.kind is EntryKind.DIRECTORY and self._is_empty(folder):
-                self.base.remove(folder)
+    def _remove_if_empty(self, folder: TreePath, add: Callable[[FileResult], None]) -> None:
+        self.metadata.folders.discard(folder)
+        found = self.base.find(folder)
+        if found is None or found.kind is not EntryKind.DIRECTORY:
+            return
+        try:
+            self.base.remove(folder)
+        except OSError as error:
+            if error.errno not in _NOT_EMPTY:  # others have something in it, and so it stays
+                add(FileResult(path=folder, outcome=Outcome.FAILED, reason=f"{error.strerror}."))
 
     def _make(self, folder: TreePath) -> FileResult:
         self.base.make_folder(folder)
         with self.base.opened(folder):  # a file in its place is an error
             self.metadata.folders.add(folder)
         return FileResult(path=folder, outcome=Outcome.SUCCESS, action="written")
-
-    def _is_empty(self, folder: str) -> bool:
-        with self.base.opened(folder) as descriptor, os.scandir(descriptor) as entries:
-            return next(entries, None) is None
 
 
 def _entry(record: Record | None) -> Entry | None:

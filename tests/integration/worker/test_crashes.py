@@ -1,0 +1,60 @@
+"""kill -9 in the middle of a sync: every file is wholly old or wholly new, and the next sync finishes the work."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.sandboxes import Site
+from tests.support.sync_crash_worker import AFTER, BEFORE
+
+_REPOSITORY = Path(__file__).parents[3]
+
+
+def test_killed_before_each_step_of_a_sync_nothing_is_torn_lost_or_done_twice(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.support.sync_crash_worker", str(tmp_path)]
+    done = subprocess.run(command, cwd=_REPOSITORY, capture_output=True, text=True, timeout=280, check=True)
+    kills = [json.loads(line) for line in done.stdout.splitlines()]
+    assert kills[-1]["killed_before"] == ""
+    assert {kill["killed_before"] for kill in kills[:-1]} >= {"rename", "replace", "fsync", "unlink", "symlink"}
+    for kill in kills:
+        for path, content in kill["found"].items():
+            assert content in (BEFORE.get(path), AFTER.get(path)), (kill["step"], path)
+        gone = (set(BEFORE) & set(AFTER)) - set(kill["found"])
+        assert not gone
+        assert kill["after"] == AFTER, kill["step"]
+        assert set(kill["kept"]) == {"mine\n"}, kill["step"]
+        assert (kill["failed"], kill["drafts"], kill["unsynced"]) == ([], [], [])
+
+
+def test_a_copy_that_was_cut_short_leaves_nothing_that_looks_like_work(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.put("a.txt")
+    site.put("b.txt")
+    worker = site.worker("one", "a.txt")
+    worker.path_of("a.txt").write_text("mine\n")
+    worker.sync_back()
+
+    class Killed(BaseException):
+        """Nothing after it runs, as with kill -9."""
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr("contextbase.worker.copying.sync_filesystem", killed)
+        patched.setattr("contextbase.worker.copying.forget_unfinished", killed)
+        with pytest.raises(Killed):
+            worker.copy("**")
+    worker.close()
+    assert (worker._places._root / "one/files/b.txt").exists()
+    site.put("b.txt", "others go on\n")
+    again = site.worker("one")
+    assert not again.path_of("b.txt").exists()
+    assert again.sync_back().files == ()
+    assert (site.base / "a.txt").read_text() == "mine\n"
+    assert (site.base / "b.txt").read_text() == "others go on\n"
+    again.copy("**")
+    assert again.path_of("b.txt").read_text() == "others go on\n"
