@@ -1,7 +1,7 @@
 """A process that takes a lease, and keeps it until it is told otherwise.
 
-python -m tests.support.lease_worker hold FOLDER PATTERN OWNER [NODE]   says "held TOKEN", then waits for input
-python -m tests.support.lease_worker append FOLDER FILE OWNER TIMES     appends to the file, each time under its lease
+python -m tests.support.lease_worker hold FOLDER PATTERN OWNER TTL [NODE]   says "held TOKEN", then waits for input
+python -m tests.support.lease_worker append FOLDER FILE OWNER TIMES         appends to it, each time under its lease
 """
 
 import sys
@@ -15,9 +15,10 @@ from contextbase.leases.processes import this_process
 __all__ = ["append", "hold"]
 
 
-def hold(folder: str, pattern: str, owner: str, node: str = "") -> None:
+def hold(folder: str, pattern: str, owner: str, ttl: str, node: str = "") -> None:
     process = replace(this_process(), node=node) if node else None
-    with BlockingLeases(lambda: FolderLeases(Path(folder), ttl=timedelta(seconds=3), process=process)) as leases:
+    lasting = timedelta(seconds=float(ttl))
+    with BlockingLeases(lambda: FolderLeases(Path(folder), ttl=lasting, process=process)) as leases:
         print(f"held {leases.acquire(pattern, owner=owner).token}", flush=True)
         sys.stdin.read()
 

@@ -27,10 +27,10 @@ class Detected:
     new_folders: list[TreePath] = field(default_factory=list)  # empty ones
     gone_folders: list[TreePath] = field(default_factory=list)  # the deepest first
 
-    def unsafe(self, metadata: Metadata) -> list[str]:
+    def unsafe(self, metadata: Metadata, base: Tree) -> list[str]:
         """What would be lost with the sandbox: all but what is kept beside the base folder's version already."""
         changes = [*self.deletions, *self.writes]
-        return [*self.failed, *(change.path for change in changes if not _is_kept(change, metadata))]
+        return [*self.failed, *(change.path for change in changes if not _is_kept(change, metadata, base))]
 
 
 def detect(files: Tree, metadata: Metadata, rules: IgnoreRules) -> Detected:
@@ -85,6 +85,8 @@ def folders_above(path: TreePath) -> list[TreePath]:
     return folders
 
 
-def _is_kept(change: WorkerChange, metadata: Metadata) -> bool:
+def _is_kept(change: WorkerChange, metadata: Metadata, base: Tree) -> bool:
     kept = metadata.kept.get(change.path)
-    return kept is not None and kept.content == (change.now.content if change.now else None)
+    if kept is None or kept.content != (change.now.content if change.now else None):
+        return False
+    return not kept.at or base.find(kept.at) is not None  # somebody may have removed it

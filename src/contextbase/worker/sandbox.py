@@ -154,7 +154,7 @@ class WorkerSandbox:
         """What would be lost with the sandbox."""
         opened = self._opened
         with opened.place.open_files() as files:
-            return detect(files, opened.metadata, opened.rules()).unsafe(opened.metadata)
+            return detect(files, opened.metadata, opened.rules()).unsafe(opened.metadata, opened.base)
 
     def stats(self) -> SandboxStats:
         opened = self._opened

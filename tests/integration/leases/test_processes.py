@@ -4,6 +4,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,12 +28,12 @@ def folder(tmp_path: Path) -> Path:
 async def test_the_lease_of_a_killed_holder_goes_to_the_next(folder: Path) -> None:
     events: list[LeaseEvent] = []
     async with FolderLeases(folder, on_event=events.append) as leases:
-        with _holder(folder, "a", "victim") as holder:
+        with _holder(folder, "a", "victim", "300") as holder:
             with pytest.raises(LeaseHeld):
                 await leases.acquire("a", owner="two", timeout=0)
             holder.send_signal(signal.SIGKILL)
             # Not even reaped: what is left of the process does not count as alive.
-            assert (await leases.acquire("a", owner="two")).owner == "two"
+            assert (await leases.acquire("a", owner="two", timeout=60)).owner == "two"
     removed = [event.owner for event in events if event.kind is LeaseEventKind.CLEANUP]
     assert removed == ["victim"]
 
@@ -54,7 +55,7 @@ async def test_no_lease_outlives_a_restart_of_the_machine(folder: Path) -> None:
 
 async def test_of_another_machine_only_the_heartbeat_tells(folder: Path) -> None:
     async with FolderLeases(folder) as leases:
-        with _holder(folder, "a", "far", "another machine") as holder:
+        with _holder(folder, "a", "far", "3", "another machine") as holder:
             holder.send_signal(signal.SIGKILL)
             holder.wait()
             with pytest.raises(LeaseHeld):
@@ -78,7 +79,7 @@ async def test_two_machines_keep_each_other_out(folder: Path) -> None:
 
 async def test_the_heartbeat_goes_on_by_itself(folder: Path) -> None:
     async with FolderLeases(folder) as leases:
-        with _holder(folder, "a", "one"):
+        with _holder(folder, "a", "one", "3"):
             (first,) = await leases.active()
             for _ in range(1000):
                 (now,) = await leases.active()
@@ -108,6 +109,29 @@ async def test_an_empty_or_broken_book_blocks_nobody_and_repeats_no_token(folder
         (folder / "leases.json").write_bytes(damage)
         after = await leases.acquire("a", owner="two", timeout=0)
         assert after.token > before.token
+
+
+async def test_who_is_cancelled_just_as_it_gets_the_lease_leaves_none(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with FolderLeases(folder) as leases:
+        acquired, cancelled = threading.Event(), threading.Event()
+        try_acquire = leases._try_acquire
+
+        def slowly(*arguments: object) -> None:
+            try_acquire(*arguments)
+            acquired.set()
+            cancelled.wait(60)
+
+        monkeypatch.setattr(leases, "_try_acquire", slowly)
+        acquiring = asyncio.create_task(leases.acquire("a", owner="one"))
+        await asyncio.to_thread(acquired.wait, 60)
+        assert await leases.is_locked("a")
+        acquiring.cancel()
+        cancelled.set()
+        with pytest.raises(asyncio.CancelledError):
+            await acquiring
+        assert not await leases.is_locked("a")
 
 
 async def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:

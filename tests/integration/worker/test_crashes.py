@@ -6,8 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.sandboxes import Site
+from tests.support.sandboxes import TEXT, Site, lines_of
 from tests.support.sync_crash_worker import AFTER, BEFORE
+
+from contextbase.worker.base_folder import BaseFolder
+from contextbase.worker.metadata import Journal
 
 _REPOSITORY = Path(__file__).parents[3]
 
@@ -28,6 +31,55 @@ def test_killed_before_each_step_of_a_sync_nothing_is_torn_lost_or_done_twice(tm
         assert (kill["failed"], kill["drafts"], kill["unsynced"]) == ([], [], [])
 
 
+class Killed(BaseException):
+    """Nothing after it runs, as with kill -9."""
+
+
+def test_a_merge_that_was_given_up_before_the_crash_is_not_taken_for_done(site: Site) -> None:
+    """The first draft came too late and was discarded; the kill comes before there is a second one."""
+    site.put("a.txt")
+    worker = site.worker("one", "a.txt")
+    worker.path_of("a.txt").write_text(lines_of(TEXT, line_2="MINE"))
+    base = worker._opened.base
+    draft, calls = base.draft, iter([1])
+
+    def killed_at_the_second(*arguments: object, **named: object) -> str:
+        if next(calls, None) is None:
+            raise Killed
+        made = draft(*arguments, **named)
+        site.put("a.txt", lines_of(TEXT, line_28="THEIRS"))
+        return made
+
+    base.draft = killed_at_the_second
+    with pytest.raises(Killed):
+        worker.sync_back()
+    worker.close()
+    assert [file.path for file in site.worker("one").sync_back().merged] == ["a.txt"]
+    assert (site.base / "a.txt").read_text() == lines_of(TEXT, line_2="MINE", line_28="THEIRS")
+
+
+def test_a_draft_that_somebody_cleared_away_after_the_crash_is_not_taken_for_moved(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.put("a.txt")
+    worker = site.worker("one", "a.txt")
+    worker.path_of("a.txt").write_text("mine\n")
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BaseFolder, "move_draft", killed)
+        patched.setattr(Journal, "cancel", killed)
+        with pytest.raises(Killed):
+            worker.sync_back()
+    worker.close()
+    (draft,) = (site.base / ".contextbase/incoming").iterdir()
+    draft.unlink()
+    assert [file.path for file in site.worker("one").sync_back().success] == ["a.txt"]
+    assert (site.base / "a.txt").read_text() == "mine\n"
+
+
 def test_a_copy_that_was_cut_short_leaves_nothing_that_looks_like_work(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -36,9 +88,6 @@ def test_a_copy_that_was_cut_short_leaves_nothing_that_looks_like_work(
     worker = site.worker("one", "a.txt")
     worker.path_of("a.txt").write_text("mine\n")
     worker.sync_back()
-
-    class Killed(BaseException):
-        """Nothing after it runs, as with kill -9."""
 
     def killed(*_: object) -> None:
         raise Killed

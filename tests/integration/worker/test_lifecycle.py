@@ -183,6 +183,19 @@ def test_what_conflicted_is_kept_elsewhere_and_so_the_sandbox_may_go(site: Site)
     assert list(site.root.glob("*")) == [site.root / ".removed"]
 
 
+def test_a_kept_version_that_somebody_removed_keeps_the_sandbox(site: Site) -> None:
+    site.put("a.txt")
+    worker = site.worker("one", "a.txt")
+    site.put("a.txt", "theirs\n")
+    worker.path_of("a.txt").write_text("mine\n")
+    (site.base / worker.sync_back().conflicts[0].kept_at).unlink()
+    with pytest.raises(Conflict, match=r"a\.txt"):
+        worker.cleanup()
+    kept_at = worker.sync_back().conflicts[0].kept_at
+    assert (site.base / kept_at).read_text() == "mine\n"
+    worker.cleanup()
+
+
 def test_a_lazy_cleanup_leaves_the_folder_to_be_used_again(site: Site) -> None:
     site.put("a.txt")
     worker = site.worker("one", "a.txt")

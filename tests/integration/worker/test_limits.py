@@ -83,10 +83,11 @@ def test_output_without_end_is_cut_and_the_command_stopped(tmp_path: Path) -> No
 
 
 def test_who_wants_too_much_of_the_processor_is_slowed_down(tmp_path: Path) -> None:
-    done = run(*python("import time\nwhile time.process_time() < 0.5: pass"), folder=tmp_path, max_cpu=25)
+    code = "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass"
+    done = run(*python(code), folder=tmp_path, max_cpu=10)
     assert done.exit_code == 0
-    assert done.slowed_down
-    assert done.cpu_seconds <= 0.25 * done.seconds + 0.25  # a burst, and a tick to notice
+    assert done.cpu_seconds <= 0.1 * done.seconds + 0.3  # a burst; a busy machine notices late, but gives less, too
+    assert done.slowed_down or done.cpu_seconds < 0.3
 
 
 def test_without_limits_nothing_is_limited(tmp_path: Path) -> None:

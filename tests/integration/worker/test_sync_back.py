@@ -95,6 +95,18 @@ def test_after_a_conflict_the_worker_can_start_from_the_new_version(site: Site) 
     assert worker.path_of("a.txt").read_text() == theirs
     worker.path_of("a.txt").write_text(lines_of(theirs, line_2="BOTH"))
     assert outcomes(worker.sync_back()) == {"a.txt": "success"}
+    assert (site.base / "a.txt").read_text() == lines_of(theirs, line_2="BOTH")
+
+
+def test_a_conflict_that_others_made_go_away_is_over(site: Site) -> None:
+    site.put("a.txt")
+    worker = site.worker("one", "a.txt")
+    site.put("a.txt", lines_of(TEXT, line_2="THEIRS"))
+    worker.path_of("a.txt").write_text(lines_of(TEXT, line_2="MINE"))
+    assert outcomes(worker.sync_back()) == {"a.txt": "conflict"}
+    site.put("a.txt", lines_of(TEXT, line_28="THEIRS"))
+    assert outcomes(worker.sync_back()) == {"a.txt": "merged"}
+    assert worker._opened.metadata.kept == {}
 
 
 def test_deletes_come_back(site: Site) -> None:
@@ -272,6 +284,8 @@ def test_what_nobody_wants_to_share_stays_unless_it_was_copied(site: Site) -> No
     worker.path_of("__pycache__").mkdir()
     worker.path_of("__pycache__/a.pyc").write_text("noise\n")
     assert outcomes(worker.sync_back()) == {"given.log": "success"}
+    assert {path for path in tree_of(site.base) if path != ".contextbaseignore"} == {"given.log"}
+    assert (site.base / "given.log").read_text() == "2\n"
 
 
 def test_a_file_under_a_lease_waits_for_it(site: Site) -> None:
