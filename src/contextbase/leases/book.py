@@ -2,20 +2,23 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Self
+from typing import Final, Self
 
 from contextbase.leases.model import Holder, Lease
 from contextbase.leases.patterns import overlap
 
 __all__ = ["Book"]
 
+_HOLDER: Final = ("node", "boot", "process_id", "started")
+
 
 class Book:
     def __init__(self, leases: Iterable[Lease] = (), *, last_token: int = 0) -> None:
         self._leases = {lease.token: lease for lease in leases}
         self._last_token = last_token
+        self.is_changed = False
 
     @property
     def leases(self) -> tuple[Lease, ...]:
@@ -44,6 +47,7 @@ class Book:
             expires_at=now,
             depth=0,
         )
+        self.is_changed = True
         self._leases[lease.token] = replace(lease, depth=lease.depth + 1, expires_at=now + ttl)
         return self._leases[lease.token]
 
@@ -52,6 +56,7 @@ class Book:
         lease = self._leases.get(token)
         if lease is None:
             return None
+        self.is_changed = True
         if lease.depth > times:
             self._leases[token] = replace(lease, depth=lease.depth - times)
             return None
@@ -62,11 +67,13 @@ class Book:
         for token in tokens:
             lease = self.find(token, now)
             if lease is not None:
+                self.is_changed = True
                 self._leases[token] = replace(lease, expires_at=now + ttl)
 
     def take_out(self, is_unwanted: Callable[[Lease], bool]) -> tuple[Lease, ...]:
         taken = tuple(lease for lease in self._leases.values() if is_unwanted(lease))
         for lease in taken:
+            self.is_changed = True
             del self._leases[lease.token]
         return taken
 
@@ -80,7 +87,15 @@ class Book:
 
     def to_json(self) -> str:
         leases = [
-            asdict(lease) | {"acquired_at": lease.acquired_at.isoformat(), "expires_at": lease.expires_at.isoformat()}
+            {
+                "pattern": lease.pattern,
+                "owner": lease.owner,
+                "token": lease.token,
+                "holder": [getattr(lease.holder, name) for name in _HOLDER],
+                "acquired_at": lease.acquired_at.isoformat(),
+                "expires_at": lease.expires_at.isoformat(),
+                "depth": lease.depth,
+            }
             for lease in self._leases.values()
         ]
         return json.dumps({"last_token": self._last_token, "leases": leases})
@@ -94,7 +109,7 @@ class Book:
                 pattern=str(item["pattern"]),
                 owner=str(item["owner"]),
                 token=int(item["token"]),
-                holder=Holder(**item["holder"]),
+                holder=Holder(**dict(zip(_HOLDER, item["holder"], strict=True))),
                 acquired_at=datetime.fromisoformat(item["acquired_at"]),
                 expires_at=datetime.fromisoformat(item["expires_at"]),
                 depth=int(item["depth"]),

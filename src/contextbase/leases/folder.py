@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -134,8 +135,7 @@ class FolderLeases:
         return None if found is None else found.owner
 
     async def active(self) -> tuple[Lease, ...]:
-        leases = (await in_thread(self._read)).leases
-        return tuple(lease for lease in leases if not self._is_stale(lease))
+        return await in_thread(self._active)
 
     async def release_all(self, owner: str) -> int:
         released = await in_thread(self._take_out, lambda lease: lease.owner == owner)
@@ -145,7 +145,7 @@ class FolderLeases:
         return len(released)
 
     async def clean(self) -> tuple[Lease, ...]:
-        removed = await in_thread(self._take_out, self._is_stale)
+        removed = await in_thread(self._take_out, self._stale())
         self._tell_removed(removed)
         return removed
 
@@ -182,11 +182,11 @@ class FolderLeases:
 
     def _try_acquire(self, pattern: str, owner: str, attempt: _Attempt) -> None:
         found = self._read().in_the_way(pattern, owner=owner)
-        if found is not None and not self._is_stale(found):
+        if found is not None and not self._stale()(found):
             attempt.in_the_way = found  # those who wait do not stand in the way of those who work
             return
         with self._changing() as book:
-            attempt.removed = book.take_out(self._is_stale)
+            attempt.removed = book.take_out(self._stale())
             attempt.in_the_way = book.in_the_way(pattern, owner=owner)
             if attempt.in_the_way is None:
                 attempt.lease = book.acquire(
@@ -209,8 +209,14 @@ class FolderLeases:
             except MachineProblem as problem:  # the next beat may succeed; if none does, the leases expire
                 _log.warning("Leases could not be renewed: %s", problem.message)
 
-    def _is_stale(self, lease: Lease) -> bool:
-        return lease.is_expired(self._clock.now()) or is_gone(lease.holder, seen_from=self._me)
+    def _stale(self) -> Callable[[Lease], bool]:
+        """Whether a lease has ended, as of now; each process is looked at once."""
+        now, is_holder_gone = self._clock.now(), cache(partial(is_gone, seen_from=self._me))
+        return lambda lease: lease.is_expired(now) or is_holder_gone(lease.holder)
+
+    def _active(self) -> tuple[Lease, ...]:
+        is_stale = self._stale()
+        return tuple(lease for lease in self._read().leases if not is_stale(lease))
 
     def _take_out(self, is_unwanted: Callable[[Lease], bool]) -> tuple[Lease, ...]:
         with self._changing() as book:
@@ -225,12 +231,10 @@ class FolderLeases:
         """The book, to be written down when the block ends."""
         with explained(self._folder), file_lock(self._lock):
             book = self._read()
-            before = book.to_json()
             yield book
-            after = book.to_json()
-            if after != before:
+            if book.is_changed:
                 draft = self._folder / "leases.json.draft"
-                draft.write_text(after, encoding="utf-8")
+                draft.write_text(book.to_json(), encoding="utf-8")
                 draft.replace(self._folder / "leases.json")
 
     def _read(self) -> Book:
