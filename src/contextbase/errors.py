@@ -10,6 +10,7 @@
     │   └── ContentPurged       it was removed from all history, on purpose
     ├── Conflict                the state of things forbids it: exists already, moved on, in use
     │   ├── CursorOutdated      a cursor from before the project was restored: start anew
+    │   ├── HeldElsewhere       another server has it: ask that one
     │   ├── LeaseHeld           somebody else has a lease there, and kept it for as long as we waited
     │   └── LeaseLost           the lease expired or was given to somebody else: what it guarded may have changed
     ├── TooLarge                over a stated size limit
@@ -45,6 +46,7 @@ __all__ = [
     "Damaged",
     "DatabaseUnavailable",
     "Forbidden",
+    "HeldElsewhere",
     "InvalidInput",
     "InvalidPath",
     "InvalidSettings",
@@ -107,6 +109,10 @@ class Conflict(ContextbaseError):
 
 class CursorOutdated(Conflict):
     code = "cursor_outdated"
+
+
+class HeldElsewhere(Conflict):
+    code = "held_elsewhere"
 
 
 class LeaseHeld(Conflict):
