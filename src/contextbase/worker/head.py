@@ -20,7 +20,7 @@ class Moved(Exception):
 
 
 class BaseHead:
-    """For one path: what is read of it is remembered, and `has_moved` tells whether it still holds."""
+    """For one path: what was found there is remembered, and `check` says whether it still holds."""
 
     def __init__(self, base: Tree, contents: Contents, path: TreePath) -> None:
         self._base = base

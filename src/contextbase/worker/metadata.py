@@ -136,10 +136,13 @@ class Journal:
         _flush_folder(self._file.parent)
 
     def _append(self, line: dict[str, object]) -> None:
+        is_new = not self._file.exists()
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
             file.flush()
             flush(file.fileno())
+        if is_new:
+            _flush_folder(self._file.parent)
 
 
 def _intent(read: dict[str, Any]) -> Intent:

@@ -147,8 +147,8 @@ class SyncBack:
             with self.leases.fenced(lease):
                 head.check()
                 self.base.remove(change.path)
-            self.base.flush_parent(change.path)
             self._done(change.path, None)
+            self.base.flush_parent(change.path)
             return FileResult(path=change.path, outcome=Outcome.SUCCESS, action="deleted")
         if settled.verdict is Verdict.UNCHANGED:
             self._keep_mode(change, head, lease)
@@ -185,11 +185,12 @@ class SyncBack:
                 head.check()
                 self.base.move_draft(draft, change.path)
         except BaseException:
-            self.journal.cancel(draft)  # first: a draft that is gone counts as moved
-            self.base.discard_draft(draft)
+            if self.base.has_draft(draft):
+                self.journal.cancel(draft)  # first: a draft that is gone counts as moved
+                self.base.discard_draft(draft)
             raise
-        self.base.flush_parent(change.path)
         self._done(change.path, now)
+        self.base.flush_parent(change.path)
 
     def _keep_mode(self, change: WorkerChange, head: BaseHead, lease: Lease) -> None:
         if change.now is None or head.record is None or change.now.kind is not EntryKind.FILE:

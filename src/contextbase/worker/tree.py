@@ -105,6 +105,8 @@ class Tree(Folder):
         with self.opened(parent) as folder:
             with contextlib.suppress(FileExistsError):  # a file there is found out by who opens the folder
                 os.mkdir(name, dir_fd=folder)
+                if os.geteuid() == 0:  # as it would be, had the folder's owner made it
+                    os.chown(name, *Found.of(os.fstat(folder)).owner, dir_fd=folder, follow_symlinks=False)
             flush(folder)
 
     def remove(self, path: str) -> None:

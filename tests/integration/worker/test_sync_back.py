@@ -5,6 +5,7 @@ import os
 import threading
 
 import pytest
+from tests.support.require import require_root
 from tests.support.sandboxes import TEXT, Site, lines_of, tree_of
 
 from contextbase.leases import BlockingLeases, FolderLeases
@@ -224,6 +225,20 @@ def test_modes_and_links_survive_both_ways(site: Site) -> None:
     }
 
 
+def test_what_root_brings_back_belongs_to_who_owned_it(site: Site) -> None:
+    require_root()
+    site.put("a.txt")
+    for path in (site.base, site.base / "a.txt"):
+        os.chown(path, 12345, 12346)
+    worker = site.worker("one", "a.txt")
+    worker.path_of("a.txt").write_text("mine\n")
+    worker.path_of("new").mkdir()
+    worker.path_of("new/file.txt").write_text("new\n")
+    assert worker.sync_back().is_complete
+    owned = [(site.base / name).stat() for name in ("a.txt", "new", "new/file.txt")]
+    assert {(status.st_uid, status.st_gid) for status in owned} == {(12345, 12346)}
+
+
 def test_a_link_that_both_retargeted_is_a_conflict_and_kept_as_a_link(site: Site) -> None:
     (site.base / "link").symlink_to("base")
     worker = site.worker("one", "link")
@@ -379,6 +394,28 @@ def test_unusual_names_come_back_like_others(site: Site, name: str) -> None:
     worker.path_of(name).write_text("mine\n")
     assert outcomes(worker.sync_back()) == {name: "success"}
     assert (site.base / name).read_text() == "mine\n"
+
+
+def test_an_interrupt_just_after_the_write_does_not_make_it_happen_twice(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.put("n.crdt.json", '{"n": {"$counter": 1}}')
+    worker = site.worker("one", "n.crdt.json")
+    site.put("n.crdt.json", '{"n": {"$counter": 3}}')
+    worker.path_of("n.crdt.json").write_text('{"n": {"$counter": 11}}')
+    base = worker._opened.base
+    move = base.move_draft
+
+    def interrupted(name: str, path: str) -> None:
+        move(name, path)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(base, "move_draft", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            worker.sync_back()
+    assert worker.sync_back().is_complete
+    assert json.loads((site.base / "n.crdt.json").read_text()) == {"n": {"$counter": 13}}
 
 
 def test_a_disk_that_is_full_leaves_whole_files_and_a_later_sync_finishes(
