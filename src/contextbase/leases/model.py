@@ -55,4 +55,4 @@ class LeaseEvent:
 
 
 Listener = Callable[[LeaseEvent], None]
-"""Called where the lease is used, after the fact; what it raises, the caller of the lease gets."""
+"""Called where the lease is used, after the fact; it must not raise."""

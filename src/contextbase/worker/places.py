@@ -11,6 +11,7 @@
 import fcntl
 import os
 import re
+import time
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -27,7 +28,8 @@ __all__ = ["Place", "Places", "default_root"]
 
 _WORKER_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _REMOVED: Final = ".removed"
-_TRIES: Final = 100
+_TRIES: Final = 5
+_PAUSE: Final = 0.02
 
 
 def default_root() -> Path:
@@ -109,12 +111,10 @@ class Places:
                     if make:
                         continue  # removed a moment ago
                     raise NotFound(f"There is no sandbox of {worker_id}: see `contextbase worker list`.") from None
-                if not _locked(lock):
-                    os.close(lock)
-                    break
-                if _is_at(path, lock):
+                if _locked(lock, fcntl.LOCK_EX) and _is_at(path, lock):
                     return Place(path, lock)
                 os.close(lock)
+                time.sleep(_PAUSE)  # who lists sandboxes holds each for an instant
         raise Conflict(f"The sandbox of {worker_id} is in use. Wait for whoever has it, or choose another name.")
 
     def list(self) -> list[SandboxInfo]:
@@ -158,9 +158,9 @@ class Places:
         )
 
 
-def _locked(descriptor: int) -> bool:
+def _locked(descriptor: int, kind: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
@@ -180,6 +180,6 @@ def _is_in_use(path: Path) -> bool:
     except OSError:
         return False
     try:
-        return not _locked(descriptor)
+        return not _locked(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)

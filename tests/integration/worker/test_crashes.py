@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,35 @@ def test_killed_before_each_step_of_a_sync_nothing_is_torn_lost_or_done_twice(tm
 
 class Killed(BaseException):
     """Nothing after it runs, as with kill -9."""
+
+
+def test_processes_that_sync_at_once_lose_nothing_though_one_of_them_is_killed(site: Site) -> None:
+    names = [f"worker-{number}" for number in range(4)]
+    site.put("a.txt", "".join(f"{name}\n" * 4 + f"section of {name}\n" for name in names))
+    said = {name: site.folder / f"{name}.said" for name in names}
+    running = {}
+    for name in names:
+        command = [sys.executable, "-m", "tests.support.sandbox_loop_worker", str(site.folder), name, "12"]
+        with said[name].open("wb") as output:
+            running[name] = subprocess.Popen(command, cwd=_REPOSITORY, stdout=output)
+    victim = running.pop(names[0])
+    try:
+        for _ in range(5000):
+            if len(said[names[0]].read_text().splitlines()) >= 5:
+                break
+            time.sleep(0.01)
+        victim.kill()
+        assert [process.wait(timeout=240) for process in running.values()] == [0, 0, 0]
+    finally:
+        for process in (victim, *running.values()):
+            process.kill()
+            process.wait()
+    assert site.worker(names[0]).sync_back().is_complete
+    lines = set().union(*(path.read_text().splitlines() for path in said.values()))
+    assert len(lines) >= 5 + 3 * 12
+    written = [line for line in (site.base / "a.txt").read_text().splitlines() if " wrote " in line]
+    assert lines <= set(written)
+    assert len(set(written)) == len(written)
 
 
 def test_a_merge_that_was_given_up_before_the_crash_is_not_taken_for_done(site: Site) -> None:
