@@ -189,6 +189,16 @@ async def test_nobody_gets_a_lease_while_a_write_is_fenced(place: Place, leases:
     assert (await taking).owner == "two"
 
 
+async def test_a_fenced_block_ends_however_many_wait_for_it(place: Place, leases: Leases) -> None:
+    lease = await leases.acquire("a", owner="one")
+    async with leases.fenced(lease):
+        others = [place.connect() for _ in range(40)]
+        waiting = [asyncio.create_task(other.acquire("b", owner="two")) for other in others]
+        await asyncio.sleep(0.05)
+        await asyncio.to_thread(int)  # threads are left for who works in the block
+    assert {task.pattern for task in await asyncio.gather(*waiting)} == {"b"}
+
+
 async def test_tokens_only_grow_also_when_the_clock_goes_back(place: Place) -> None:
     tokens = []
     for turn in range(6):

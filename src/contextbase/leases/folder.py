@@ -12,13 +12,14 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, ParamSpec, Self, TypeVar
 
 from contextbase.errors import InvalidInput, LeaseHeld, LeaseLost, MachineProblem
 from contextbase.identity.levels import check_pattern
@@ -27,7 +28,7 @@ from contextbase.leases.book import Book
 from contextbase.leases.model import DEFAULT_TTL, DEFAULT_WAIT, Holder, Lease, LeaseEvent, LeaseEventKind, Listener
 from contextbase.leases.processes import is_gone, this_process
 from contextbase.storage.blobs.disk import explained
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.storage.blobs.waiting import ended
 from contextbase.workspaces.locks import file_lock
 
 __all__ = ["FolderLeases"]
@@ -38,6 +39,7 @@ _FIRST_PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 0.1
 _LONGEST_OWNER: Final = 256
 
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
@@ -67,6 +69,7 @@ class FolderLeases:
         self._on_event = on_event
         self._held: Counter[int] = Counter()  # by token: how often it was acquired through this object
         self._beating: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="contextbase-leases")
         with explained(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -111,20 +114,13 @@ class FolderLeases:
     @asynccontextmanager
     async def fenced(self, lease: Lease) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            await in_thread(stack.enter_context, file_lock(self._lock))
-            book = await in_thread(self._read)
-            if book.find(lease.token, self._clock.now()) is None:
-                raise LeaseLost(
-                    f"{lease.owner}'s lease on {lease.pattern} has ended; acquire it again, and look at what changed.",
-                    pattern=lease.pattern,
-                    token=lease.token,
-                )
+            await self._in_thread(self._enter_fence, stack, lease)
             yield
 
     async def heartbeat(self) -> None:
         tokens = tuple(self._held)
         if tokens:
-            await in_thread(self._change, lambda book: book.renew(tokens, now=self._clock.now(), ttl=self._ttl))
+            await self._in_thread(self._change, lambda book: book.renew(tokens, now=self._clock.now(), ttl=self._ttl))
 
     async def is_locked(self, pattern: str) -> bool:
         return await self.locker_of(pattern) is not None
@@ -135,17 +131,17 @@ class FolderLeases:
         return None if found is None else found.owner
 
     async def active(self) -> tuple[Lease, ...]:
-        return await in_thread(self._active)
+        return await self._in_thread(self._active)
 
     async def release_all(self, owner: str) -> int:
-        released = await in_thread(self._take_out, lambda lease: lease.owner == owner)
+        released = await self._in_thread(self._take_out, lambda lease: lease.owner == owner)
         for lease in released:
             del self._held[lease.token]
             self._tell(LeaseEventKind.RELEASED, lease)
         return len(released)
 
     async def clean(self) -> tuple[Lease, ...]:
-        removed = await in_thread(self._take_out, self._stale())
+        removed = await self._in_thread(self._take_out, self._stale())
         self._tell_removed(removed)
         return removed
 
@@ -157,6 +153,7 @@ class FolderLeases:
             self._beating = None
         for token, times in list(self._held.items()):
             await self._release(token, times=times)
+        self._thread.shutdown(wait=False)
 
     @property
     def _lock(self) -> Path:
@@ -166,10 +163,33 @@ class FolderLeases:
     def _me(self) -> Holder:
         return self._process or this_process()
 
+    async def _in_thread(
+        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
+        """Wait for its end even when cancelled. In a thread of our own: who waits for the folder's lock must not keep
+        the threads from others that everybody shares, or a fenced block that needs one would never end."""
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(self._thread, partial(function, *args, **kwargs))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await ended(work)
+            raise
+
+    def _enter_fence(self, stack: ExitStack, lease: Lease) -> None:
+        with explained(self._folder):
+            stack.enter_context(file_lock(self._lock))
+        if self._read().find(lease.token, self._clock.now()) is None:
+            raise LeaseLost(
+                f"{lease.owner}'s lease on {lease.pattern} has ended; acquire it again, and look at what changed.",
+                pattern=lease.pattern,
+                token=lease.token,
+            )
+
     async def _attempt(self, pattern: str, owner: str) -> _Attempt:
         attempt = _Attempt()
         try:
-            await in_thread(self._try_acquire, pattern, owner, attempt)
+            await self._in_thread(self._try_acquire, pattern, owner, attempt)
         except asyncio.CancelledError:
             if attempt.lease is not None:  # nobody is left to release it
                 await self._release(attempt.lease.token, times=1)
@@ -197,7 +217,7 @@ class FolderLeases:
         self._held[token] -= times
         if self._held[token] <= 0:
             del self._held[token]
-        released = await in_thread(self._change, lambda book: book.release(token, times=times))
+        released = await self._in_thread(self._change, lambda book: book.release(token, times=times))
         if released is not None:
             self._tell(LeaseEventKind.RELEASED, released)
 
