@@ -1,4 +1,7 @@
-"""`contextbase worker …`: workers on a plain folder. Needs no server."""
+"""`contextbase worker …`: workers on a plain folder. Needs no server.
+
+What does the work is imported where it is used: no other command waits for it.
+"""
 
 import os
 import sys
@@ -6,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,10 +25,9 @@ from contextbase.interfaces.cli.output import (
     visible,
 )
 from contextbase.limits import ResourceLimits
-from contextbase.worker import FileResult, Places, RunResult, SandboxState, SyncResult, WorkerSandbox
-from contextbase.worker.leftovers import clean as clean_sandbox
-from contextbase.worker.leftovers import reopened
-from contextbase.worker.places import default_root
+
+if TYPE_CHECKING:
+    from contextbase.worker import FileResult, RunResult, SyncResult
 
 __all__ = ["commands"]
 
@@ -57,6 +59,8 @@ def run(
 ) -> None:
     """Copy files into a sandbox, run a command there, and merge what it did back. If the command fails, nothing is
     merged and the sandbox stays: look at it, then `worker sync` or `worker clean`."""
+    from contextbase.worker import WorkerSandbox
+
     limits = ResourceLimits(
         max_memory=memory << 20 or None,
         max_cpu=cpu or None,
@@ -93,6 +97,9 @@ def sync(
     as_json: Json = False,
 ) -> None:
     """Merge what is in a sandbox into its base folder: after a crash, a failed command, or work by hand."""
+    from contextbase.worker.leftovers import reopened
+    from contextbase.worker.places import default_root
+
     with reopened(root or default_root(), worker) as sandbox:
         synced = sandbox.sync_back()
     if as_json:
@@ -107,6 +114,8 @@ def sync(
 @errors_shown
 def list_(root: Root = None, as_json: Json = False) -> None:
     """List the sandboxes on this machine."""
+    from contextbase.worker.places import Places, default_root
+
     sandboxes = Places(root or default_root()).list()
     if as_json:
         print_json(sandboxes)
@@ -131,6 +140,10 @@ def clean(
     as_json: Json = False,
 ) -> None:
     """Remove sandboxes. One that has what its base folder has not stays, and is named, unless it is discarded."""
+    from contextbase.worker import SandboxState
+    from contextbase.worker.leftovers import clean as clean_sandbox
+    from contextbase.worker.places import Places, default_root
+
     if workers and every:
         raise InvalidInput("Name the workers, or say --all, not both.")
     place = root or default_root()
@@ -175,7 +188,7 @@ def _pass_on(stream: str, piece: bytes) -> None:
     target.buffer.flush()
 
 
-def _print_run(done: RunResult, place: Path) -> None:
+def _print_run(done: "RunResult", place: Path) -> None:
     if done.succeeded:
         return
     why = (
@@ -186,7 +199,7 @@ def _print_run(done: RunResult, place: Path) -> None:
     report(Conflict(f"The command {why}. Nothing was synced back; its files are in {place}."), as_json=False)
 
 
-def _print_sync(synced: SyncResult) -> None:
+def _print_sync(synced: "SyncResult") -> None:
     """On standard error: standard output is the command's."""
     for file in synced.files:
         error_console.print(_line(file), markup=False, highlight=False, soft_wrap=True)
@@ -194,13 +207,13 @@ def _print_sync(synced: SyncResult) -> None:
         error_console.print("Nothing was changed.")
 
 
-def _line(file: FileResult) -> str:
+def _line(file: "FileResult") -> str:
     parts = [f"{file.outcome:9}", visible(file.path), f"({file.action})" if file.action else "", file.reason]
     kept = f"The worker's version: {visible(file.kept_at)}" if file.kept_at else ""
     return " ".join(part for part in (*parts, kept) if part)
 
 
-def _run_answer(done: RunResult) -> dict[str, object]:
+def _run_answer(done: "RunResult") -> dict[str, object]:
     return {
         "exit_code": done.exit_code,
         "stopped_by": done.stopped_by,
@@ -212,7 +225,7 @@ def _run_answer(done: RunResult) -> dict[str, object]:
     }
 
 
-def _sync_answer(synced: SyncResult) -> dict[str, object]:
+def _sync_answer(synced: "SyncResult") -> dict[str, object]:
     return {
         "success": [asdict(file) for file in synced.success],
         "merged": [asdict(file) for file in synced.merged],
