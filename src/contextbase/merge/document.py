@@ -8,7 +8,7 @@ may take items for runs of whole lines.
 Nodes are named tuples: a merge makes thousands, and they cost a third of a frozen dataclass.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, Literal, NamedTuple
 
@@ -128,6 +128,7 @@ class Folded(NamedTuple):
     text: str
     value: Any  # what equality means; need not be hashable
     unfold: Callable[[], Group]
+    in_short: Callable[[str], str] | None = None  # what of the text is left where a result is checked in short
 
 
 Body = Leaf | Group | Folded
@@ -147,54 +148,69 @@ def render(body: Body, side: Side = "ours") -> str:
     return "".join([piece if isinstance(piece, str) else getattr(piece, side) for piece in pieces_of(body)])
 
 
-def pieces_of(body: Body, *, with_agreed: bool = True) -> list[str | Alternatives]:
-    """The text of a tree in order, as plain text and as alternatives where the sides differ; on demand without the
-    items that are one object on all sides."""
+def pieces_of(body: Body, *, in_short: bool = False) -> list[str | Alternatives]:
+    """The text of a tree in order, as plain text and as alternatives where the sides differ; in short it is without the
+    items that are one object on all sides, and without the inside of what one side alone has."""
     pieces: list[str | Alternatives] = []
-    _write(body, pieces, with_agreed=with_agreed)
+    _write(body, pieces, in_short=in_short)
     return pieces
 
 
-def _write(body: Body, pieces: list[str | Alternatives], *, with_agreed: bool) -> None:
+def _write(body: Body, pieces: list[str | Alternatives], *, in_short: bool) -> None:
     if not isinstance(body, Group):
-        pieces.append(body.text)
+        pieces.append(_text(body, in_short=in_short))
         return
     pieces.append(body.open)
-    separator = body.separator
-    left = [len(body.items)] * 3
-    if separator and any(isinstance(entry, Contested) for entry in body.items):
-        left = [sum(1 for _ in items_of(body, side)) for side in SIDES]
-    for entry in body.items:
+    agreed = body.agreed
+    for entry, separator in zip(body.items, _separators(body), strict=True):
         if isinstance(entry, Contested):
-            left = [count - len(items) for count, items in zip(left, entry, strict=True)]
-            runs = (_run(body, items, count) for items, count in zip(entry, left, strict=True))
+            after = (separator,) * 3 if isinstance(separator, str) else separator
+            runs = (_run(body, items, last, in_short=in_short) for items, last in zip(entry, after, strict=True))
             pieces.append(Alternatives(*runs))
-            continue
-        if not with_agreed and id(entry) in body.agreed:
-            continue
-        pieces += (entry.lead, entry.head)
-        if isinstance(entry.body, Group):
-            _write(entry.body, pieces, with_agreed=with_agreed)
-        else:
-            pieces.append(entry.body.text)
-        if separator:
-            left = [left[0] - 1, left[1] - 1, left[2] - 1]
-            pieces += (entry.gap, _separators(body, left), entry.trail)
-        else:
-            pieces += (entry.gap, entry.trail)
+        elif not in_short or id(entry) not in agreed:
+            _key, inner, lead, head, gap, trail, _identities = entry
+            if isinstance(inner, Group):
+                pieces.append(lead + head)
+                _write(inner, pieces, in_short=in_short)
+                pieces += (gap, separator, trail)
+                continue
+            text = _text(inner, in_short=in_short) if in_short else inner.text
+            if isinstance(separator, str):
+                pieces.append(f"{lead}{head}{text}{gap}{separator}{trail}")
+            else:
+                pieces += (f"{lead}{head}{text}{gap}", separator, trail)
     pieces.append(body.close)
 
 
-def _separators(group: Group, left: list[int]) -> str | Alternatives:
-    """The separator after an item, on the sides where another item follows."""
-    written = [group.separator if count or group.closed else "" for count in left]
-    return written[0] if written[0] == written[1] == written[2] else Alternatives(*written)
+def _separators(group: Group) -> Sequence[str | Alternatives]:
+    """What is written after each entry: the separator, on the sides where another item follows."""
+    separator, entries = group.separator, group.items
+    if not separator:
+        return [""] * len(entries)
+    last = separator if group.closed else ""
+    if not any(isinstance(entry, Contested) for entry in entries):
+        return [*[separator] * (len(entries) - 1), last][: len(entries)]
+    following = Alternatives(last, last, last)  # what stands before the items that follow on each side
+    found: list[str | Alternatives] = []
+    for entry in reversed(entries):
+        found.append(following if len(set(following)) > 1 else following.ours)
+        counts = entry if isinstance(entry, Contested) else ((entry,),) * 3
+        following = Alternatives(
+            *(separator if items else after for items, after in zip(counts, following, strict=True))
+        )
+    found.reverse()
+    return found
 
 
-def _run(group: Group, items: tuple[Item, ...], left: int) -> str:
-    """The text of contested items of one side, `left` more of which follow."""
+def _text(body: Body, *, in_short: bool) -> str:
+    if in_short and isinstance(body, Folded) and body.in_short is not None:
+        return body.in_short(body.text)
+    return body.text
+
+
+def _run(group: Group, items: tuple[Item, ...], last: str, *, in_short: bool) -> str:
+    """The text of contested items of one side, with `last` as the separator after the last of them."""
     text = ""
-    for following, item in zip(range(len(items) + left - 1, left - 1, -1), items, strict=True):
-        separator = group.separator if following or group.closed else ""
-        text += f"{item.lead}{item.head}{item.body.text}{item.gap}{separator}{item.trail}"
+    for item, separator in zip(items, [*[group.separator] * (len(items) - 1), last], strict=False):
+        text += f"{item.lead}{item.head}{_text(item.body, in_short=in_short)}{item.gap}{separator}{item.trail}"
     return text

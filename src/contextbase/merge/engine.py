@@ -12,7 +12,8 @@ from contextbase.merge.formats import FORMATS, PROSE
 from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind, Reason, Sides
 from contextbase.merge.policy import MergePolicy, Strategy
 from contextbase.merge.ports import InvalidResult, Unstructured
-from contextbase.merge.rules import settle_lines
+from contextbase.merge.rules import settle_lines, settle_versions
+from contextbase.merge.shared import alike
 from contextbase.merge.sniff import AS_IT_IS, decode, file_type, is_binary, is_wide, respell
 from contextbase.merge.structure import merge_structured
 from contextbase.merge.texts import Texts
@@ -130,7 +131,11 @@ class _TextMerge:
         merged = lines.merge_or_contest(*self.sides)
         if isinstance(merged, bytes):
             return merged
-        self.contested = merged
+        pieces = [piece if isinstance(piece, bytes) else settle_versions(piece) or piece for piece in merged]
+        sides = Sides(*(b"".join([p if isinstance(p, bytes) else p[side] for p in pieces]) for side in range(3)))
+        if sides.base == sides.ours == sides.theirs:
+            return sides.ours
+        self.contested = sides
         return None
 
     def _may_stand(self, content: bytes) -> bool:
@@ -202,8 +207,14 @@ class _TextMerge:
 def _agree_by_chance(sides: Sides, contested: Sides) -> bool:
     """Whether lines that both sides added alike were merged: then the sides are two versions of something new, and what
     they have in common is nothing that both started from."""
-    added = set(contested.base.split(b"\n")).difference(sides.base.split(b"\n"), (b"",))
-    return bool(added) and not added.intersection(sides.ours.split(b"\n")).isdisjoint(sides.theirs.split(b"\n"))
+    if contested.base == sides.base:
+        return False
+    head, tail = alike(contested.base, sides.base)
+    start, end = contested.base.rfind(b"\n", 0, head) + 1, contested.base.find(b"\n", len(contested.base) - tail)
+    added = set(contested.base[start : None if end < 0 else end].split(b"\n"))
+    for side in (sides.ours, sides.theirs):
+        added.intersection_update(side.split(b"\n"))
+    return bool(added - {b""}) and not added.issubset(sides.base.split(b"\n"))
 
 
 def _with_ours(pieces: Sequence[bytes | Sides]) -> bytes:

@@ -80,17 +80,14 @@ def conflicting_pieces(base: bytes, ours: bytes, theirs: bytes) -> list[bytes | 
     return [piece for piece in (base[:head], *pieces, base[len(base) - tail :]) if piece]
 
 
-def merge_or_contest(base: bytes, ours: bytes, theirs: bytes) -> bytes | Sides:
-    """The merged text; or the three texts with everything merged that merges, so that they differ only where
-    `git merge-file` reports a conflict."""
+def merge_or_contest(base: bytes, ours: bytes, theirs: bytes) -> bytes | list[bytes | Sides]:
+    """The merged text; or, where `git merge-file` reports a conflict, all of it: what merges, and what is contested
+    with all the lines of it that any side has."""
     size = _unused_marker_size(base, ours, theirs)
     if size > _MAX_MARKER_SIZE:
-        return Sides(base, ours, theirs)
+        return [Sides(base, ours, theirs)]
     text, is_clean = _merge(base, ours, theirs, _Options(version=1, flags=_STYLE_DIFF3, marker_size=size))
-    if is_clean:
-        return text
-    pieces = _marked_pieces(text, size, (base, ours, theirs))
-    return Sides(*(b"".join([piece if isinstance(piece, bytes) else piece[n] for piece in pieces]) for n in range(3)))
+    return text if is_clean else _marked_pieces(text, size, (base, ours, theirs))
 
 
 def _common_head(*sides: bytes) -> int:

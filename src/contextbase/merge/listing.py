@@ -76,7 +76,10 @@ class ListMerge:
         self, first: int, base: Sequence[Item | None], ours: Sequence[Item], theirs: Sequence[Item]
     ) -> list[Item | Contested]:
         """Elements that correspond one by one."""
-        merged = [self._merge_item(first + at, *trio) for at, trio in enumerate(zip(base, ours, theirs, strict=True))]
+        merged = [
+            mine if was is mine is other else self._merge_item(first + at, was, mine, other)
+            for at, (was, mine, other) in enumerate(zip(base, ours, theirs, strict=True))
+        ]
         return [entry for entry in merged if entry is not None]
 
     def _both_changed(

@@ -1,7 +1,7 @@
 """Which items of the sides are the same one, and in what order the merged ones stand."""
 
 from collections.abc import Hashable, Sequence
-from itertools import pairwise
+from operator import lt
 from typing import Final, cast
 
 from contextbase.merge.document import Folded, Item
@@ -67,7 +67,8 @@ def token(item: Item) -> Hashable:
     value = body.value
     if isinstance(body, Folded):
         value = ("folded", value if isinstance(value, str) else repr(value))
-    return (item.head, value) if any(map(str.isalnum, item.head)) else value
+    head = item.head
+    return (head, value) if head and any(map(str.isalnum, head)) else value
 
 
 def sort_key(key: Hashable) -> str:
@@ -82,4 +83,5 @@ def are_sorted(base: Sequence[Hashable], *sides: Sequence[Hashable]) -> bool:
 def is_sorted(keys: Sequence[Hashable]) -> bool:
     if not all(isinstance(key, str) for key in keys):
         return False
-    return all(sort_key(one) < sort_key(other) for one, other in pairwise(keys))
+    folded = [sort_key(key) for key in keys]
+    return all(map(lt, folded, folded[1:]))

@@ -6,7 +6,7 @@ from typing import Final
 from contextbase.merge.model import Sides
 from contextbase.merge.versions import higher
 
-__all__ = ["settle_lines"]
+__all__ = ["settle_lines", "settle_versions"]
 
 _VERSION: Final = re.compile(rb"\d\.\d+\.\d")  # in a text that may be code, 3 and 0.5 are just numbers
 
@@ -25,6 +25,29 @@ def settle_lines(sides: Sides) -> bytes | None:
     except UnicodeDecodeError:
         return None
     return None if chosen is None else chosen.encode()
+
+
+def settle_versions(sides: Sides) -> bytes | None:
+    """Lines of prose that differ in versions alone, which both sides raised: each with the higher one. None where
+    anything else differs, and for headings and rows of tables, which go by their text."""
+    lines = [side.splitlines(keepends=True) for side in sides]
+    if not len(lines[0]) == len(lines[1]) == len(lines[2]):
+        return None
+    settled: list[bytes] = []
+    for base, ours, theirs in zip(*lines, strict=True):
+        if base == ours == theirs:
+            settled.append(ours)
+            continue
+        if base in (ours, theirs) or b"|" in base or base.lstrip().startswith(b"#"):
+            return None
+        try:
+            chosen = higher(base.decode(), ours.decode(), theirs.decode())
+        except UnicodeDecodeError:
+            return None
+        if chosen is None:
+            return None
+        settled.append(chosen.encode())
+    return b"".join(settled)
 
 
 def _has_lines(longer: bytes, shorter: bytes) -> bool:

@@ -1,11 +1,15 @@
 """What the sides of a merge share: most of nearly every file."""
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, AnyStr, TypeVar
 
 from contextbase.merge.document import Item
 
-__all__ = ["Shared"]
+__all__ = ["Shared", "alike"]
+
+
+Found = TypeVar("Found")
 
 
 class Shared:
@@ -13,38 +17,53 @@ class Shared:
 
     items: those read already, by their source text. One that stands alike on all sides is one object then, which tells
     at once that it is the same.
-    checks_apart: whether a result need not be checked for what is one object on all sides. A reader that says so keeps
-    among the items only what is as valid without its neighbours, and they without it.
+    checks_apart: whether a result may be checked in short. A reader that says so keeps among the items only what is as
+    valid without its neighbours, and they without it.
     found_in_head: what a reader need not look for again in what all sides begin with.
     """
 
     def __init__(self, *texts: str) -> None:
-        self.items: dict[tuple[str, ...], Item] = {}
+        self.items: dict[str | tuple[str, ...], Item] = {}
         self.checks_apart = False
         self.found_in_head: list[Any] = []
-        self._texts = texts
+        self.texts = texts
+        self._found: dict[str, Any] = {}
 
-    @cached_property
+    def once(self, name: str, find: Callable[[], Found]) -> Found:
+        """What a reader finds in all sides together, found when the first of them is read."""
+        if name not in self._found:
+            self._found[name] = find()
+        found: Found = self._found[name]
+        return found
+
+    @property
     def head(self) -> int:
         """How many characters all sides begin with alike."""
-        first, *others = self._texts or ("",)
-        length = len(first)
-        for other in others:
-            length = _common_head(first, other, min(length, len(other)))
-        return length
+        return self._alike[0]
 
-    @cached_property
+    @property
     def tail(self) -> int:
         """How many characters all sides end with alike, without those they begin with."""
-        first, *others = self._texts or ("",)
-        length = len(first) - self.head
-        for other in others:
-            length = _common_tail(first, other, min(length, len(other) - self.head))
-        return length
+        return self._alike[1]
+
+    @cached_property
+    def _alike(self) -> tuple[int, int]:
+        return alike(*self.texts) if self.texts else (0, 0)
 
 
-def _common_head(one: str, other: str, most: int) -> int:
-    """By halving: it takes a fraction of the time of comparing characters."""
+def alike(first: AnyStr, *others: AnyStr) -> tuple[int, int]:
+    """How much all begin with alike, and how much of the rest they end with alike."""
+    head = len(first)
+    for other in others:
+        head = _common_head(first, other, min(head, len(other)))
+    tail = len(first) - head
+    for other in others:
+        tail = _common_tail(first, other, min(tail, len(other) - head))
+    return head, tail
+
+
+def _common_head(one: AnyStr, other: AnyStr, most: int) -> int:
+    """By halving: it takes a fraction of the time of a loop."""
     low, high = 0, most + 1  # alike up to low, not up to high
     while high - low > 1:
         middle = (low + high) // 2
@@ -55,7 +74,7 @@ def _common_head(one: str, other: str, most: int) -> int:
     return low
 
 
-def _common_tail(one: str, other: str, most: int) -> int:
+def _common_tail(one: AnyStr, other: AnyStr, most: int) -> int:
     low, high = 0, most + 1
     one_end, other_end = len(one), len(other)
     while high - low > 1:

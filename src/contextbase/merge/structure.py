@@ -30,8 +30,8 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
         base = ours._replace(items=())
     document, contests = merge_documents(base, ours, theirs, reader=reader, budget=budget)
     pieces = pieces_of(document)
-    # What all sides agree on is left out; if the rest is not valid, that may be for want of it.
-    is_valid = shared.checks_apart and _is_valid(pieces_of(document, with_agreed=False), reader, budget)
+    # What all sides agree on, or one side has within, is left out; if the rest is not valid, it may be for want of it.
+    is_valid = shared.checks_apart and _is_valid(pieces_of(document, in_short=True), reader, budget)
     if not is_valid and not _is_valid(pieces, reader, budget):
         raise InvalidResult("its parts do not make a valid file when merged")
     content = encode(_text(pieces, "ours"), texts.spelling)

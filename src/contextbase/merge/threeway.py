@@ -10,6 +10,7 @@ from contextbase.merge.listing import ListMerge
 from contextbase.merge.model import Reason
 from contextbase.merge.ordering import merged_order, shared_identity
 from contextbase.merge.ports import Format, Path
+from contextbase.merge.versions import only_raises
 
 __all__ = ["Contest", "merge_documents"]
 
@@ -73,17 +74,20 @@ class _Merge:
             order = merged_order(list(base), order, list(theirs))
         settled: set[Hashable] = set()
         for key in order:
-            self.budget.tick()
             if key in settled:
                 continue
             if key in contested:
-                gone, mine, other = contested[key]
-                settled |= {*mine, *other}
-                sides = [base[k] for k in gone], [ours[k] for k in mine], [theirs[k] for k in other]
+                gone, of_ours, of_theirs = contested[key]
+                settled |= {*of_ours, *of_theirs}
+                sides = [base[k] for k in gone], [ours[k] for k in of_ours], [theirs[k] for k in of_theirs]
                 entries.append(self._contest((*path, (*gone, key)[0]), *sides))
                 continue
-            trio = base.get(key), ours.get(key), theirs.get(key)
-            merged = trio[0] if trio[0] is trio[1] is trio[2] else self._item((*path, key), *trio)
+            was, mine, other = base.get(key), ours.get(key), theirs.get(key)
+            if was is not None and (mine is None) is not (other is None):
+                replaces = not (ours if mine is None else theirs).keys() <= base.keys()
+                if _may_go(was, mine or other, replaces=replaces):
+                    continue
+            merged = mine if was is mine is other else self._item((*path, key), was, mine, other)
             if merged is not None:
                 entries.append(merged)
         return entries
@@ -275,6 +279,16 @@ def _says_the_same(one: Item, other: Item) -> bool:
         return True
     margins = (one.lead.strip(), one.trail.strip()) == (other.lead.strip(), other.trail.strip())
     return margins and (one.body.text == other.body.text or one.body.value == other.body.value)
+
+
+def _may_go(base: Item, present: Item | None, *, replaces: bool) -> bool:
+    """Whether what one side deleted is gone although the other changed it: if that raised a version, and no more.
+
+    replaces: whether the side has new keys too; then it may have renamed what takes several lines, not deleted it.
+    """
+    if present is None or (replaces and "\n" in present.body.text):
+        return False
+    return only_raises(base.text, present.text)
 
 
 def _merge_text(base: str | None, ours: str, theirs: str) -> str | None:

@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-__all__ = ["Version", "find_versions", "higher", "substantial"]
+__all__ = ["Version", "find_versions", "higher", "only_raises", "substantial"]
 
 _VERSION: Final = re.compile(
     r"""
@@ -27,8 +27,10 @@ _STAGES: Final = {
     **dict.fromkeys(("final", "ga"), 0),
     **dict.fromkeys(("post", "p", "r"), 1),
 }
+_DIGIT: Final = re.compile(r"\d")
 _HASH: Final = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{40,64}(?![0-9A-Za-z])")  # pinned: action@hash # v4.1.0
 _MAX_LENGTH: Final = 400  # a longer value is prose, not a version or a requirement
+_MAX_COMPARED: Final = 4000
 
 
 class Version(NamedTuple):
@@ -51,6 +53,8 @@ class _Parts(NamedTuple):
 
 def find_versions(text: str) -> _Parts:
     """The text around the versions in it, and the versions: `">=1.2,<2"` is (">=", ",<", "") and two versions."""
+    if not _DIGIT.search(text):
+        return _Parts((text,), ())
     around: list[str] = []
     versions: list[Version] = []
     text = _HASH.sub("", text)
@@ -87,17 +91,26 @@ def higher(base: str | None, ours: str, theirs: str) -> str | None:
     return theirs if _dominates(other.versions, mine.versions) else None
 
 
+def only_raises(base: str, changed: str) -> bool:
+    """Whether nothing was changed but versions, and these to higher ones."""
+    if max(len(base), len(changed)) > _MAX_COMPARED:
+        return False
+    was, raised = find_versions(base), find_versions(changed)
+    is_same = raised.around == was.around and raised.versions != was.versions
+    return is_same and _dominates(raised.versions, was.versions)
+
+
 def substantial(base: str, ours: str, theirs: str) -> str | None:
-    """The side that put something else in the place of a version, if the other only raised it; `>=1,<2` for `>=1` is
-    still a version."""
+    """The side that put something else in the place of a version, if the other only raised it: `canary` or
+    `workspace:*`; `>=1,<2` or `~1.4` for `>=1` is still a version."""
     if max(len(base), len(ours), len(theirs)) > _MAX_LENGTH:
         return None
-    was = find_versions(base)
+    before = find_versions(base).around[0]
     for bumped, changed in ((ours, theirs), (theirs, ours)):
-        raised = find_versions(bumped)
-        is_bump = raised.around == was.around and was.versions and _dominates(raised.versions, was.versions)
-        if is_bump and find_versions(changed).around[0] != was.around[0]:
-            return changed
+        if only_raises(base, bumped):
+            around = find_versions(changed).around
+            if around[0] != before and any(map(str.isalpha, "".join(around))):
+                return changed
     return None
 
 

@@ -96,3 +96,30 @@ def test_a_line_of_a_cell_both_sides_changed_is_a_conflict_named_by_the_cell() -
     sides = [notebook([line], 1, []) for line in ("x = 1", "x = 2", "x = 3")]
     (conflict,) = merge(*sides, path="n.ipynb").conflicts
     assert (conflict.place.kind, conflict.place.at) == ("cell", "a1/source/0")
+
+
+DEPENDENCIES = '{\n  "dependencies": {\n    "a": "^1.0.0",\n    "b": "^2.0.0"\n  }\n}\n'
+
+
+def test_what_one_side_deleted_is_gone_if_the_other_only_raised_its_version() -> None:
+    ours = DEPENDENCIES.replace('    "a": "^1.0.0",\n', "")
+    for theirs in (DEPENDENCIES.replace("^1.0.0", "^1.1.0"), DEPENDENCIES.replace("^1.0.0", "^1.1.0-rc.1")):
+        assert merged(DEPENDENCIES, ours, theirs) == merged(DEPENDENCIES, theirs, ours) == ours
+
+
+@pytest.mark.parametrize("changed", ["^0.9.0", "~1.1.0", "latest"])
+def test_what_one_side_deleted_is_contested_if_the_other_changed_it_otherwise(changed: str) -> None:
+    ours, theirs = DEPENDENCIES.replace('    "a": "^1.0.0",\n', ""), DEPENDENCIES.replace("^1.0.0", changed)
+    answer = merge(DEPENDENCIES.encode(), ours.encode(), theirs.encode(), path="package.json")
+    assert [conflict.place.at for conflict in answer.conflicts] == ["/dependencies/a"]
+
+
+def test_a_word_in_the_place_of_a_version_is_kept_though_the_other_side_raised_it() -> None:
+    ours, theirs = DEPENDENCIES.replace("^1.0.0", "workspace:*"), DEPENDENCIES.replace("^1.0.0", "^1.1.0")
+    assert merged(DEPENDENCIES, ours, theirs) == merged(DEPENDENCIES, theirs, ours) == ours
+
+
+def test_members_too_deep_for_one_pattern_are_taken_apart_all_the_same() -> None:
+    base = '{"a": [[[[[[[[{"x": 1, "y": 1}]]]]]]]], "b": 1}'
+    ours, theirs = base.replace('"x": 1', '"x": 2'), base.replace('"y": 1', '"y": 2').replace('"b": 1', '"b": 2')
+    assert merged(base, ours, theirs) == base.replace(" 1", " 2")

@@ -9,11 +9,11 @@ def test_agreed_text_and_contested_stretches_make_up_the_whole() -> None:
     assert pieces == [b"z\na\n", Sides(b"b\n", b"X\n", b"Y\n"), b"c\nd\n", Sides(b"d", b"e", b"f")]
 
 
-def test_the_contested_sides_differ_only_where_git_has_a_conflict() -> None:
+def test_the_sides_are_contested_only_where_git_has_a_conflict() -> None:
     contested = merge_or_contest(b"a\nb\nc\nd\ne", b"A\nb\nc\nX\ne", b"a\nB\nc\nY\ne")
-    assert contested == Sides(b"a\nb\nc\nd\ne", b"A\nb\nc\nX\ne", b"a\nB\nc\nY\ne")
+    assert contested == [b"", Sides(b"a\nb\n", b"A\nb\n", b"a\nB\n"), b"c\n", Sides(b"d\n", b"X\n", b"Y\n"), b"e"]
     contested = merge_or_contest(b"a\nb\nc\nd\ne", b"A\nb\nc\nX\ne", b"a\nb\nc\nY\ne")
-    assert contested == Sides(b"A\nb\nc\nd\ne", b"A\nb\nc\nX\ne", b"A\nb\nc\nY\ne")
+    assert contested == [b"A\nb\nc\n", Sides(b"d\n", b"X\n", b"Y\n"), b"e"]
     assert merge_or_contest(b"a\nb\nc\n", b"A\nb\nc\n", b"a\nb\nC\n") == b"A\nb\nC\n"
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from contextbase.merge.versions import find_versions, higher, substantial
+from contextbase.merge.versions import find_versions, higher, only_raises, substantial
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,23 @@ def test_a_real_change_beats_a_mere_version_bump() -> None:
     assert substantial("^1.0", "^1.1", "npm:other@latest") == "npm:other@latest"
     assert substantial("^1.0", "npm:other@latest", "npm:another@latest") is None
     assert substantial(">=1.0", ">=1.0,<2", ">=1.1") is None
+    assert substantial("^1.0", "~1.0", "^1.1") is None
+
+
+@pytest.mark.parametrize(
+    ("base", "changed", "expected"),
+    [
+        ('a = "1.0"', 'a = "1.1"', True),
+        ("x@v1\ny@v2", "x@v1\ny@v3", True),
+        (f"x@{'1' * 40} # v1.0", f"x@{'2' * 40} # v1.1", True),
+        (f"x@{'1' * 40} # v1.0", f"x@{'2' * 40} # v1.0", False),  # something changed, but no version
+        ("x@v2\ny@v2", "x@v1\ny@v3", False),
+        ("1.0", "1.0 # why", False),
+        ("a", "a", False),
+    ],
+)
+def test_a_change_of_nothing_but_versions_upwards_is_told_from_others(base: str, changed: str, expected: bool) -> None:
+    assert only_raises(base, changed) is expected
 
 
 def test_versions_are_found_among_other_text() -> None:

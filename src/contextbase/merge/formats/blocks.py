@@ -28,7 +28,8 @@ _IS_SET_OUT: Final = re.compile(  # what may be a list, a table or link definiti
 )
 _DELIMITER_CELL: Final = re.compile(r":?-+:?")
 _DEFINITION: Final = re.compile(r" {0,3}\[([^\]\n]+)\]:[ \t]*\S")
-_REFERENCE: Final = re.compile(r"(?:#|/pull/|/issues/|/merge_requests/)(\d{1,9})\b")
+_REFERENCE_STARTS: Final = ("#", "/pull/", "/issues/", "/merge_requests/")
+_REFERENCE: Final = re.compile(rf"(?:{'|'.join(_REFERENCE_STARTS)})(\d{{1,9}})\b")
 
 
 def _is_blank(line: str) -> bool:
@@ -127,7 +128,7 @@ def _folded(text: str, group: Group) -> Folded:
 def _leaf(text: str) -> Leaf:
     """Entries that name a ticket or pull request sort by its number. White space counts, but at the end of lines."""
     words = "\n".join(line.rstrip() for line in text.split("\n")).rstrip() if _TRAILING.search(text) else text.rstrip()
-    reference = _REFERENCE.search(words)
+    reference = _REFERENCE.search(words) if any(map(words.__contains__, _REFERENCE_STARTS)) else None
     return Leaf(text, words if reference is None else f"{int(reference.group(1)):012} {words}")
 
 

@@ -1,14 +1,16 @@
 """Changelogs: sections by version, newest first, groups such as Added and Fixed inside them, entries kept once."""
 
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, Insertions, Item, Leaf
+from contextbase.merge.formats.headings import find_headings
 from contextbase.merge.formats.markdown import heading_place
+from contextbase.merge.formats.passage import find_passage
 from contextbase.merge.formats.scalars import resolve_prose
-from contextbase.merge.formats.sections import Outline, SectionKey, headings
+from contextbase.merge.formats.sections import Outline, SectionKey, headings_around
 from contextbase.merge.model import Place
 from contextbase.merge.ports import Path, Resolution
 from contextbase.merge.shared import Shared
@@ -32,19 +34,13 @@ class ChangelogFormat:
 
     def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
         shared = shared or Shared()
-        found, end = headings(text, budget, underlined=_UNDERLINES, tail=shared.tail)
-        outline = Outline(
-            text,
-            found,
-            head=shared.head,
-            end=end,
-            name=_key,
-            keeps_both=True,
-            may_join=_are_releases,
-            budget=budget,
-            shared=shared,
-        )
-        return Group(kind="changelog", items=outline.items())
+        find = partial(find_headings, budget=budget, underlined=_UNDERLINES)
+        outline = Outline(text, name=_key, keeps_both=True, may_join=_are_releases, budget=budget, shared=shared)
+        passage = shared.once("passage", lambda: find_passage(shared, find))
+        if passage is not None:
+            return Group(kind="changelog", items=outline.passage(passage))
+        found, end = headings_around(find(text), len(text), tail=shared.tail)
+        return Group(kind="changelog", items=outline._replace(headings=found, head=shared.head, end=end).items())
 
     def is_valid(self, _text: str, _budget: Budget) -> bool:
         """Any text is a changelog."""

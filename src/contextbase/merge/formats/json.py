@@ -12,7 +12,7 @@ from contextbase.merge.lines import merge_lines
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.shared import Shared
-from contextbase.merge.versions import higher
+from contextbase.merge.versions import higher, substantial
 from contextbase.merge.words import suggest
 
 __all__ = ["JsonFormat", "body_at", "identities_of"]
@@ -20,15 +20,26 @@ __all__ = ["JsonFormat", "body_at", "identities_of"]
 _IDENTITIES: Final = ("id", "_id", "uuid", "guid", "key", "name", "slug", "login", "path", "file", "url", "href")
 _CHARACTERS_PER_TICK: Final = 50
 _TICKS_PER_ITEM: Final = 8
+_ITEMS_PER_TICK: Final = 32
 
 _blank = re.compile(r"[ \t\n\r]*").match
 _line_comment = re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t]*(?=\n))").match
-# A member or element whose value is a scalar, read at one go: nearly all are. Only used on text known to be valid.
-_SCALAR: Final = r'("(?:[^"\\]|\\.)*"|[-\d][\d.eE+-]*|true|false|null)'
-_BLANK: Final = r"([ \t\n\r]*)"
-_plain_member = re.compile(rf'{_BLANK}("(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*){_SCALAR}{_BLANK}([,}}])').match
-_plain_element = re.compile(rf"{_BLANK}{_SCALAR}{_BLANK}([,\]])").match
-_LITERALS: Final = {"true": True, "false": False, "null": None}
+# A member or element read at one go, unless its brackets are nested too deep. Only used on text known to be valid.
+_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_BLANK: Final = r"[ \t\n\r]*+"
+
+
+def _value(depth: int) -> str:
+    within = rf'[^"\[\]{{}}]++|{_STRING}'
+    nested = within
+    for _ in range(depth):
+        nested = rf"{within}|[\[{{](?:{nested})*+[\]}}]"
+    return rf'{_STRING}|[^ \t\n\r"\[\]{{}},]++|[\[{{](?:{nested})*+[\]}}]'
+
+
+_VALUE: Final = _value(depth=5)
+_plain_member = re.compile(rf"(({_BLANK})({_STRING}{_BLANK}:{_BLANK})({_VALUE}))({_BLANK})([,}}])").match
+_plain_element = re.compile(rf"(({_BLANK})({_VALUE}))({_BLANK})([,\]])").match
 
 _STRING_OR_COMMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _STRING_OR_TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=[ \t\n\r]*[}\]])', re.DOTALL)
@@ -38,6 +49,7 @@ _NOT_NEWLINE: Final = re.compile(r"[^\n]")
 
 class _Source(NamedTuple):
     budget: Budget
+    shared: Shared
     text: str
     uncommented: str  # comments blanked out, every character at its place
     strict: str  # trailing commas blanked out too: what the standard library's scanner reads
@@ -65,9 +77,9 @@ class JsonFormat:
     def name(self) -> str:
         return "json"
 
-    def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
+    def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
         budget.tick(len(text) // _CHARACTERS_PER_TICK)
-        source = self._source(text, budget)
+        source = self._source(text, budget, shared or Shared())
         start = _end_of_blank(source, 0)
         value, end = _scan(source, start)
         if _end_of_blank(source, end) != len(text):
@@ -77,7 +89,7 @@ class JsonFormat:
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         budget.tick(len(text) // _CHARACTERS_PER_TICK)
-        source = self._source(text, budget)
+        source = self._source(text, budget, Shared())
         try:
             _, end = _scan(source, _end_of_blank(source, 0))
         except Unstructured:
@@ -90,6 +102,8 @@ class JsonFormat:
         if not isinstance(ours.value, str) or not isinstance(theirs.value, str):
             return None
         chosen = higher(base and base.text, ours.text, theirs.text)
+        if chosen is None and base is not None:
+            chosen = substantial(base.text, ours.text, theirs.text)
         if chosen is not None or base is None or not isinstance(base.value, str):
             return None if chosen is None else Resolution(chosen)
         merged = _merge_string_lines(base.text, ours.text, theirs.text)
@@ -102,19 +116,19 @@ class JsonFormat:
         steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path[1:])
         return Place(kind=PlaceKind.POINTER, at="".join(f"/{step}" for step in steps))
 
-    def _source(self, text: str, budget: Budget) -> _Source:
+    def _source(self, text: str, budget: Budget, shared: Shared) -> _Source:
         if not self._with_comments:
             return _Source(
-                budget, text, text, text, has_comments=False, derived=self._derived, line_lists=self._line_lists
+                budget, shared, text, text, text, has_comments=False, derived=self._derived, line_lists=self._line_lists
             )
         uncommented = _STRING_OR_COMMENT.sub(_blank_comment, text)
         strict = _STRING_OR_TRAILING_COMMA.sub(lambda match: " " if match[0] == "," else match[0], uncommented)
-        return _Source(budget, text, uncommented, strict, has_comments=True)
+        return _Source(budget, shared, text, uncommented, strict, has_comments=True)
 
 
 def body_at(text: str, start: int, budget: Budget) -> tuple[Body, Any, int]:
     """The strict JSON value that starts there, as a body and as a value (numbers as bytes), and where it ends."""
-    source = _Source(budget, text, text, text, has_comments=False)
+    source = _Source(budget, Shared(), text, text, text, has_comments=False)
     value, end = _scan(source, start)
     return _body(source, value, start, end), value, end
 
@@ -175,71 +189,86 @@ def _end_of_blank(source: _Source, start: int) -> int:
 def _body(source: _Source, value: Any, start: int, end: int) -> Body:
     text = source.text[start:end]
     if isinstance(value, dict):
-        return Folded(text, value, partial(_members, source, start))
+        return Folded(text, value, partial(_members, source, start, value))
     if isinstance(value, list):
-        return Folded(text, value, partial(_elements, source, start))
+        return Folded(text, value, partial(_elements, source, start, value))
     return Leaf(text, value)
 
 
-def _members(source: _Source, start: int) -> Group:
+def _members(source: _Source, start: int, values: dict[str, Any]) -> Group:
     items: list[Item] = []
+    text, known, has_comments = source.text, source.shared.items, source.has_comments
     at, closed = start + 1, False
     while True:
-        source.budget.tick(_TICKS_PER_ITEM)
-        plain = None if source.has_comments else _plain_member(source.text, at)
-        if plain is not None:
-            lead, head, text, gap, end_mark = plain.groups()
-            key = _string(head[: head.rindex('"') + 1])
-            at, closed = (plain.end(), True) if end_mark == "," else (plain.end(3), False)
-            items.append(Item(key, Leaf(text, _scalar(text)), lead, head, gap if end_mark == "," else ""))
-            continue
+        if not len(items) % _ITEMS_PER_TICK:
+            source.budget.tick(_ITEMS_PER_TICK * _TICKS_PER_ITEM)
+        if not has_comments and (plain := _plain_member(text, at)) is not None:
+            written, gap, end_mark = plain.group(1, 5, 6)
+            item = known.get(written)
+            if item is None:
+                lead, head = plain.group(2, 3)
+                key = _string(head[: head.rindex('"') + 1])
+                item = known[written] = Item(key, _named(source, key, values[key], *plain.span(4)), lead, head)
+            if end_mark == ",":
+                at, closed = plain.end(), True
+                items.append(item._replace(gap=gap) if gap else item)
+                continue
+            items.append(item)
+            return _group("object", source, items, plain.end(1), plain.end() - 1, closed=False)
         key_start = _end_of_blank(source, at)
         if source.strict[key_start] == "}":
             return _group("object", source, items, at, key_start, closed=closed)
         key, key_end = _decode(source.strict, key_start)
         value_start = _end_of_blank(source, _end_of_blank(source, key_end) + 1)
-        value, end = _scan(source, value_start)
-        head = source.text[key_start:value_start]
-        body = _body(source, value, value_start, end)
-        if key in source.derived:
-            body = Leaf(body.text, repr(value))
-        elif key in source.line_lists and isinstance(value, list):
-            body = Folded(body.text, value, partial(_lines, source, value_start))
-        item = Item(key, body, lead=source.text[at:key_start], head=head)
+        _, end = _scan(source, value_start)
+        head = text[key_start:value_start]
+        body = _named(source, key, values[key], value_start, end)
+        item = Item(key, body, lead=text[at:key_start], head=head)
         item, at, closed = _with_margins(source, item, end)
         items.append(item)
 
 
-def _elements(source: _Source, start: int) -> Group:
+def _named(source: _Source, key: str, value: Any, start: int, end: int) -> Body:
+    """The value of a member, whose name may say how it is merged."""
+    if key in source.derived:
+        return Leaf(source.text[start:end], repr(value))
+    if key in source.line_lists and isinstance(value, list):
+        return Folded(source.text[start:end], value, partial(_lines, source, start, value))
+    return _body(source, value, start, end)
+
+
+def _elements(source: _Source, start: int, values: list[Any]) -> Group:
     items: list[Item] = []
+    text, known, has_comments = source.text, source.shared.items, source.has_comments
     at, closed = start + 1, False
     while True:
-        source.budget.tick(_TICKS_PER_ITEM)
-        plain = None if source.has_comments else _plain_element(source.text, at)
-        if plain is not None:
-            lead, text, gap, end_mark = plain.groups()
-            at, closed = (plain.end(), True) if end_mark == "," else (plain.end(2), False)
-            items.append(Item(None, Leaf(text, _scalar(text)), lead, "", gap if end_mark == "," else ""))
-            continue
+        if not len(items) % _ITEMS_PER_TICK:
+            source.budget.tick(_ITEMS_PER_TICK * _TICKS_PER_ITEM)
+        if not has_comments and (plain := _plain_element(text, at)) is not None:
+            written, gap, end_mark = plain.group(1, 4, 5)
+            item = known.get(written)
+            if item is None:
+                value = values[len(items)]
+                body = _body(source, value, *plain.span(3))
+                item = known[written] = Item(None, body, plain[2], identities=identities_of(value))
+            if end_mark == ",":
+                at, closed = plain.end(), True
+                items.append(item._replace(gap=gap) if gap else item)
+                continue
+            items.append(item)
+            return _group("array", source, items, plain.end(1), plain.end() - 1, closed=False)
         value_start = _end_of_blank(source, at)
         if source.strict[value_start] == "]":
             return _group("array", source, items, at, value_start, closed=closed)
-        value, end = _scan(source, value_start)
+        value, end = values[len(items)], _scan(source, value_start)[1]
         body = _body(source, value, value_start, end)
-        item = Item(None, body, lead=source.text[at:value_start], identities=identities_of(value))
+        item = Item(None, body, lead=text[at:value_start], identities=identities_of(value))
         item, at, closed = _with_margins(source, item, end)
         items.append(item)
 
 
-def _lines(source: _Source, start: int) -> Group:
-    return _elements(source, start)._replace(kind="lines", keeps_both=False)
-
-
-def _scalar(text: str) -> Hashable:
-    """The value of a scalar that is known to be valid."""
-    if text[0] == '"':
-        return _string(text)
-    return _LITERALS[text] if text in _LITERALS else text.encode()
+def _lines(source: _Source, start: int, values: list[Any]) -> Group:
+    return _elements(source, start, values)._replace(kind="lines", keeps_both=False)
 
 
 def _string(text: str) -> str:

@@ -1,13 +1,16 @@
 """Markdown: front matter by key, sections by heading, lists by item, tables by row, link definitions by label."""
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Folded, Group, Insertions, Item, Leaf
+from contextbase.merge.formats.headings import Heading, find_headings
+from contextbase.merge.formats.passage import find_passage
 from contextbase.merge.formats.scalars import resolve_prose
-from contextbase.merge.formats.sections import Outline, SectionKey, headings
+from contextbase.merge.formats.sections import Outline, SectionKey, headings_around
 from contextbase.merge.formats.yaml import parse_yaml_block
 from contextbase.merge.formats.yaml_check import is_valid_yaml
 from contextbase.merge.model import Place, PlaceKind
@@ -28,6 +31,11 @@ class MarkdownFormat:
         shared = shared or Shared()
         items: list[Item] = []
         start, end, after = _front_matter_bounds(text)
+        outline = Outline(text, name=_key, keeps_both=False, may_join=_is_newest_first, budget=budget, shared=shared)
+        find = partial(_headings_below, after, budget)
+        passage = shared.once("passage", lambda: find_passage(shared, find) if shared.head > after else None)
+        if passage is not None:
+            return Group(kind="markdown", items=outline.passage(passage))
         if after:
             matter = text[start:end]
             body: Body = Folded(matter, matter, partial(_front_matter, matter, budget, shared))
@@ -35,19 +43,10 @@ class MarkdownFormat:
             text = text[after:]
         head = shared.head - after
         known = [heading for heading in shared.found_in_head if heading.end < head]
-        found, end = headings(text, budget, known=known, tail=shared.tail)
-        shared.found_in_head = found
-        outline = Outline(
-            text,
-            found,
-            head=head,
-            end=end,
-            name=_key,
-            keeps_both=False,
-            may_join=_is_newest_first,
-            budget=budget,
-            shared=shared,
-        )
+        found = find_headings(text, budget, start=known[-1].end if known else 0)
+        around, end = headings_around(found, len(text), known=known, tail=shared.tail)
+        shared.found_in_head = around
+        outline = outline._replace(text=text, headings=around, head=head, end=end)
         return Group(kind="markdown", items=(*items, *outline.items()))
 
     def is_valid(self, text: str, budget: Budget) -> bool:
@@ -62,6 +61,15 @@ class MarkdownFormat:
 
     def place(self, path: Path) -> Place:
         return heading_place(path)
+
+
+def _headings_below(start: int, budget: Budget, text: str) -> Iterator[Heading]:
+    """The headings of a text whose front matter ends at `start`."""
+    if not start:
+        yield from find_headings(text, budget)
+        return
+    for heading in find_headings(text[start:], budget):
+        yield heading._replace(start=heading.start + start, end=heading.end + start)
 
 
 def heading_place(path: Path) -> Place:

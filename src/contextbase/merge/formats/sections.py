@@ -1,40 +1,27 @@
 """Prose as a tree of sections: each heading with what stands below it, up to the next heading of its level."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple, Self
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Folded, Group, Insertions, Item, Leaf
 from contextbase.merge.formats.blocks import blocks, definitions_at_end
+from contextbase.merge.formats.headings import Heading
+from contextbase.merge.formats.passage import Passage
 from contextbase.merge.shared import Shared
 
-__all__ = ["Heading", "Outline", "SectionKey", "headings"]
+__all__ = ["Outline", "SectionKey", "headings_around"]
 
 _CONTENT: Final = ""  # the key of what stands below a heading before the first heading inside it
 _AS_CONTENT: Final = "content"  # what is shared by its text goes by this name too: a list entry may have the same text
 _UNREAD: Final = "\0"  # the key of what all sides begin with, in order before any other
 _DEFINITIONS: Final = " definitions"  # the key of the link definitions at the end of that
-_RULE: Final = re.compile(r"[ \t]*(?:-[ \t]*){3,}\n|[ \t]*(?:\*[ \t]*){3,}\n|[ \t]*(?:_[ \t]*){3,}\n")
-_CANDIDATE: Final = re.compile(  # starting with a newline, not `^`: the search for it is many times faster
-    r"\n(?=[ `~\#=\-^\"*+'])"  # which most lines do not start with
-    r"(?: {0,3}(`{3,}|~{3,})[^\n]*"  # a fence
-    r"| {0,3}(\#{1,6})(?:[ \t]([^\n]*))?"  # `# title`
-    r"|([=\-~^\"*+\#`'])\4{2,}[ \t]*)(?=\n)"  # an underline
-)
 _MAX_DEPTH: Final = 40
 # How many of the headings that all sides have above and below what they differ in are read all the same: they show how
 # sections are ordered and spaced.
 _NEIGHBOURS_ABOVE: Final = 1
 _NEIGHBOURS_BELOW: Final = 2
-
-
-class Heading(NamedTuple):
-    start: int
-    end: int  # of its line, or of the two lines it is with an underline, or a rule directly above
-    level: int
-    title: str
 
 
 class SectionKey(str):
@@ -49,65 +36,43 @@ class SectionKey(str):
         return made
 
 
-def headings(
-    text: str, budget: Budget, *, underlined: str = "=-", known: Sequence[Heading] = (), tail: int = 0
+def headings_around(
+    found: Iterable[Heading], length: int, *, known: Sequence[Heading] = (), tail: int = 0
 ) -> tuple[list[Heading], int]:
     """The headings of a text, and where those end that are worth reading: a few below the start of the tail that all
-    sides share. Fenced code has none. `underlined`: the characters that may underline one; `known`: the first headings,
-    if they were found on another side already."""
-    found = list(known)
-    fence = ""
-    levels: list[str] = []
-    for match in _CANDIDATE.finditer("\n" + text, found[-1].end if found else 0):
-        budget.tick()
-        start, end = match.span()
-        opening, hashes, title, underline = match.groups()
-        if fence:
-            if opening and opening.startswith(fence) and not match.group().strip().strip(fence[0]):
-                fence = ""
-        elif opening:
-            fence = opening
-        elif hashes:
-            above = "" if text.endswith("\n\n", 0, start) else _line_above(text, start)
-            ruled = _RULE.fullmatch(above) is not None and not _line_above(text, start - len(above)).strip()
-            ruled = ruled and start > len(above)
-            found.append(Heading(start - len(above) * ruled, end, len(hashes), _title(title or "")))
-        elif underline in underlined:
-            above = _line_above(text, start)
-            if not above.strip() or above[0] in " \t|-*>#<=" or _line_above(text, start - len(above)).strip():
-                continue
-            if underline not in levels:
-                levels.append(underline)
-            level = "=-".index(underline) if underlined == "=-" else levels.index(underline)
-            found.append(Heading(start - len(above), end, level + 1, above.strip()))
-        if len(found) > _NEIGHBOURS_BELOW and len(text) - found[-1 - _NEIGHBOURS_BELOW].start < tail:
-            return found, found.pop().start
-    return found, len(text)
-
-
-def _title(text: str) -> str:
-    """Without the hashes that may close it."""
-    title = text.strip()
-    unclosed = title.rstrip("#")
-    return unclosed.rstrip() if unclosed != title and unclosed[-1:] in ("", " ", "\t") else title
-
-
-def _line_above(text: str, start: int) -> str:
-    return text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
+    sides share. `known`: the first headings, if they were found on another side already."""
+    headings = list(known)
+    for heading in found:
+        headings.append(heading)
+        if len(headings) > _NEIGHBOURS_BELOW and length - headings[-1 - _NEIGHBOURS_BELOW].start < tail:
+            return headings, headings.pop().start
+    return headings, length
 
 
 class Outline(NamedTuple):
     """A text with its headings, and how its sections are read."""
 
     text: str
-    headings: list[Heading]
-    head: int  # how many characters all sides begin with alike
-    end: int  # of what is read
     name: Callable[[str], SectionKey]
     keeps_both: bool  # whether paragraphs both sides inserted at one spot are both kept; list entries always are
     may_join: Callable[[Insertions], bool]  # whether sections both sides inserted at one spot are both kept
     budget: Budget
     shared: Shared
+    headings: Sequence[Heading] = ()
+    head: int = 0  # how many characters all sides begin with alike
+    end: int = 0  # of what is read
+
+    def passage(self, found: Passage) -> tuple[Item, ...]:
+        """The one passage that is read, and what stands above and below it."""
+        start, end = found.start, len(self.text) - found.after
+        above, text, below = self.text[:start], self.text[start:end], self.text[end:]
+        key = SectionKey("passage", " > ".join(found.titles))
+        read = Folded(text, text, partial(self._section, start, end, (), 0))
+        return (
+            Item(key="above", body=Leaf(above, above)),
+            Item(key=key, body=read),
+            Item(key="below", body=Leaf(below, below)),
+        )
 
     def items(self) -> tuple[Item, Item]:
         """What is read, and the rest."""
@@ -115,7 +80,7 @@ class Outline(NamedTuple):
         read = Folded(text, text, partial(self._section, 0, self.end, self.headings, 0))
         return Item(key="read", body=read), Item(key="rest", body=Leaf(rest, rest))
 
-    def _section(self, start: int, end: int, below: list[Heading], depth: int) -> Group:
+    def _section(self, start: int, end: int, below: Sequence[Heading], depth: int) -> Group:
         """The text from start to end, `below` being the headings in it, as content and sub-sections."""
         ranges = _siblings(below) if depth < _MAX_DEPTH else [(at, at + 1) for at in range(len(below))]
         agreed = sum(1 for _, after in ranges if after < len(below) and below[after].start < self.head)
@@ -139,7 +104,7 @@ class Outline(NamedTuple):
             pieces.append((above, self._sub_section(key, heading, last, below[at + 1 : after], depth)))
         return _spaced(pieces)._replace(close=self.text[last:end], may_join=self.may_join)
 
-    def _sub_section(self, key: SectionKey, heading: Heading, end: int, inner: list[Heading], depth: int) -> Item:
+    def _sub_section(self, key: SectionKey, heading: Heading, end: int, inner: Sequence[Heading], depth: int) -> Item:
         start = heading.end
         while start < end and self.text[start : (line_end := self.text.index("\n", start) + 1)].isspace():
             start = line_end
@@ -170,16 +135,11 @@ class Outline(NamedTuple):
 
     def _last(self, start: int, end: int) -> int:
         """The end without the blank lines before it."""
-        text = self.text
-        while end > start:
-            line = max(start, text.rfind("\n", start, end - 1) + 1)
-            if not text[line:end].isspace():
-                break
-            end = line
-        return end
+        length = len(self.text[start:end].rstrip())
+        return self.text.index("\n", start + length) + 1 if length else start
 
 
-def _siblings(headings: list[Heading]) -> list[tuple[int, int]]:
+def _siblings(headings: Sequence[Heading]) -> list[tuple[int, int]]:
     """The headings that are in no other one's section: the position of each, and that of the next."""
     found: list[tuple[int, int]] = []
     at = 0

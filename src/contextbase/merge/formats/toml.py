@@ -1,16 +1,16 @@
 """TOML: tables and keys, arrays and inline tables; comments belong to what they stand above."""
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Hashable
 from functools import partial
 from typing import Final
 
-from contextbase.merge.budget import Budget, BudgetSpent
+from contextbase.merge.budget import Budget
 from contextbase.merge.document import Folded, Group, Item, Leaf
 from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
 from contextbase.merge.formats.scalars import resolve_scalar
+from contextbase.merge.formats.toml_check import is_valid_toml
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.shared import Shared
@@ -27,12 +27,25 @@ _HEADER: Final = re.compile(  # starting with a newline, not `^`: the search for
 _MARGIN: Final = re.compile(r"(?:[ \t]*(?:\#[^\n]*)?\n)*")
 _LINE_END: Final = re.compile(r"[ \t]*(?:\#[^\n]*)?\n")
 _STRING: Final = re.compile(
-    r'''"""(?:[^"\\]|\\.|"(?!""))*"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*\'''', re.DOTALL
+    r'''"""(?:[^"\\]++|\\.|"(?!""))*+"{3,5}|\'\'\'.*?\'{3,5}|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|'[^'\n]*+\'''',
+    re.DOTALL,
 )
 _BARE: Final = re.compile(r"[^\s#,\[\]{}]+(?: [\d:.]+[^\s#,\[\]{}]*)?")
 _TOKEN: Final = re.compile(_STRING.pattern + r"""|\#[^\n]*|[\[\]{},=]|[ \t\n\r]+|[^\s"'\#\[\]{},=]+|.""", re.DOTALL)
-_MAX_CHECKED: Final = 4 << 20  # tomllib reads about 3 MB a second, and cannot be stopped
-_ENDLESS_KEY: Final = re.compile(r"(?<![\w.-])(?:[\w-]++\.){500}")  # tomllib's time grows with its square
+
+
+def _bracketed(depth: int) -> str:
+    within = rf"[^\"'\#\[\]{{}}]++|{_STRING.pattern}|\#[^\n]*+"
+    nested = within
+    for _ in range(depth):
+        nested = rf"{within}|\[(?:{nested})*+\]|\{{(?:{nested})*+\}}"
+    return rf"\[(?:{nested})*+\]|\{{(?:{nested})*+\}}"
+
+
+_PLAIN_ENTRY: Final = re.compile(  # a key read at one go, unless its brackets are nested too deep
+    rf"({_MARGIN.pattern})({_ENTRY.pattern})({_STRING.pattern}|{_BARE.pattern}|{_bracketed(2)})({_LINE_END.pattern})",
+    re.DOTALL,
+)
 _IDENTIFYING: Final = ("id", "key", "name", "module", "path", "file", "url", "pattern")
 _NAMED: Final = re.compile(rf"^[ \t]*({'|'.join(_IDENTIFYING)})[ \t]*=[ \t]*({_STRING.pattern}|[\w.]+)", re.MULTILINE)
 
@@ -44,16 +57,7 @@ class TomlFormat:
         return _Parser(text, budget, shared or Shared()).document()
 
     def is_valid(self, text: str, budget: Budget) -> bool:
-        budget.tick(len(text) // 4)
-        if len(text) > _MAX_CHECKED:
-            raise BudgetSpent
-        if _ENDLESS_KEY.search(text):
-            return False
-        try:
-            tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError):
-            return False
-        return True
+        return is_valid_toml(text, budget)
 
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_scalar(base, ours, theirs)
@@ -80,29 +84,30 @@ class _Parser:
         headers = [match.span() for match in _HEADER.finditer("\n" + self.text) if self._is_header(match.start())]
         tables: list[Item] = []
         lead, at, head = "", 0, ""
-        key: tuple[Hashable, ...] = ()
         for end, after in [*headers, (len(self.text), len(self.text))]:
             entries_end = _without_margin(self.text, at, end)
-            text = self.text[at:entries_end]
-            if head:
-                key = self._table_key(head, text)
-            if key in self.seen:
+            table = self._table(lead, head, self.text[at:entries_end])
+            if table.key in self.seen:
                 raise Unstructured(f"the table {head.strip()[:40]} stands twice")
-            self.seen.add(key)
-            tables.append(self._table(key, lead, head, text))
+            self.seen.add(table.key)
+            tables.append(table)
             lead = self.text[entries_end:end]
             at, head = after, self.text[end:after]
         tables.append(Item(key=("", "end of file"), body=Leaf(lead, lead)))
         return Group(kind="document", items=tuple(tables))
 
-    def _table(self, key: tuple[Hashable, ...], lead: str, head: str, text: str) -> Item:
+    def _table(self, lead: str, head: str, text: str) -> Item:
         known = self.shared.items.get((lead, head, text))
+        if known is not None and not self.elements and not head.lstrip().startswith("[["):
+            return known
+        path = _key_parts(head.partition("#")[0] if '"' not in head and "'" not in head else head[: head.rindex("]")])
+        key = self._table_key(path, is_element=head.lstrip().startswith("[["), text=text)
         if known is not None and known.key == key:
             return known
         body = Folded(text, text, partial(_entries, text, self.budget, self.shared))
         table = Item(key=key, lead=lead, head=head, body=body)
         # What `[bin.x]` means depends on the `[[bin]]` above it.
-        if not self.elements or "." not in head:
+        if len(key) == len(path) or len(path) == 1:
             self.shared.items[lead, head, text] = table
         return table
 
@@ -113,14 +118,13 @@ class _Parser:
         above = self.text[before:start].rstrip()
         return not above.endswith(("[", ",", "=")) or above.lstrip().startswith("#")
 
-    def _table_key(self, head: str, text: str) -> tuple[Hashable, ...]:
-        is_element = head.lstrip().startswith("[[")
-        path = _key_parts(head.partition("#")[0] if '"' not in head and "'" not in head else head[: head.rindex("]")])
+    def _table_key(self, path: tuple[str, ...], *, is_element: bool, text: str) -> tuple[Hashable, ...]:
         key: tuple[Hashable, ...] = path
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.elements and (length < len(path) or not is_element):
-                key = (*self.elements[path[:length]], *path[length:])
-                break
+        if self.elements:
+            for length in range(len(path), 0, -1):
+                if path[:length] in self.elements and (length < len(path) or not is_element):
+                    key = (*self.elements[path[:length]], *path[length:])
+                    break
         if not is_element:
             return key
         element = (*key, _identity(text))
@@ -146,6 +150,15 @@ def _entries(text: str, budget: Budget, shared: Shared) -> Group:
 
 def _entry(text: str, at: int, budget: Budget, shared: Shared) -> tuple[Item, int]:
     """The key that starts at a line, and where the next one does."""
+    plain = _PLAIN_ENTRY.match(text, at)
+    if plain is not None:
+        item = shared.items.get(plain.group())
+        if item is None:
+            lead, head, key, value, trail = plain.groups()
+            body = flow_value(value, _STYLE, budget)
+            item = Item(key=".".join(_key_parts(key)), lead=lead, head=head, body=body, trail=trail)
+            shared.items[plain.group()] = item
+        return item, plain.end()
     lead_end = _end(_MARGIN, text, at)
     head = _ENTRY.match(text, lead_end)
     if head is None:
@@ -159,16 +172,13 @@ def _entry(text: str, at: int, budget: Budget, shared: Shared) -> tuple[Item, in
     trail_end = _end(_LINE_END, text, end)
     if end in (start, trail_end):
         raise Unstructured(f"the value of {head.group(1)[:40]} cannot be read")
-    source = text[at:lead_end], text[lead_end:trail_end]
-    item = shared.items.get(source)
-    if item is None:
-        item = shared.items[source] = Item(
-            key=".".join(_key_parts(head.group(1))),
-            lead=source[0],
-            head=head.group(),
-            body=flow_value(text[start:end], _STYLE, budget),
-            trail=text[end:trail_end],
-        )
+    item = Item(
+        key=".".join(_key_parts(head.group(1))),
+        lead=text[at:lead_end],
+        head=head.group(),
+        body=flow_value(text[start:end], _STYLE, budget),
+        trail=text[end:trail_end],
+    )
     return item, trail_end
 
 

@@ -6,7 +6,7 @@ The splitter is ours because it must keep the source text; what it makes of a fi
 import re
 from collections import Counter
 from collections.abc import Hashable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
@@ -16,6 +16,7 @@ from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.formats.yaml_check import is_valid_yaml
 from contextbase.merge.formats.yaml_lines import DASH, KEY, QUOTED, entries, indent_of, is_margin
+from contextbase.merge.formats.yaml_passage import KeyedBlock, find_block
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.shared import Shared
@@ -24,14 +25,16 @@ __all__ = ["YamlFormat", "parse_yaml_block"]
 
 _MAX_DEPTH: Final = 100
 _END: Final = ("", "end of block")
-_ANCHOR: Final = re.compile(r"&[^\s&]")
+_ANCHOR: Final = re.compile(r"&(?<![^\s,\[{]&)[^\s&]")  # beginning with &, which is quickly found
 _PROPERTIES: Final = re.compile(r"[ \t]*(?:[&!][^\s,\[\]{}]*[ \t]*)*")
 _LINE_END: Final = re.compile(r"[ \t]*(?:(?<=[ \t])#[^\n]*)?\n")
 _VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
 _BLOCK_SCALAR: Final = re.compile(r"[|>][-+0-9]*(?:[ \t]+#[^\n]*)?[ \t]*\n")
 _QUOTED_SCALAR: Final = re.compile(QUOTED, re.DOTALL)
+_CLOSED_QUOTES: Final = re.compile(r"""(?:[^"']++|"[^"\n]*+"|'[^'\n]*+')*+""")
 _COMMENT_LINE: Final = re.compile(r"^ *#", re.MULTILINE)
 _PLAIN: Final = re.compile(r"(?:[^ \t\n]|[ \t]++(?![#\n]))*+")
+_WORD: Final = re.compile(r"[ \t]*([\w./$](?:[^\n#]*[^\s#])?)([ \t]*\n)")  # a plain scalar as most are
 _NOT_A_STRING: Final = re.compile(r"(?i)~?|null|true|false|yes|no|on|off|[-+.]?\d.*|\.inf|\.nan")
 _REQUIREMENT: Final = re.compile(r"['\"]?([A-Za-z0-9_.:/-]+?)(?:\[[\w,-]+\])?[ \t]*(?:([=<>!~^ ]).*)?['\"]?")
 _DOCUMENT_START: Final = re.compile(r"---(?=\s)")
@@ -69,6 +72,10 @@ def parse_yaml_block(text: str, budget: Budget, shared: Shared) -> Group:
     return _parser(text, budget, shared).document(text)
 
 
+def _find_block(shared: Shared) -> KeyedBlock | None:
+    return None if any(map(_ANCHOR.search, shared.texts)) else find_block(shared)
+
+
 def _parser(text: str, budget: Budget, shared: Shared | None) -> "_Parser":
     """An alias must stand below its anchor: a text that has any is checked as a whole."""
     return _Parser(budget, Shared() if shared is None or _ANCHOR.search(text) else shared)
@@ -77,6 +84,7 @@ def _parser(text: str, budget: Budget, shared: Shared | None) -> "_Parser":
 class _Parser:
     def __init__(self, budget: Budget, shared: Shared) -> None:
         self.budget = budget
+        self.shared = shared
         self.known = shared.items
         shared.checks_apart = True
 
@@ -85,6 +93,9 @@ class _Parser:
         after_newlines = "\n" + text
         if any(directive in after_newlines for directive in _DIRECTIVES):
             raise Unstructured("it has directives or document ends")
+        block = self.shared.once("block", partial(_find_block, self.shared))
+        if block is not None:
+            return self._around(text, block)
         starts = [match.start() for match in _NEXT_DOCUMENT.finditer(after_newlines)]
         if not starts:
             return self.document(text)
@@ -106,6 +117,17 @@ class _Parser:
             items.append(Item(key=key, lead=preface, head=text[start:body_start], body=self.document(document)))
             preface = ""
         return Group(kind="stream", items=tuple(items))
+
+    def _around(self, text: str, block: KeyedBlock) -> Group:
+        """The one block that is read, and what stands above and below it."""
+        start, end = block.start, len(text) - block.after
+        nested = text[start:end]
+        key = ".".join(map(_unquoted, block.keys))
+        folded = Folded(nested, nested, lambda: self._nested(nested, len(block.keys)))
+        above, below = (
+            self.known.setdefault(part, Item(key=part, body=Leaf(part, part))) for part in (text[:start], text[end:])
+        )
+        return Group(kind="block", items=(above, Item(key=key, body=folded), below))
 
     def document(self, text: str) -> Group:
         if is_margin(text):
@@ -166,10 +188,12 @@ class _Parser:
             if item is None:
                 item = self.known[margin, entry] = self._element(entry, indent, depth, lead=margin)
             items.append(item)
-        elements = Group(kind="sequence", items=tuple(_with_identities(items)), keyed=False)
+        named = self.shared.once("named", _Named).with_identities(items)
+        elements = Group(kind="sequence", items=tuple(named), keyed=False)
         # What stands below the last element is kept apart, so that elements alone are compared with each other.
         source = text.removesuffix(end[0].body.text) if end else text
-        return Group(kind="elements", items=(Item(key="", body=Folded(source, source, lambda: elements)), *end))
+        folded = Folded(source, source, lambda: elements, _in_short)
+        return Group(kind="elements", items=(Item(key="", body=folded), *end))
 
     def _element(self, entry: str, indent: int, depth: int, *, lead: str) -> Item:
         dash = DASH.match(entry, indent)
@@ -181,6 +205,10 @@ class _Parser:
 
     def _value(self, text: str, start: int, depth: int, *, key: str | None, lead: str) -> Item:
         """An entry whose value starts at `start`."""
+        word = _WORD.fullmatch(text, start)
+        if word is not None:
+            value = word.group(1)
+            return Item(key, Leaf(value, _scalar(value)), lead, text[: word.start(1)], trail=word.group(2))
         properties = _PROPERTIES.match(text, start)
         at = properties.end() if properties is not None else start
         head, body, trail = text[:at], text[at:], ""
@@ -189,7 +217,7 @@ class _Parser:
             nested = text[line_end.end() :]
             if is_margin(nested):
                 return Item(key=key, lead=lead, head=head, body=Leaf("", None), trail=body)
-            folded = Folded(nested, nested, lambda: self._nested(nested, depth + 1))
+            folded = Folded(nested, nested, lambda: self._nested(nested, depth + 1), _in_short)
             return Item(key=key, lead=lead, head=text[: line_end.end()], body=folded)
         if body[0] in "|>":
             if not _BLOCK_SCALAR.match(body):
@@ -220,7 +248,7 @@ class _Parser:
     def _compact_mapping(self, entry: str, start: int, depth: int, *, lead: str) -> Item:
         """`- name: x` with more keys below: the dash's line holds the first key."""
         text = entry[start:]
-        body = Folded(text, text, lambda: self._keys_after_dash(text, start, depth + 1))
+        body = Folded(text, text, lambda: self._keys_after_dash(text, start, depth + 1), _in_short)
         return Item(key=None, lead=lead, head=entry[:start], body=body, identities=_identities(text, start))
 
     def _keys_after_dash(self, text: str, indent: int, depth: int) -> Group:
@@ -243,6 +271,12 @@ class _Parser:
         return Group(kind="mapping", items=tuple(items), separator=margin)
 
 
+def _in_short(text: str) -> str:
+    """Nothing, for a block below a key or after a dash, if no quotes or brackets may be open at its end."""
+    is_closed = text.count("[") == text.count("]") and text.count("{") == text.count("}")
+    return "\n" if is_closed and _CLOSED_QUOTES.fullmatch(text) else text
+
+
 def _unmovable(lead: str, indent: int) -> int:
     """How much of the margin above a key cannot stand after its indentation: blank lines, oddly indented comments."""
     cut = at = 0
@@ -253,28 +287,46 @@ def _unmovable(lead: str, indent: int) -> int:
     return cut
 
 
-def _with_identities(items: list[Item]) -> list[Item]:
-    """Elements that can be told apart by a name, or (`numpy >=1.2`) by what is required, are matched by it."""
-    seen: dict[Hashable, int] = {}
-    named: list[Item] = []
-    of_requirements = any(_is_requirement(item.body) for item in items)
-    for item in items:
-        identities = item.identities
-        if not identities and of_requirements and isinstance(item.body, Leaf):
-            match = _REQUIREMENT.fullmatch(item.body.text)
-            identities = ((_SIGNATURE, (match.group(1).lower() if match is not None else item.body.value, 1)),)
-        if identities:
-            *keys, (_, signature) = identities
-            seen[signature] = seen.get(signature, 0) + 1
-            if seen[signature] > 1:
-                identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
-        named.append(item if identities is item.identities else item._replace(identities=identities))
-    return named
+class _Named:
+    """The names of list elements that can be told apart by one, or (`numpy >=1.2`) by what is required."""
 
+    def __init__(self) -> None:
+        self._items: dict[tuple[int, Hashable], Item] = {}  # by the item without its name, and the name
+        self._required: dict[str, tuple[Hashable, bool]] = {}
 
-def _is_requirement(body: Body) -> bool:
-    match = _REQUIREMENT.fullmatch(body.text) if isinstance(body, Leaf) else None
-    return match is not None and match.group(2) is not None and match.group(2) != " "
+    def with_identities(self, items: list[Item]) -> list[Item]:
+        of_requirements = any(self._what_is_required(item.body)[1] for item in items if isinstance(item.body, Leaf))
+        if not of_requirements and not any(item.identities for item in items):
+            return items
+        seen: dict[Hashable, int] = {}
+        named: list[Item] = []
+        for item in items:
+            identities = item.identities
+            if not identities and of_requirements and isinstance(item.body, Leaf):
+                identities = ((_SIGNATURE, (self._what_is_required(item.body)[0], 1)),)
+            if identities:
+                *keys, (_, signature) = identities
+                seen[signature] = seen.get(signature, 0) + 1
+                if seen[signature] > 1:
+                    identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
+            named.append(item if identities is item.identities else self._renamed(item, identities))
+        return named
+
+    def _renamed(self, item: Item, identities: tuple[tuple[str, Hashable], ...]) -> Item:
+        """An item that stands alike on all sides stays one object."""
+        known = self._items.get((id(item), identities))
+        if known is None:
+            known = self._items[id(item), identities] = item._replace(identities=identities)
+        return known
+
+    def _what_is_required(self, leaf: Leaf) -> tuple[Hashable, bool]:
+        """What goes by what name, and whether a version is given."""
+        found = self._required.get(leaf.text)
+        if found is None:
+            match = _REQUIREMENT.fullmatch(leaf.text)
+            found = (leaf.value, False) if match is None else (match[1].lower(), match[2] not in (None, " "))
+            self._required[leaf.text] = found
+        return found
 
 
 def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:

@@ -137,3 +137,11 @@ def test_text_like_the_front_matter_is_text() -> None:
     merged = merge(base.encode(), ours.encode(), theirs.encode(), path="guide.md")
     assert merged.strategy == "markdown"
     assert merged.partial == theirs.replace("other", "mine").encode()
+
+
+def test_a_conflict_in_one_passage_is_named_by_all_headings_above_it() -> None:
+    base = BASE.replace("[home]", "### Windows\n\nOne line.\n\n## Use\n\n[home]")
+    merged = merge(
+        base.encode(), base.replace("One", "Our").encode(), base.replace("One", "Their").encode(), path="a.md"
+    )
+    assert [conflict.place.at for conflict in merged.conflicts] == ["Guide > Install > Windows"]

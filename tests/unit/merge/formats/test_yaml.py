@@ -124,3 +124,36 @@ def test_aliases_are_not_expanded_by_the_check() -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 40)]
     assert is_valid_yaml("\n".join(levels) + "\n", Budget(10))
+
+
+@pytest.mark.parametrize("value", ["|", '"'], ids=["block scalar", "quotes"])
+def test_what_only_looks_like_keys_is_text(value: str) -> None:
+    end = value.strip("|")
+    base = f"a:\n  run: {value}\n    b:\n      x: 1{end}\n"
+    ours, theirs = (base.replace(f"1{end}\n", f"1\n      {key}: 1{end}\n") for key in "yz")
+    merged = merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml")
+    assert [conflict.place.at for conflict in merged.conflicts] == ["a.run"]
+
+
+def test_a_conflict_far_inside_is_named_by_all_its_keys() -> None:
+    base = "on: x\njobs:\n  # one\n  build: # two\n    'env':\n      A: 1\n      B: 1\n\n  test: 1\n"
+    ours = base.replace("A: 1", "A: 2")
+    theirs = base.replace("A: 1", "A: 3").replace("B: 1", "B: 4")
+    merged = merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml")
+    assert [conflict.place.at for conflict in merged.conflicts] == ["jobs.build.env.A"]
+    assert merged.partial == ours.replace("B: 1", "B: 4").encode()
+
+
+def test_a_block_deleted_by_one_side_and_raised_by_the_other_is_gone() -> None:
+    base = "jobs:\n  a:\n    uses: x@v1\n  b:\n    uses: x@v1\n"
+    assert merged_text(base, "jobs:\n  a:\n    uses: x@v1\n", base.replace("v1", "v2")) == (
+        "jobs:\n  a:\n    uses: x@v2\n"
+    )
+
+
+def test_a_block_that_may_have_been_renamed_is_contested_though_only_its_version_was_raised() -> None:
+    base = "jobs:\n  a:\n    uses: x@v1\n  b: 1\n"
+    merged = merge(
+        base.encode(), base.replace("  a:", "  c:").encode(), base.replace("v1", "v2").encode(), path="a.yaml"
+    )
+    assert merged.outcome is Outcome.CONFLICT

@@ -1,0 +1,64 @@
+"""The headings of prose: `# title`, and titles with a line below them."""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from contextbase.merge.budget import Budget
+
+__all__ = ["MAY_BE_HEADING", "Heading", "find_headings"]
+
+_RULE: Final = re.compile(r"[ \t]*(?:-[ \t]*){3,}\n|[ \t]*(?:\*[ \t]*){3,}\n|[ \t]*(?:_[ \t]*){3,}\n")
+MAY_BE_HEADING: Final = re.compile(  # starting with a newline, not `^`: the search for it is many times faster
+    r"\n(?=[ `~\#=\-^\"*+'])"  # which most lines do not start with
+    r"(?: {0,3}(`{3,}|~{3,})[^\n]*"  # a fence
+    r"| {0,3}(\#{1,6})(?:[ \t]([^\n]*))?"  # `# title`
+    r"|([=\-~^\"*+\#`'])\4{2,}[ \t]*)(?=\n)"  # an underline
+)
+
+
+class Heading(NamedTuple):
+    start: int
+    end: int  # of its line, or of the two lines it is with an underline, or a rule directly above
+    level: int
+    title: str
+
+
+def find_headings(text: str, budget: Budget, *, underlined: str = "=-", start: int = 0) -> Iterator[Heading]:
+    """The headings from `start` on, in order. Fenced code has none. `underlined`: the characters that may underline
+    one."""
+    fence = ""
+    levels: list[str] = []
+    for match in MAY_BE_HEADING.finditer("\n" + text, start):
+        budget.tick()
+        at, end = match.span()
+        opening, hashes, title, underline = match.groups()
+        if fence:
+            if opening and opening.startswith(fence) and not match.group().strip().strip(fence[0]):
+                fence = ""
+        elif opening:
+            fence = opening
+        elif hashes:
+            above = "" if text.endswith("\n\n", 0, at) else _line_above(text, at)
+            ruled = _RULE.fullmatch(above) is not None and not _line_above(text, at - len(above)).strip()
+            ruled = ruled and at > len(above)
+            yield Heading(at - len(above) * ruled, end, len(hashes), _title(title or ""))
+        elif underline in underlined:
+            above = _line_above(text, at)
+            if not above.strip() or above[0] in " \t|-*>#<=" or _line_above(text, at - len(above)).strip():
+                continue
+            if underline not in levels:
+                levels.append(underline)
+            level = "=-".index(underline) if underlined == "=-" else levels.index(underline)
+            yield Heading(at - len(above), end, level + 1, above.strip())
+
+
+def _title(text: str) -> str:
+    """Without the hashes that may close it."""
+    title = text.strip()
+    unclosed = title.rstrip("#")
+    return unclosed.rstrip() if unclosed != title and unclosed[-1:] in ("", " ", "\t") else title
+
+
+def _line_above(text: str, start: int) -> str:
+    return text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
