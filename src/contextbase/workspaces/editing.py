@@ -126,7 +126,7 @@ class FolderEditor:
             return True
         return False
 
-    def write_conflict(self, path: TreePath, name: str, content: bytes) -> bool:
+    def write_conflict(self, path: TreePath, name: str, content: LocalContent) -> bool:
         """`.contextbase/conflicts/<path>/<name>`, anew."""
         with (
             _UnlessInTheWay(),
@@ -135,8 +135,7 @@ class FolderEditor:
         ):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
-            described = Content(kind=Kind.FILE, hash=ContentHash.of(content), size=len(content))
-            self._write(folder, name, described, content)
+            self._write(folder, name, Content(kind=Kind.FILE), content)
             return True
         return False
 

@@ -146,17 +146,20 @@ class Workspaces:
         limit: int = 100,
     ) -> tuple[list[FileDiff], str | None]:
         """How what is not committed yet differs, in path order, and where the next page starts."""
-        record, look = await self.status(caller, project_id, agent)
-        wanted = sorted(
-            (
-                change
-                for change in look.changes
-                if change.path > after and (below is None or change.path == below or change.path.is_below(below))
-            ),
-            key=lambda change: change.path,
-        )
-        page = wanted[:limit]
-        return await self._diffs.of(record, page), page[-1].path if len(wanted) > limit else None
+        acting = await self._agents.acting(caller, project_id, agent)
+        async with self._alone_with(acting, project_id) as record:
+            await self._refuse_narrowed(acting, record)
+            look = await self._checkpoints.look(record)
+            wanted = sorted(
+                (
+                    change
+                    for change in look.changes
+                    if change.path > after and (below is None or change.path == below or change.path.is_below(below))
+                ),
+                key=lambda change: change.path,
+            )
+            page = wanted[:limit]
+            return await self._diffs.of(record, page), page[-1].path if len(wanted) > limit else None
 
     async def commit(
         self,

@@ -22,6 +22,7 @@ from contextbase.workspaces.sending import Answered
 
 __all__ = ["ConflictsIn", "Settled", "Settlement", "contents_needed", "needs_folder", "settle"]
 
+_LARGEST_MARKED: Final = 16 << 20  # beyond that nobody reads markers, and the sides would fill the memory
 _IN: Final = (ChangeStatus.WRITTEN, ChangeStatus.MERGED, ChangeStatus.UNCHANGED)
 Versions = Mapping[tuple[NodeId, int], Content | None]
 
@@ -191,28 +192,33 @@ class _Settling:
             return False
         return self._editor.replace(path, expected=expected, content=content, source=source)
 
-    def _bytes_of(self, content: Content | None) -> bytes | None:
-        source = None if content is None or content.hash is None else self._contents.get(content.hash)
-        return source.read_bytes() if isinstance(source, Path) else source
+    def _local(self, content: Content | None) -> LocalContent | None:
+        return None if content is None or content.hash is None else self._contents.get(content.hash)
 
     def _show_conflict(self, one: Answered) -> None:
         path = one.change.path
         notice = f"{path}: your version waits for a review ({one.answer.review_id}); the rest of it is in."
         if self._conflicts_in is ConflictsIn.FILES:
-            sides = {
-                "base": self._bytes_of(one.change.before),
-                "head": self._bytes_of(_head_of(one, self._versions)),
-                "yours": self._bytes_of(one.change.content),
-            }
-            base, head, yours = sides.values()
-            if head is not None and yours is not None:
-                merged = merge(base, head, yours, path=path)
-                sides["markers"] = render_markers(merged, ours="head", theirs="yours")
+            head = _head_of(one, self._versions)
+            sides = {"base": one.change.before, "head": head, "yours": one.change.content}
             for name, content in sides.items():
-                if content is not None:
-                    self._editor.write_conflict(path, name, content)
+                if (local := self._local(content)) is not None:
+                    self._editor.write_conflict(path, name, local)
+            if all(content is None or content.size <= _LARGEST_MARKED for content in sides.values()):
+                self._write_markers(path, *(_bytes_of(self._local(content)) for content in sides.values()))
             notice += f" Both are in .contextbase/conflicts/{path}/."
         self._notices.append(notice)
+
+    def _write_markers(self, path: TreePath, base: bytes | None, head: bytes | None, yours: bytes | None) -> None:
+        if head is None or yours is None:
+            return
+        markers = render_markers(merge(base, head, yours, path=path), ours="head", theirs="yours")
+        if markers is not None:
+            self._editor.write_conflict(path, "markers", markers)
+
+
+def _bytes_of(content: LocalContent | None) -> bytes | None:
+    return content.read_bytes() if isinstance(content, Path) else content
 
 
 def _result(one: Answered, versions: Versions) -> tuple[TreePath, Content | None] | None:

@@ -13,6 +13,8 @@ from tests.support.workspaces import PROVIDERS, read_tree, unmount_all
 from contextbase.db.database import DatabaseAddress
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
+from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.settling import ConflictsIn
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -122,3 +124,20 @@ async def test_what_is_written_while_the_folder_is_not_shown_is_kept(world: Work
     assert (kept / "written-while-closed.2" / "below" / "stray.txt").read_bytes() == b"two\n"
     assert "written-while-closed.2" in (folder / ".contextbase" / "notices.md").read_text()
     assert not (await world.complete("ann")).is_removed
+
+
+@pytest.mark.parametrize(
+    ("largest", "names"), [(4, {"base", "head", "yours"}), (9, {"base", "head", "yours", "markers"})]
+)
+async def test_the_sides_of_a_conflict_are_there_and_markers_unless_they_are_too_large(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch, largest: int, names: set[str]
+) -> None:
+    monkeypatch.setattr("contextbase.workspaces.settling._LARGEST_MARKED", largest)
+    await world.put({"a.txt": b"given\n"})
+    folder = await world.create("ann")
+    await world.put({"a.txt": b"theirs\n"})
+    (folder / "a.txt").write_bytes(b"mine\n")
+    await world.commit("ann", Wish(conflicts_in=ConflictsIn.FILES))
+    sides = folder / ".contextbase" / "conflicts" / "a.txt"
+    assert {side.name for side in sides.iterdir()} == names
+    assert [(sides / name).read_bytes() for name in ("base", "head", "yours")] == [b"given\n", b"theirs\n", b"mine\n"]
