@@ -21,7 +21,7 @@ from contextbase.workspaces.editing import FolderEditor, left_in
 from contextbase.workspaces.folder import Folder
 from contextbase.workspaces.model import Owner, Problem, Reported, WorkspaceChanges
 from contextbase.workspaces.node import Node
-from contextbase.workspaces.outgoing import Outgoing, in_order, outgoing, to_change
+from contextbase.workspaces.outgoing import Held, Outgoing, in_order, outgoing, to_change
 from contextbase.workspaces.pending import Checkpoint
 from contextbase.workspaces.registry import Record, Registry
 
@@ -80,8 +80,10 @@ class Sender:
     async def look(self, record: Record) -> Look:
         """Changes nothing."""
         provider = (await self._node.site()).provider
-        async with self._database.connection() as connection:
-            held = await self._registry.held(connection, record.id) if record.checkpoint else {}
+        held: dict[TreePath, Held] = {}
+        if record.checkpoint:
+            async with self._database.connection() as connection:
+                held = await self._registry.held(connection, record.id)
         committed = [path for path, one in held.items() if one.content is not None]
         found = await provider.detect_changes(record.id, committed=committed)
         async with self._database.connection() as connection:
