@@ -5,12 +5,16 @@ FROM versions
 WHERE project_id = $1 AND path = ANY ($2::text[]) AND replaced_seq IS NULL AND kind <> 'deleted'
 
 -- name: base_entries
--- What stood at each of these paths in the snapshot its writer saw.
+-- What stood at each of these paths in the snapshot its writer saw: the last that came there, if it had not left yet.
 SELECT asked.path AS asked_path, asked.base AS asked_base,
        v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime
 FROM unnest($2::text[], $3::bigint[]) AS asked (path, base)
-JOIN versions v ON v.project_id = $1 AND v.path = asked.path AND v.seq <= asked.base
-    AND (v.replaced_seq IS NULL OR v.replaced_seq > asked.base) AND v.kind <> 'deleted'
+CROSS JOIN LATERAL (
+    SELECT * FROM versions
+    WHERE project_id = $1 AND path = asked.path AND seq <= asked.base AND kind <> 'deleted'
+    ORDER BY seq DESC LIMIT 1
+) v
+WHERE v.replaced_seq IS NULL OR v.replaced_seq > asked.base
 
 -- name: node_heads
 -- Where these nodes are now; deleted ones too.
@@ -185,15 +189,27 @@ ORDER BY v.path
 LIMIT $6
 
 -- name: snapshot_paths
--- Snapshot $3's entries at these paths, each with where its node is now: who reads an old snapshot must be allowed to
--- see both places.
-SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime, v.base_number,
-       v.merged_number, v.sent_hash, h.path AS path_now
-FROM versions v
-JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
-WHERE v.project_id = $1 AND v.path = ANY ($2::text[])
-  AND v.seq <= $3 AND (v.replaced_seq IS NULL OR v.replaced_seq > $3) AND v.kind <> 'deleted'
-ORDER BY v.path
+-- As `opened_project`, with what stands at these paths in snapshot $4 (NULL: the head), in one reading; a row without
+-- a node if nothing does. Each entry comes with where its node is now: who reads an old snapshot must be allowed to see
+-- both places. The LIMIT leaves nothing out: it makes PostgreSQL expect few paths, and then keep one plan for all.
+SELECT p.head, p.epoch, p.policy_version,
+       ARRAY(SELECT group_id FROM group_members WHERE principal_id = $2) AS groups,
+       found.*
+FROM projects p
+LEFT JOIN LATERAL (
+    SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime, v.base_number,
+           v.merged_number, v.sent_hash, h.path AS path_now
+    FROM (SELECT DISTINCT unnest($3::text[]) AS path LIMIT cardinality($3)) asked
+    CROSS JOIN LATERAL (  -- the last that came there: it stands there if it had not left yet
+        SELECT * FROM versions
+        WHERE project_id = p.id AND path = asked.path AND seq <= coalesce($4, p.head) AND kind <> 'deleted'
+        ORDER BY seq DESC LIMIT 1
+    ) v
+    JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+    WHERE v.replaced_seq IS NULL OR v.replaced_seq > coalesce($4, p.head)
+) found ON true
+WHERE p.id = $1 AND p.deleted_at IS NULL
+ORDER BY found.path
 
 -- name: node_of_path
 -- The node at a path now; if there is none, the one that was there last.

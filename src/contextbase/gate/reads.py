@@ -25,7 +25,7 @@ from contextbase.gate.read_model import (
     VersionEntry,
 )
 from contextbase.gate.repository import GateRepository
-from contextbase.gate.service import Gate
+from contextbase.gate.service import Gate, OpenedProject
 from contextbase.gate.snapshot_view import SnapshotView, part_of
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller
@@ -73,9 +73,11 @@ class Reads:
     ) -> Checkout:
         """These paths in a snapshot (None: the head)."""
         async with self._database.connection() as connection:
-            view = await self._opened(connection, caller, project_id, seq, epoch)
-            rows = await connection.fetch(_SQL.snapshot_paths, project_id, list(paths), view.seq)
-            entries = [_entry(row) for row in rows if view.shows(row)]
+            caller.require(Action.READ, project_id)
+            rows = await connection.fetch(_SQL.snapshot_paths, project_id, caller.principal.id, list(paths), seq)
+            head = await self._gate.opened_in(connection, caller, project_id, rows[0] if rows else None)
+            view = _view_of(caller, project_id, head, seq, epoch)
+            entries = [_entry(row) for row in rows if row["node_id"] is not None and view.shows(row)]
             found = {entry.path for entry in entries}
             missing = tuple(path for path in dict.fromkeys(paths) if path not in found)
             entries = await self._with_contents(connection, entries) if contents else entries
@@ -244,18 +246,7 @@ class Reads:
         epoch: UUID | None = None,
     ) -> SnapshotView:
         caller.require(Action.READ, project_id)
-        head = await self._gate.opened(connection, caller, project_id)
-        if epoch not in (None, head.epoch):
-            raise CursorOutdated("The project was restored since; check it out anew.")
-        if seq is not None and seq > head.seq:
-            raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
-        return SnapshotView(
-            project_id=project_id,
-            epoch=head.epoch,
-            seq=head.seq if seq is None else seq,
-            authority=head.authority,
-            only=caller.token.path_prefix,
-        )
+        return _view_of(caller, project_id, await self._gate.opened(connection, caller, project_id), seq, epoch)
 
     async def _visible_below(
         self, connection: Connection, view: SnapshotView, folder: TreePath | None, after: str = "", page: int = _PAGE
@@ -282,8 +273,8 @@ class Reads:
                 connection, view.project_id, view.seq, folder=folder, start=start, limit=_PAGE
             )
             paths = [TreePath(f"{folder}/{child.name}" if folder else child.name) for child in page.children]
-            rows = await connection.fetch(_SQL.snapshot_paths, view.project_id, paths, view.seq)
-            visible = {row["path"] for row in rows if view.shows(row)}
+            rows = await connection.fetch(_SQL.snapshot_paths, view.project_id, view.principal_id, paths, view.seq)
+            visible = {row["path"] for row in rows if row["node_id"] is not None and view.shows(row)}
             for path, child in zip(paths, page.children, strict=True):
                 # A folder that its contents imply stands, in path order, where they do: at "path/".
                 cursor = path if child.version is not None else f"{path}/"
@@ -319,6 +310,24 @@ class Reads:
         return [
             replace(entry, content=loaded[wanted[entry.path]]) if entry.path in wanted else entry for entry in entries
         ]
+
+
+def _view_of(
+    caller: Caller, project_id: ProjectId, head: OpenedProject, seq: Seq | None, epoch: UUID | None
+) -> SnapshotView:
+    """A snapshot (None: the head) as the caller may see it; raises when there is, or can be, no such snapshot."""
+    if epoch not in (None, head.epoch):
+        raise CursorOutdated("The project was restored since; check it out anew.")
+    if seq is not None and seq > head.seq:
+        raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
+    return SnapshotView(
+        project_id=project_id,
+        epoch=head.epoch,
+        seq=head.seq if seq is None else seq,
+        authority=head.authority,
+        principal_id=caller.principal.id,
+        only=caller.token.path_prefix,
+    )
 
 
 def _entry(row: asyncpg.Record) -> SnapshotEntry:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
+import asyncpg
+
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
@@ -94,6 +96,12 @@ class Gate:
     async def opened(self, connection: Connection, caller: Caller, project_id: ProjectId) -> OpenedProject:
         """The head as it is, and what the caller may see and do there; raises `NotFound`."""
         row = await connection.fetchrow(_SQL.opened_project, project_id, caller.principal.id)
+        return await self.opened_in(connection, caller, project_id, row)
+
+    async def opened_in(
+        self, connection: Connection, caller: Caller, project_id: ProjectId, row: asyncpg.Record | None
+    ) -> OpenedProject:
+        """As `opened`, from a row that was read together with something else; None: there is no such project."""
         if row is None:
             raise NotFound(f"There is no project {project_id}.")
         rules = await self._policies.page(connection, project_id, row["policy_version"])

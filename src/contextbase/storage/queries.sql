@@ -72,11 +72,14 @@ FROM versions
 WHERE project_id = $1 AND node_id = $2 AND seq <= $3 AND (replaced_seq IS NULL OR replaced_seq > $3)
 
 -- name: path_at
--- What is at a path in a snapshot.
+-- What is at a path in a snapshot: the last that came there, if it had not left yet.
 SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime, base_number, merged_number, sent_hash
-FROM versions
-WHERE project_id = $1 AND path = $2 AND seq <= $3 AND (replaced_seq IS NULL OR replaced_seq > $3)
-  AND kind <> 'deleted'
+FROM (
+    SELECT * FROM versions
+    WHERE project_id = $1 AND path = $2 AND seq <= $3 AND kind <> 'deleted'
+    ORDER BY seq DESC LIMIT 1
+) v
+WHERE replaced_seq IS NULL OR replaced_seq > $3
 
 -- name: diff_page
 -- The nodes that differ between snapshots $2 and $3, by node, after $4: O(changes), whatever the tree's size.
