@@ -5,6 +5,7 @@ from fastapi import Depends, FastAPI
 from contextbase import __version__
 from contextbase.bootstrap import Services
 from contextbase.interfaces.api.authentication import authenticate
+from contextbase.interfaces.api.direct import DirectRoute, DirectRoutes
 from contextbase.interfaces.api.document import DocumentedApp, problem_answers
 from contextbase.interfaces.api.metrics import Metrics
 from contextbase.interfaces.api.middleware import RequestMiddleware
@@ -27,6 +28,8 @@ from contextbase.interfaces.api.routes import (
     tags,
     tokens,
 )
+from contextbase.wire.commit import CommitCreate
+from contextbase.wire.tree import CheckoutRequest
 
 __all__ = ["create_app"]
 
@@ -54,6 +57,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(health.router)
     app.include_router(pages.open_router)
     install_problem_handlers(app)
+    app.add_middleware(DirectRoutes, routes=_asked_most(services))
     app.add_middleware(
         RequestMiddleware,
         metrics=app.state.metrics,
@@ -61,3 +65,18 @@ def create_app(services: Services) -> FastAPI:
         larger={commits.UPLOADS: services.settings.max_upload_bytes},
     )
     return app
+
+
+def _asked_most(services: Services) -> list[DirectRoute]:
+    return [
+        DirectRoute(
+            path=commits.COMMIT,
+            body=CommitCreate,
+            answer=lambda body, caller, way_in: commits.commit(body, caller, services, way_in),
+        ),
+        DirectRoute(
+            path=snapshots.CHECKOUT,
+            body=CheckoutRequest,
+            answer=lambda body, caller, _: snapshots.checkout(body, caller, services),
+        ),
+    ]
