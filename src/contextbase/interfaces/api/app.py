@@ -46,6 +46,7 @@ def create_app(services: Services) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=problem_answers(413, 500),
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # we have our own; looking for it takes its time
     )
     app.state.services = services
     app.state.metrics = Metrics(services.metrics)
