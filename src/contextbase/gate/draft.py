@@ -153,8 +153,8 @@ class Drafter:
     ) -> dict[TokenId, PathAuthority]:
         """By token id. Memberships are read anew: they are not part of the policy's version."""
         callers = {submitted.caller.token.id: submitted.caller for submitted in batch}
-        principals = {caller.principal.id for caller in callers.values()}
-        groups = await self._repository.groups(connection, principals) if rules.policy.uses_groups else {}
+        principals = {caller.principal.id for caller in callers.values()} if rules.policy.uses_groups else ()
+        groups = await self._repository.groups(connection, principals)
         return {
             token_id: rules.authority(caller, groups.get(caller.principal.id, frozenset()))
             for token_id, caller in callers.items()

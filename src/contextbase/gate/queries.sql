@@ -101,11 +101,7 @@ RETURNING r.id, r.path, r.state, r.closed_by, r.closed_seq, r.side_version_id,
           p.kind AS closer_kind, p.name AS closer_name, a.kind AS author_kind, a.name AS author_name
 
 -- name: opened_project
--- A project's head, and the groups of the principal who looks at it.
-SELECT p.head, p.epoch, p.policy_version,
-       ARRAY(SELECT group_id FROM group_members WHERE principal_id = $2) AS groups
-FROM projects p
-WHERE p.id = $1 AND p.deleted_at IS NULL
+SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS NULL
 
 -- name: project_policy
 -- A project's rules, all in one reading.
@@ -189,27 +185,24 @@ ORDER BY v.path
 LIMIT $6
 
 -- name: snapshot_paths
--- As `opened_project`, with what stands at these paths in snapshot $4 (NULL: the head), in one reading; a row without
--- a node if nothing does. Each entry comes with where its node is now: who reads an old snapshot must be allowed to see
--- both places. The LIMIT leaves nothing out: it makes PostgreSQL expect few paths, and then keep one plan for all.
-SELECT p.head, p.epoch, p.policy_version,
-       ARRAY(SELECT group_id FROM group_members WHERE principal_id = $2) AS groups,
-       found.*
+-- As `opened_project`, with what stands at each of these paths in a snapshot (NULL: the head), in one reading; a row
+-- without a path if nothing does. Each entry comes with where its node is now: who reads an old snapshot must be allowed
+-- to see both places. The first LIMIT leaves nothing out: it makes PostgreSQL expect few paths, and keep one plan.
+SELECT p.head, p.epoch, p.policy_version, found.*
 FROM projects p
 LEFT JOIN LATERAL (
-    SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime, v.base_number,
-           v.merged_number, v.sent_hash, h.path AS path_now
-    FROM (SELECT DISTINCT unnest($3::text[]) AS path LIMIT cardinality($3)) asked
+    SELECT asked.seq AS asked_seq, v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable,
+           v.mime, v.base_number, v.merged_number, v.sent_hash, h.path AS path_now
+    FROM (SELECT * FROM unnest($2::text[], $3::bigint[]) LIMIT cardinality($2)) AS asked (path, seq)
     CROSS JOIN LATERAL (  -- the last that came there: it stands there if it had not left yet
         SELECT * FROM versions
-        WHERE project_id = p.id AND path = asked.path AND seq <= coalesce($4, p.head) AND kind <> 'deleted'
+        WHERE project_id = p.id AND path = asked.path AND seq <= coalesce(asked.seq, p.head) AND kind <> 'deleted'
         ORDER BY seq DESC LIMIT 1
     ) v
     JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
-    WHERE v.replaced_seq IS NULL OR v.replaced_seq > coalesce($4, p.head)
+    WHERE v.replaced_seq IS NULL OR v.replaced_seq > coalesce(asked.seq, p.head)
 ) found ON true
 WHERE p.id = $1 AND p.deleted_at IS NULL
-ORDER BY found.path
 
 -- name: node_of_path
 -- The node at a path now; if there is none, the one that was there last.

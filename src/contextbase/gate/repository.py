@@ -1,7 +1,7 @@
 """Loads what a batch touches and writes what it decided. Every method works in the caller's transaction."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 from uuid import UUID
@@ -37,8 +37,10 @@ class GateRepository:
         return ProjectPolicy.of_row(row)
 
     async def groups(
-        self, connection: Connection, principals: Iterable[PrincipalId]
+        self, connection: Connection, principals: Collection[PrincipalId]
     ) -> dict[PrincipalId, frozenset[UUID]]:
+        if not principals:
+            return {}
         found: dict[PrincipalId, set[UUID]] = {}
         for row in await connection.fetch(_SQL.groups_of, list(principals)):
             found.setdefault(PrincipalId(row["principal_id"]), set()).add(row["group_id"])

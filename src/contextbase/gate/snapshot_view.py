@@ -12,7 +12,7 @@ from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.gate.read_model import SnapshotEntry
 from contextbase.identity.levels import PathAuthority
-from contextbase.ids import PrincipalId, ProjectId, Seq, TreePath
+from contextbase.ids import ProjectId, Seq, TreePath
 from contextbase.storage.tree import path_range
 
 __all__ = ["SnapshotView", "part_of"]
@@ -26,7 +26,6 @@ class SnapshotView:
     epoch: UUID
     seq: Seq
     authority: PathAuthority
-    principal_id: PrincipalId  # who looks
     only: TreePath | None  # all that the token is for
 
     @property
