@@ -156,7 +156,7 @@ class Database:
             ) from error
         except ValueError as error:
             raise Misconfigured("CONTEXTBASE_DATABASE_URL is not a usable PostgreSQL URL.") from error
-        except asyncpg.InterfaceError as error:
+        except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
             raise DatabaseUnavailable("The connection to the database was closed.") from error
 
     @asynccontextmanager
