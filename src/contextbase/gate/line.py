@@ -42,9 +42,11 @@ class Waiting:
         return time.monotonic() - self.since
 
     def resolve(self, answer: CommitAnswer | Exception) -> None:
+        if self.answer.done():
+            return  # its caller has gone away
         if isinstance(answer, Exception):
             self.answer.set_exception(answer)
-            self.answer.exception()  # its caller may have gone away: that is no error of ours
+            self.answer.exception()  # its caller may go away before it looks: that is no error of ours
         else:
             self.answer.set_result(answer)
 
@@ -114,6 +116,5 @@ class Line:
     def fail(self, batch: Batch, error: Exception) -> None:
         """Answer everybody who is not answered yet."""
         for entry in (*batch.entries, *self.being_written, *self.waiting):
-            if not entry.answer.done():
-                entry.resolve(error)
+            entry.resolve(error)
         self.waiting.clear()
