@@ -45,7 +45,7 @@ async def serve(
                 server = _Server(create_app(services), settings)
                 server.on_started = lambda: on_ready(services, url, secret)
                 server.on_stopping = services.feed.end
-                gc.freeze()  # what is here now stays: not to be looked through again and again
+                _look_for_garbage_less()
                 pruning = asyncio.create_task(services.feed.keep_pruned(), name="feed-prune")
                 upkeep = asyncio.create_task(services.review_upkeep.keep_fresh(), name="review-upkeep")
                 try:
@@ -55,6 +55,12 @@ async def serve(
                     upkeep.cancel()
             finally:
                 services.data.withdraw()
+
+
+def _look_for_garbage_less() -> None:
+    """What is here now stays, and need not be looked through again and again; what comes leaves by itself, mostly."""
+    gc.freeze()
+    gc.set_threshold(20_000)
 
 
 def _leave_out_what_no_log_line_shows() -> None:
