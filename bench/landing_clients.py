@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+import uvloop
+
 from bench.landing_load import Answered, run_agents
 
 
@@ -74,4 +76,4 @@ async def work(load: dict[str, Any]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(work(json.load(sys.stdin)))))
+    print(json.dumps(uvloop.run(work(json.load(sys.stdin)))))
