@@ -95,7 +95,13 @@ class Settlement:
                 answers[index] = _refused(change, refusal or _no_name_left(change))
             else:
                 open_changes.append((index, self._as_tree_change(change, base, name)))
-        view = RequestView(tree=self.tree, bases=self.bases, authority=self.authority, policy=self.policy)
+        view = RequestView(
+            tree=self.tree,
+            bases=self.bases,
+            leaving=self._leaving(),
+            authority=self.authority,
+            policy=self.policy,
+        )
         settled = settle(
             [change for _, change in open_changes],
             view,
@@ -106,6 +112,13 @@ class Settlement:
             answers[index] = self._record(self.submitted.request.changes[index], result)
         self.outcome.answers = [answers[index] for index in range(len(answers))]
         return self.outcome
+
+    def _leaving(self) -> set[TreePath]:
+        """Where what the request deletes stands now, and where the writer saw it."""
+        deleted = [change.path for change in self.submitted.request.changes if change.action is ChangeAction.DELETE]
+        bases = (self.bases.get(path) for path in deleted)
+        now = (self.tree.node(base.node_id) for base in bases if base is not None)
+        return {*deleted, *(live.path for live in now if live is not None)}
 
     def _as_tree_change(self, change: Change, base: Live | None, name: TreePath) -> TreeChange:
         base_entry = None if base is None else base.entry
