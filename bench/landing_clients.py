@@ -76,4 +76,6 @@ async def work(load: dict[str, Any]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(uvloop.run(work(json.load(sys.stdin)))))
+    happened = json.dumps(uvloop.run(work(json.load(sys.stdin))))
+    with open(sys.stdout.fileno(), "w", closefd=False) as output:  # buffered, whatever the environment says
+        output.write(happened)
