@@ -77,5 +77,6 @@ async def work(load: dict[str, Any]) -> dict[str, object]:
 
 if __name__ == "__main__":
     happened = json.dumps(uvloop.run(work(json.load(sys.stdin))))
-    with open(sys.stdout.fileno(), "w", closefd=False) as output:  # buffered, whatever the environment says
+    # Buffered, whatever the environment says of the output: it is long, and a write may take a part of it only.
+    with open(sys.stdout.fileno(), "w", closefd=False) as output:
         output.write(happened)
