@@ -70,6 +70,17 @@ from contextbase.storage.fsck import Fsck
 from contextbase.storage.head import HeadRepository
 from contextbase.storage.projects import ProjectService
 from contextbase.storage.tree import TreeRepository
+from contextbase.workspaces.agents import Agents
+from contextbase.workspaces.checkpoints import Checkpoints
+from contextbase.workspaces.comparing import WorkspaceDiffs
+from contextbase.workspaces.node import Node
+from contextbase.workspaces.registry import Registry
+from contextbase.workspaces.sending import Quota, Sender
+from contextbase.workspaces.service import Workspaces
+from contextbase.workspaces.shared_views import SharedViews
+from contextbase.workspaces.sight import Sight
+from contextbase.workspaces.source import DatabaseSnapshots
+from contextbase.workspaces.upkeep import WorkspaceUpkeep
 
 __all__ = ["Services", "open_database", "open_restore", "open_services", "problems_outside"]
 
@@ -107,6 +118,9 @@ class Services:
     collector: GarbageCollector
     fsck: Fsck
     backups: BackupService
+    workspaces: Workspaces
+    shared_views: SharedViews
+    workspace_upkeep: WorkspaceUpkeep
 
 
 @asynccontextmanager
@@ -212,6 +226,9 @@ async def open_services(
             database=database, gate=gate, repository=gate_repository, audit=audit, clock=clock, hint=notifier.hint
         )
         reviews, upkeep = _reviews(settings, database, gate, desk, catalog, audit=audit, notifier=notifier)
+        workspaces, shared_views, workspace_upkeep = _workspaces(
+            settings, data, database, gate, catalog=catalog, notifier=notifier
+        )
         yield Services(
             settings=settings,
             data=data,
@@ -247,6 +264,9 @@ async def open_services(
             collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
             fsck=Fsck(database=database, store=catalog.store, audit=audit),
             backups=BackupService(database=database, large_blobs=large, audit_key=audit_key, clock=clock),
+            workspaces=workspaces,
+            shared_views=shared_views,
+            workspace_upkeep=workspace_upkeep,
         )
 
 
@@ -313,6 +333,52 @@ def _reviews(
         hint=notifier.hint,
     )
     return reviews, upkeep
+
+
+def _workspaces(
+    settings: Settings, data: DataFolder, database: Database, gate: Gate, *, catalog: BlobCatalog, notifier: Notifier
+) -> tuple[Workspaces, SharedViews, WorkspaceUpkeep]:
+    source = DatabaseSnapshots(database=database, catalog=catalog, spool=SpoolFolder(data.node / "tmp"))
+    node = Node(
+        settings.node_name or data.node_name(),
+        data.node,
+        source,
+        wanted=None if settings.workspace_provider == "auto" else settings.workspace_provider,
+        largest_file=settings.max_upload_bytes,
+    )
+    registry = Registry()
+    sender = Sender(
+        database=database,
+        gate=gate,
+        catalog=catalog,
+        repository=GateRepository(),
+        registry=registry,
+        node=node,
+        quota=Quota(bytes=settings.workspace_max_bytes, files=settings.workspace_max_files),
+    )
+    sight = Sight(registry)
+    workspaces = Workspaces(
+        database=database,
+        gate=gate,
+        registry=registry,
+        agents=Agents(database=database, repository=IdentityRepository()),
+        node=node,
+        checkpoints=Checkpoints(
+            database=database, registry=registry, source=source, sender=sender, node=node, hint=notifier.hint
+        ),
+        diffs=WorkspaceDiffs(node=node, source=source),
+        sight=sight,
+    )
+    views = SharedViews(database=database, gate=gate, sight=sight, node=node)
+    upkeep = WorkspaceUpkeep(
+        database=database,
+        registry=registry,
+        node=node,
+        workspaces=workspaces,
+        views=views,
+        mirror_max_bytes=settings.mirror_max_bytes,
+    )
+    return workspaces, views, upkeep
 
 
 async def problems_outside(settings: Settings) -> dict[str, str]:

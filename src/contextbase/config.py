@@ -91,6 +91,24 @@ class Settings(BaseSettings):
     resolver_timeout_seconds: Annotated[float, Field(gt=0, le=600)] = Field(
         60.0, description="Longest the resolver may take for one answer."
     )
+    node_name: str | None = Field(
+        None,
+        description="What this server calls itself where workspaces are listed; unset: a name is made in the data "
+        "folder.",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+    )
+    workspace_provider: Literal["auto", "overlay", "copy"] = Field(
+        "auto", description="How agents' folders are made; auto: overlay mounts where they work, else copies."
+    )
+    workspace_max_bytes: Annotated[int, Field(ge=1024)] = Field(
+        10_737_418_240, description="Most bytes of changes one commit of a workspace may bring."
+    )
+    workspace_max_files: Annotated[int, Field(ge=1)] = Field(
+        200_000, description="Most changes one commit of a workspace may bring."
+    )
+    mirror_max_bytes: Annotated[int, Field(ge=0)] = Field(
+        21_474_836_480, description="Room for this machine's copies of snapshots; what is in use may take more."
+    )
     max_request_bytes: Annotated[int, Field(ge=1024, le=1_073_741_824)] = Field(
         8_388_608, description="Largest request body that is not a streamed upload."
     )

@@ -5,7 +5,9 @@ import errno
 import fcntl
 import json
 import os
+import re
 import secrets
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -39,6 +41,8 @@ class DataFolder:
     <data>/audit.key       the audit chain's HMAC key, 0600
     <data>/postgres/       the embedded database: see db/embedded.py
     <data>/blobs/          large blobs, unless they go to S3
+    <data>/node/           agents' folders and the mirrors they stand on: see workspaces/places.py
+    <data>/node-name       what this server calls itself
     <data>/contextbase.toml  settings, if the operator writes them
     """
 
@@ -51,6 +55,20 @@ class DataFolder:
     @property
     def blobs(self) -> Path:
         return self.path / "blobs"
+
+    @property
+    def node(self) -> Path:
+        return self.path / "node"
+
+    def node_name(self) -> str:
+        """Made once from the machine's name; stays with the folder, whatever the machine is called later."""
+        file = self.path / "node-name"
+        try:
+            return file.read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            host = re.sub(r"[^A-Za-z0-9-]+", "-", socket.gethostname()).strip("-") or "node"
+            write_private(file, f"{host[:60]}-{secrets.token_hex(3)}\n")
+            return file.read_text(encoding="utf-8").strip()
 
     @property
     def owner_token(self) -> Path:

@@ -9,7 +9,8 @@
     ├── NotFound                no such thing, or none the principal may know of
     │   └── ContentPurged       it was removed from all history, on purpose
     ├── Conflict                the state of things forbids it: exists already, moved on, in use
-    │   └── CursorOutdated      a cursor from before the project was restored: start anew
+    │   ├── CursorOutdated      a cursor from before the project was restored: start anew
+    │   └── HeldElsewhere       another server has it: ask that one
     ├── TooLarge                over a stated size limit
     ├── Unavailable             a part we depend on does not answer now; trying again may help
     │   ├── DatabaseUnavailable
@@ -43,6 +44,7 @@ __all__ = [
     "Damaged",
     "DatabaseUnavailable",
     "Forbidden",
+    "HeldElsewhere",
     "InvalidInput",
     "InvalidPath",
     "InvalidSettings",
@@ -103,6 +105,10 @@ class Conflict(ContextbaseError):
 
 class CursorOutdated(Conflict):
     code = "cursor_outdated"
+
+
+class HeldElsewhere(Conflict):
+    code = "held_elsewhere"
 
 
 class TooLarge(ContextbaseError):

@@ -36,6 +36,7 @@ async def _work(root: Path) -> None:
         await site.provider.sync_lower(site.snapshots.key(seq))
         workspace = await site.create(seq=seq, masked=("base/0",) if seq % 3 == 0 else ())
         (workspace.path / "mine.txt").write_bytes(b"%d" % seq)
+        print(f"made {seq}", flush=True)
         if seq % 2:
             await site.provider.cleanup(workspace.id)
         if seq % 5 == 0:

@@ -7,6 +7,7 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.errors import NotFound
 from contextbase.identity.model import Action, Principal, PrincipalKind, Token
 from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath, new_uuid
 
@@ -20,10 +21,18 @@ class IdentityRepository:
         self, connection: Connection, kind: PrincipalKind, name: str, *, is_owner: bool = False
     ) -> Principal:
         """The principal of that kind and name, made if it is new."""
+        found = await self.find_principal(connection, kind, name)
+        if found is None:
+            await connection.execute(_SQL.insert_principal, new_uuid(), str(kind), name, is_owner)
+            found = await self.find_principal(connection, kind, name)
+        if found is None:
+            raise NotFound(f"The {kind} {name} was removed in this very moment.")
+        return found
+
+    async def find_principal(self, connection: Connection, kind: PrincipalKind, name: str) -> Principal | None:
         row = await connection.fetchrow(_SQL.principal_by_name, str(kind), name)
         if row is None:
-            await connection.execute(_SQL.insert_principal, new_uuid(), str(kind), name, is_owner)
-            [row] = await connection.fetch(_SQL.principal_by_name, str(kind), name)
+            return None
         return Principal(
             id=PrincipalId(row["id"]), kind=PrincipalKind(row["kind"]), name=row["name"], is_owner=row["is_owner"]
         )

@@ -7,16 +7,18 @@
 import json
 import os
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final, Self
 
+from contextbase.data_folder import write_private
 from contextbase.errors import NotFound
 from contextbase.ids import TreePath
 from contextbase.storage.blobs.disk import explained
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.storage.model import Kind
 from contextbase.workspaces.detection import detect
-from contextbase.workspaces.folder import Folder, open_in
+from contextbase.workspaces.folder import Folder
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
@@ -63,12 +65,17 @@ class CopyProvider:
     async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
         return await in_thread(self._detect, workspace_id)
 
-    async def open_file(self, workspace_id: WorkspaceId, path: TreePath) -> int:
-        workspace = await self.open_workspace(workspace_id)
-        return await in_thread(open_in, workspace.path, path)
+    async def work_folder(self, workspace_id: WorkspaceId) -> Path:
+        return Path(self._places.path(workspace_id))
+
+    async def close_workspace(self, workspace_id: WorkspaceId) -> None:
+        """Nothing keeps a process out of a plain folder."""
 
     async def cleanup(self, workspace_id: WorkspaceId) -> None:
         await in_thread(self._cleanup, workspace_id)
+
+    async def remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
+        return await in_thread(self._remove_unfinished, workspace_id)
 
     async def sync_lower(self, snapshot: SnapshotKey) -> SyncResult:
         return await self._mirrors.of(snapshot).sync(snapshot)
@@ -85,6 +92,10 @@ class CopyProvider:
 
     async def close_view(self, view: View) -> None:
         await in_thread(self._remove_view, self._places.view(view))
+
+    async def close_other_views(self, kept: Collection[View]) -> None:
+        for path in await in_thread(self._places.views_but, kept):
+            await in_thread(self._remove_view, path)
 
     def _create(self, workspace_id: WorkspaceId, stack: Stack) -> None:
         path = Path(self._places.path(workspace_id))
@@ -119,6 +130,12 @@ class CopyProvider:
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root):
             self._places.remove(workspace_id)
+
+    def _remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
+        if self._manifest(workspace_id).is_file():
+            return False
+        self._cleanup(workspace_id)
+        return True
 
     def _remove_view(self, path: Path) -> None:
         with explained(self._places.root), self._places.views_locked():
@@ -159,10 +176,9 @@ class _Manifest:
         return cls(files, handles, newest)
 
     def write(self, file: Path) -> None:
+        """Durably: a copy without it counts as never finished, and would be removed."""
         written = {"files": self._files, "handles": self._handles, "taken_at": self._taken_at}
-        draft = file.with_suffix(".draft")
-        draft.write_text(json.dumps(written), encoding="utf-8")
-        draft.rename(file)
+        write_private(file, json.dumps(written))
 
     @classmethod
     def read(cls, file: Path) -> Self:

@@ -4,7 +4,6 @@ A folder is *complete* when nothing of the view shows through it: always in a pl
 it is opaque. What the view has and a complete folder has not was deleted; elsewhere only a whiteout says so.
 """
 
-import hashlib
 import os
 import stat
 import time
@@ -16,7 +15,7 @@ from typing import Final, Protocol
 from contextbase.errors import InvalidPath
 from contextbase.ids import RESERVED_FOLDER, ContentHash, TreePath
 from contextbase.storage.model import Kind
-from contextbase.workspaces.folder import Folder, listing_of
+from contextbase.workspaces.folder import Folder, hash_of, listing_of
 from contextbase.workspaces.ignoring import IGNORE_FILE, IgnoreRules
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.model import (
@@ -33,7 +32,6 @@ from contextbase.workspaces.renames import with_renames
 
 __all__ = ["Traces", "detect"]
 
-_PIECE: Final = 1 << 20
 _LARGEST_IGNORE_FILE: Final = 256 << 10
 
 
@@ -161,7 +159,7 @@ class _Scan:
                     sentence = f"{_shown(path)} has {status.st_size} bytes; {self._limits.largest_file} is the most."
                     self._report(path, Problem.TOO_LARGE, sentence)
                     return
-                content_hash, size = _hash_of(file)
+                content_hash, size = hash_of(file)
                 if size == status.st_size and _signature(os.fstat(file)) == _signature(status):
                     executable = bool(status.st_mode & stat.S_IXUSR)
                     content = Content(kind=Kind.FILE, hash=content_hash, size=size, executable=executable)
@@ -257,21 +255,12 @@ class _Scan:
             os.close(file)
 
 
-def _hash_of(file: int) -> tuple[ContentHash, int]:
-    digest = hashlib.sha256()
-    size = 0
-    while piece := os.pread(file, _PIECE, size):
-        digest.update(piece)
-        size += len(piece)
-    return ContentHash(digest.digest()), size
-
-
 def _hash_in_view(entry: ViewEntry) -> ContentHash:
     if entry.kind is Kind.SYMLINK:
         return ContentHash.of(os.readlink(os.fsencode(entry.file)))  # noqa: PTH115 - a Path would respell it
     file = os.open(entry.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        return _hash_of(file)[0]
+        return hash_of(file)[0]
     finally:
         os.close(file)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -10,18 +11,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from contextbase.errors import NotFound
-from contextbase.ids import TreePath
+from contextbase.ids import ContentHash
 from contextbase.workspaces.syscalls import open_beneath
 
-__all__ = ["Folder", "attribute_of", "listing_of", "open_in", "remove_tree"]
+__all__ = ["Folder", "attribute_of", "hash_of", "listing_of", "remove_tree"]
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not hang us
 _NO_ATTRIBUTE: Final = {errno.ENODATA, errno.EOPNOTSUPP, errno.ENOENT}
 
 _DEEPEST: Final = 64
-_NO_FILE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EXDEV}
+_PIECE: Final = 1 << 20
 
 
 class Folder:
@@ -37,6 +37,10 @@ class Folder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._descriptor)
+
+    @property
+    def descriptor(self) -> int:
+        return self._descriptor
 
     @contextlib.contextmanager
     def opened(self, path: str) -> Iterator[int]:
@@ -54,6 +58,11 @@ class Folder:
             os.close(descriptor)
             raise OSError(errno.ENXIO, "not a plain file", path)
         return descriptor
+
+    def read(self, path: str, *, most: int) -> bytes:
+        """A plain file's bytes, no more of them than `most`."""
+        with os.fdopen(self.open_file(path), "rb") as file:
+            return file.read(most)
 
     def link_target(self, path: str) -> bytes:
         parent, _, name = path.rpartition("/")
@@ -80,15 +89,14 @@ def attribute_of(descriptor: int, name: str) -> bytes | None:
         raise
 
 
-def open_in(root: Path, path: TreePath) -> int:
-    """A descriptor of a file below an agent's folder, itself and not through a link; `NotFound` if there is none."""
-    try:
-        with Folder(root) as folder:
-            return folder.open_file(path)
-    except OSError as error:
-        if error.errno in _NO_FILE:
-            raise NotFound(f"There is no file {path} in the workspace.", path=path) from error
-        raise
+def hash_of(file: int) -> tuple[ContentHash, int]:
+    """Of an open file's bytes, and how many there are."""
+    digest = hashlib.sha256()
+    size = 0
+    while piece := os.pread(file, _PIECE, size):
+        digest.update(piece)
+        size += len(piece)
+    return ContentHash(digest.digest()), size
 
 
 def remove_tree(path: Path) -> None:

@@ -15,6 +15,7 @@ from contextbase.storage.blobs.disk import flush
 from contextbase.storage.model import Kind
 from contextbase.workspaces.layer_view import LayerView
 from contextbase.workspaces.model import Owner, SnapshotEntry
+from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.syscalls import clone_file, make_whiteout, sync_filesystem
 
 __all__ = ["Layer", "LayerWriter", "marker_of", "read_layers"]
@@ -80,7 +81,7 @@ class LayerWriter:
     def close(self) -> None:
         os.close(self._tree)
 
-    def write(self, entries: Iterable[SnapshotEntry], contents: Mapping[ContentHash, bytes | Path]) -> None:
+    def write(self, entries: Iterable[SnapshotEntry], contents: Mapping[ContentHash, LocalContent]) -> None:
         for entry in entries:
             self._make_folders(entry.path if entry.kind is Kind.DIRECTORY else entry.path.parent, entry.changed_at)
             if entry.kind is not Kind.DIRECTORY:
@@ -115,7 +116,7 @@ class LayerWriter:
                 os.close(descriptor)
         return Layer(folder=self._folder, older=older, newer=newer, entries=self._made, bytes=self._bytes, total=total)
 
-    def _write_entry(self, entry: SnapshotEntry, contents: Mapping[ContentHash, bytes | Path]) -> None:
+    def _write_entry(self, entry: SnapshotEntry, contents: Mapping[ContentHash, LocalContent]) -> None:
         content = contents.get(entry.content_hash) if entry.content_hash is not None else None
         if content is None:
             raise BlobMissing(f"The content of {entry.path} ({entry.content_hash}) cannot be had.")
@@ -162,7 +163,7 @@ class LayerWriter:
             os.chown(path or ".", self._owner.uid, self._owner.gid, dir_fd=self._tree, follow_symlinks=False)
 
 
-def _fill(file: BinaryIO, content: bytes | Path) -> None:
+def _fill(file: BinaryIO, content: LocalContent) -> None:
     """With an inode of its own in any case: shared blocks at most, never a hard link to a blob."""
     if isinstance(content, bytes):
         file.write(content)

@@ -110,6 +110,10 @@ class Mirror:
             self._pins.write(holder, stack)
         return True
 
+    async def size(self) -> int:
+        """Bytes of the files in all layers."""
+        return sum(layer.bytes for layer in await in_thread(read_layers, self._layers))
+
     async def evict(self, *, cap: int) -> int:
         """Remove layers that nothing stands on, the least recently used first, until `cap` bytes are left or nothing
         more may go; returns the bytes that were freed."""

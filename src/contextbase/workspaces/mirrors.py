@@ -5,6 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from contextbase.ids import ProjectId
+from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.layer_view import LayerView
 from contextbase.workspaces.mirror import Mirror
 from contextbase.workspaces.model import Owner, SnapshotKey
@@ -26,11 +27,16 @@ class Mirrors:
         self._views: dict[tuple[str, ...], LayerView] = {}
 
     def of(self, snapshot: SnapshotKey) -> Mirror:
-        key = (snapshot.project_id, snapshot.epoch)
-        if key not in self._open:
-            folder = self._folder / str(snapshot.project_id) / str(snapshot.epoch)
-            self._open[key] = Mirror(folder, self._source, self.pins, owner=self.owner)
-        return self._open[key]
+        return self._mirror(snapshot.project_id, snapshot.epoch)
+
+    async def evict(self, *, cap: int) -> int:
+        """Remove layers that nothing stands on until all mirrors together have `cap` bytes; returns what was freed.
+        The cap is shared out by what each mirror holds."""
+        sizes = [(mirror, await mirror.size()) for mirror in await in_thread(self._on_disk)]
+        total = sum(size for _, size in sizes)
+        if total <= cap:
+            return 0
+        return sum([await mirror.evict(cap=cap * size // total) for mirror, size in sizes])
 
     def layer_view(self, stack: Stack) -> LayerView:
         """Shared by all who stand on the same layers: what one looked up, the next knows."""
@@ -39,3 +45,15 @@ class Mirrors:
         while len(self._views) > _MOST_VIEWS:
             self._views.pop(next(iter(self._views)), None)
         return view
+
+    def _mirror(self, project_id: ProjectId, epoch: UUID) -> Mirror:
+        key = (project_id, epoch)
+        if key not in self._open:
+            folder = self._folder / str(project_id) / str(epoch)
+            self._open[key] = Mirror(folder, self._source, self.pins, owner=self.owner)
+        return self._open[key]
+
+    def _on_disk(self) -> list[Mirror]:
+        return [
+            self._mirror(ProjectId(UUID(epoch.parent.name)), UUID(epoch.name)) for epoch in self._folder.glob("*/*")
+        ]

@@ -7,6 +7,8 @@
 
 import errno
 import os
+from collections.abc import Collection
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -16,7 +18,7 @@ from contextbase.ids import TreePath
 from contextbase.storage.blobs.disk import explained
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.detection import detect
-from contextbase.workspaces.folder import Folder, attribute_of, open_in
+from contextbase.workspaces.folder import Folder, attribute_of
 from contextbase.workspaces.layer_view import ViewEntry
 from contextbase.workspaces.mirror import Mirror
 from contextbase.workspaces.mirrors import Mirrors
@@ -76,12 +78,17 @@ class OverlayProvider:
     async def detect_changes(self, workspace_id: WorkspaceId) -> WorkspaceChanges:
         return await in_thread(self._detect, workspace_id)
 
-    async def open_file(self, workspace_id: WorkspaceId, path: TreePath) -> int:
-        workspace = await self.open_workspace(workspace_id)
-        return await in_thread(open_in, workspace.path, path)
+    async def work_folder(self, workspace_id: WorkspaceId) -> Path:
+        return Path(self._places.kept(workspace_id)[0])
+
+    async def close_workspace(self, workspace_id: WorkspaceId) -> None:
+        await in_thread(self._close, workspace_id)
 
     async def cleanup(self, workspace_id: WorkspaceId) -> None:
         await in_thread(self._cleanup, workspace_id)
+
+    async def remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
+        return await in_thread(self._remove_unfinished, workspace_id)
 
     async def sync_lower(self, snapshot: SnapshotKey) -> SyncResult:
         return await self._mirrors.of(snapshot).sync(snapshot)
@@ -101,6 +108,11 @@ class OverlayProvider:
 
     async def close_view(self, view: View) -> None:
         await in_thread(self._unmount_view, self._places.view(view))
+
+    async def close_other_views(self, kept: Collection[View]) -> None:
+        for path in await in_thread(self._places.views_but, kept):
+            with suppress(Conflict):
+                await in_thread(self._unmount_view, path)
 
     def _create(self, mirror: Mirror, workspace_id: WorkspaceId, stack: Stack) -> bool:
         """False when a layer of the stack is gone: nothing was made then."""
@@ -146,10 +158,24 @@ class OverlayProvider:
                 limits=self._limits,
             )
 
+    def _close(self, workspace_id: WorkspaceId) -> None:
+        with explained(self._places.root), self._places.locked(workspace_id):
+            _unmount(self._places.path(workspace_id))
+
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root), self._places.locked(workspace_id):
             _unmount(self._places.path(workspace_id))
             self._places.remove(workspace_id)
+
+    def _remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
+        """A mount comes after the pin, so without one nobody was in it, unless a power cut took the pin alone."""
+        with explained(self._places.root), self._places.locked(workspace_id):
+            upper = Path(self._places.kept(workspace_id)[0])
+            if self._places.pins.read(str(workspace_id)) is not None or (upper.is_dir() and any(upper.iterdir())):
+                return False
+            _unmount(self._places.path(workspace_id))
+            self._places.remove(workspace_id)
+            return True
 
     def _mount_view(self, mirror: Mirror, path: Path, stack: Stack) -> bool:
         """False when a layer of the stack is gone."""

@@ -8,7 +8,7 @@
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -64,6 +64,12 @@ class Places:
 
     def view(self, view: View) -> Path:
         return self.root / "views" / _view_name(view)
+
+    def views_but(self, kept: Collection[View]) -> list[Path]:
+        """Those that are there, apart from these."""
+        names = {_view_name(view) for view in kept}
+        folder = self.root / "views"
+        return [path for path in folder.iterdir() if path.name.startswith(_VIEW) and path.name not in names]
 
     def reserve(self, workspace_id: WorkspaceId, *, mode: int = 0o700) -> None:
         """Make the first of the kept folders; `Conflict` when there is one."""

@@ -16,7 +16,10 @@ from contextbase.workspaces.model import (
     WorkspaceId,
 )
 
-__all__ = ["Provider", "SnapshotSource"]
+__all__ = ["LocalContent", "Provider", "SnapshotSource"]
+
+LocalContent = bytes | Path
+"""The bytes themselves, or a file that holds them and is only read."""
 
 
 class SnapshotSource(Protocol):
@@ -32,8 +35,8 @@ class SnapshotSource(Protocol):
 
     def contents(
         self, snapshot: SnapshotKey, hashes: Collection[ContentHash]
-    ) -> AbstractAsyncContextManager[Mapping[ContentHash, bytes | Path]]:
-        """Each content as bytes, or as a local file that is there until the block ends and is only read."""
+    ) -> AbstractAsyncContextManager[Mapping[ContentHash, LocalContent]]:
+        """Each content; the files among them are there until the block ends."""
         ...
 
 
@@ -57,13 +60,23 @@ class Provider(Protocol):
         """What differs from the view. Reads the folder and changes nothing, while the agent may go on."""
         ...
 
-    async def open_file(self, workspace_id: WorkspaceId, path: TreePath) -> int:
-        """A descriptor to read the file in the folder itself, never through a link; `NotFound` if there is no file.
-        The agent may write on: whoever reads compares the hash with the one that was detected."""
+    async def work_folder(self, workspace_id: WorkspaceId) -> Path:
+        """Where what the agent changed lies as plain files, whether the workspace is open or closed. The agent may
+        write on: whoever reads compares the hash with the one that was detected."""
+        ...
+
+    async def close_workspace(self, workspace_id: WorkspaceId) -> None:
+        """Let no agent change anything any more, until it is opened again; `Conflict` while a process is in it.
+        Changes can be detected and read meanwhile."""
         ...
 
     async def cleanup(self, workspace_id: WorkspaceId) -> None:
         """Remove folder and work for good; harmless when it is gone already. `Conflict` while a process is in it."""
+        ...
+
+    async def remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
+        """Remove what a crash left of one that was being made or removed; False, and nothing is touched, if there
+        could be work in it."""
         ...
 
     async def sync_lower(self, snapshot: SnapshotKey) -> SyncResult:
@@ -80,4 +93,8 @@ class Provider(Protocol):
 
     async def close_view(self, view: View) -> None:
         """Remove it; `Conflict` while a process is in it, harmless when it is gone already."""
+        ...
+
+    async def close_other_views(self, kept: Collection[View]) -> None:
+        """Remove all but these, and those a process is in."""
         ...

@@ -42,6 +42,7 @@ _PAGE: Final = 4096
 
 class Rename(IntFlag):
     NOREPLACE = 1
+    EXCHANGE = 2
 
 
 @cache
@@ -169,8 +170,11 @@ def unmount(target: str) -> None:
     _checked(_libc().umount2(os.fsencode(target), _UMOUNT_NOFOLLOW), about=target)
 
 
-def rename(source: str, target: str, flags: Rename) -> None:
-    arguments = (_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), int(flags))
+def rename(
+    source: str, target: str, flags: Rename, *, source_folder: int = _AT_FDCWD, target_folder: int = _AT_FDCWD
+) -> None:
+    """The folders are open ones that the names are relative to."""
+    arguments = (source_folder, os.fsencode(source), target_folder, os.fsencode(target), int(flags))
     _checked(_libc().renameat2(*arguments), about=target)
 
 

@@ -102,9 +102,18 @@ async def test_changes_carry_the_hash_and_the_bytes_can_be_read(site: Site) -> N
     tool = found[TreePath("bin/tool")].content
     assert tool is not None
     assert tool.executable
-    file = await site.provider.open_file(workspace.id, TreePath("README.md"))
-    with os.fdopen(file, "rb") as opened:
-        assert opened.read() == b"new bytes"
+    work = await site.provider.work_folder(workspace.id)
+    assert (work / "README.md").read_bytes() == b"new bytes"
+
+
+async def test_in_a_closed_workspace_changes_are_found_and_read_and_it_opens_again(site: Site) -> None:
+    workspace = await site.create()
+    (workspace.path / "README.md").write_bytes(b"work")
+    await site.provider.close_workspace(workspace.id)
+    assert await site.changes(workspace) == {"modified README.md"}
+    assert (await site.provider.work_folder(workspace.id) / "README.md").read_bytes() == b"work"
+    await site.provider.open_workspace(workspace.id)
+    assert (workspace.path / "README.md").read_bytes() == b"work"
 
 
 async def test_what_was_changed_back_is_no_change(site: Site) -> None:
@@ -341,7 +350,7 @@ async def test_unknown_workspaces_are_not_found(site: Site) -> None:
     with pytest.raises(NotFound):
         await site.provider.detect_changes(nobody)
     with pytest.raises(NotFound):
-        await site.provider.open_file(nobody, TreePath("a"))
+        await site.provider.open_workspace(nobody)
 
 
 async def test_ignored_files_stay_out_unless_the_tree_has_them(site: Site) -> None:

@@ -22,7 +22,7 @@ async def test_killed_at_any_moment_every_snapshot_and_all_work_is_whole(tmp_pat
     root, chance = tmp_path / "site", random.Random(7)
     async with open_site(root, "overlay", snapshots=worked_on()):
         for turn in range(_KILLS):
-            _run_and_kill(root, after=chance.uniform(0.0, 0.25))
+            _run_and_kill(root, lines=chance.randint(0, 12), pause=chance.uniform(0.0, 0.02))
             if turn % 3 == 0:
                 unmount_all(root)  # as after a reboot
         await _check(root)
@@ -61,10 +61,12 @@ async def _check(root: Path) -> None:
     assert await site.mirror.evict(cap=0) == 0
 
 
-def _run_and_kill(root: Path, *, after: float) -> None:
+def _run_and_kill(root: Path, *, lines: int, pause: float) -> None:
+    """After it said so many times how far it is, and a moment more."""
     command = [sys.executable, "-m", "tests.support.mirror_worker", str(root)]
     with subprocess.Popen(command, cwd=_REPOSITORY, stdout=subprocess.PIPE) as worker:
         assert worker.stdout is not None
-        assert worker.stdout.readline() == b"started\n"
-        time.sleep(after)
+        for _ in range(lines + 1):
+            assert worker.stdout.readline()
+        time.sleep(pause)
         worker.send_signal(signal.SIGKILL)

@@ -46,13 +46,16 @@ async def serve(
                 server.on_started = lambda: on_ready(services, url, secret)
                 server.on_stopping = services.feed.end
                 _look_for_garbage_less()
-                pruning = asyncio.create_task(services.feed.keep_pruned(), name="feed-prune")
-                upkeep = asyncio.create_task(services.review_upkeep.keep_fresh(), name="review-upkeep")
+                chores = [
+                    asyncio.create_task(services.feed.keep_pruned(), name="feed-prune"),
+                    asyncio.create_task(services.review_upkeep.keep_fresh(), name="review-upkeep"),
+                    asyncio.create_task(services.workspace_upkeep.keep(), name="workspace-upkeep"),
+                ]
                 try:
                     await server.serve(sockets=[listener])
                 finally:
-                    pruning.cancel()
-                    upkeep.cancel()
+                    for chore in chores:
+                        chore.cancel()
             finally:
                 services.data.withdraw()
 

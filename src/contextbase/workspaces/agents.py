@@ -1,0 +1,68 @@
+"""In whose name a workspace is made and committed."""
+
+from dataclasses import replace
+from typing import Final
+
+from contextbase.audit.model import OperatorType
+from contextbase.db.database import Database
+from contextbase.errors import Forbidden, InvalidInput, NotFound
+from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, PrincipalName
+from contextbase.identity.repository import IdentityRepository
+from contextbase.ids import ProjectId
+
+__all__ = ["Agents"]
+
+_ACTIONS: Final = frozenset({Action.READ, Action.WRITE})
+_MOST_KNOWN: Final = 10_000
+
+
+class Agents:
+    """Everybody acts for themselves. Who may make tokens for an agent may also act for it."""
+
+    def __init__(self, *, database: Database, repository: IdentityRepository) -> None:
+        self._database = database
+        self._repository = repository
+        self._known: dict[str, Principal] = {}  # a principal stays what it is
+
+    async def acting(
+        self, caller: Caller, project_id: ProjectId | None, agent: str | None, *, make: bool = False
+    ) -> Caller:
+        """The caller as that agent (None: as itself); with `make` a new agent is made. Raises `Forbidden`, `NotFound`.
+
+        The audit trail keeps both: the agent as the one who acts, and the token that was used."""
+        if agent is None or _names(agent, caller.principal):
+            return caller
+        caller.require(Action.ADMIN, project_id)
+        if caller.token.path_prefix is not None:
+            raise Forbidden("This token is for one folder; it cannot act for another agent.")
+        principal = await self._principal(agent, make=make)
+        token = replace(caller.token, principal=principal, actions=_ACTIONS, project_id=project_id)
+        return replace(caller, principal=principal, token=token)
+
+    @staticmethod
+    def way_in(acting: Caller, caller: Caller, way_in: OperatorType) -> OperatorType:
+        """Under which operator type a commit is recorded: an agent's, if it is an agent's."""
+        if acting is not caller and acting.principal.kind is PrincipalKind.AGENT:
+            return OperatorType.AGENT
+        return way_in
+
+    async def _principal(self, text: str, *, make: bool) -> Principal:
+        name = PrincipalName.parse(text)
+        if name.kind not in (None, PrincipalKind.AGENT):
+            raise InvalidInput(f"{text} is no agent; workspaces of others are their own.")
+        if (known := self._known.get(name.name)) is not None:
+            return known
+        async with self._database.connection() as connection:
+            found = await self._repository.find_principal(connection, PrincipalKind.AGENT, name.name)
+            if found is None and make:
+                found = await self._repository.ensure_principal(connection, PrincipalKind.AGENT, name.name)
+        if found is None:
+            raise NotFound(f"There is no agent {name.name}.")
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[name.name] = found
+        return found
+
+
+def _names(text: str, principal: Principal) -> bool:
+    return text in (principal.name, f"{principal.kind}:{principal.name}", str(principal.id))

@@ -1,0 +1,47 @@
+"""What this machine brings: its folder for workspaces, its mirrors and the provider it can have."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from contextbase.storage.blobs.waiting import in_thread
+from contextbase.workspaces.choosing import ProviderChoice, choose_provider, open_provider
+from contextbase.workspaces.mirrors import Mirrors
+from contextbase.workspaces.model import Limits, Owner
+from contextbase.workspaces.ports import Provider, SnapshotSource
+
+__all__ = ["Node", "Site"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Site:
+    choice: ProviderChoice
+    mirrors: Mirrors
+    provider: Provider
+
+
+class Node:
+    """Nothing is tried or made on the machine before the first use."""
+
+    def __init__(self, name: str, root: Path, source: SnapshotSource, *, wanted: str | None, largest_file: int) -> None:
+        self.name = name
+        self.root = root
+        self.owner = Owner.of_this_process()
+        self._source = source
+        self._wanted = wanted
+        self._limits = Limits(largest_file=largest_file)
+        self._opening = asyncio.Lock()
+        self._site: Site | None = None
+
+    async def site(self) -> Site:
+        if self._site is None:
+            async with self._opening:
+                if self._site is None:
+                    self._site = await in_thread(self._open)
+        return self._site
+
+    def _open(self) -> Site:
+        choice = choose_provider(self.root, wanted=self._wanted)
+        mirrors = Mirrors(self.root, self._source, owner=self.owner)
+        provider = open_provider(choice, self.root, mirrors, limits=self._limits)
+        return Site(choice=choice, mirrors=mirrors, provider=provider)

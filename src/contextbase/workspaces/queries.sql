@@ -1,0 +1,168 @@
+-- name: snapshot_entries
+-- Snapshot $2 in path order, after a path.
+SELECT v.path, v.kind, v.content_hash, v.size, v.executable, c.committed_at, false AS existed
+FROM versions v JOIN commits c ON c.project_id = v.project_id AND c.seq = v.seq
+WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind <> 'deleted'
+  AND v.path > $3
+ORDER BY v.path
+LIMIT $4
+
+-- name: changed_entries
+-- The paths at which snapshots $2 < $3 differ, in path order, after a path: costs what changed between them.
+WITH touched AS (
+    SELECT DISTINCT node_id FROM versions WHERE project_id = $1 AND seq > $2 AND seq <= $3
+), places AS (
+    SELECT DISTINCT v.path
+    FROM touched t JOIN versions v ON v.project_id = $1 AND v.node_id = t.node_id
+    WHERE v.kind <> 'deleted' AND v.path > $4
+      AND ((v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2))
+           OR (v.seq <= $3 AND (v.replaced_seq IS NULL OR v.replaced_seq > $3)))
+)
+SELECT p.path, coalesce(newer.kind, 'deleted') AS kind, newer.content_hash, coalesce(newer.size, 0) AS size,
+       coalesce(newer.executable, false) AS executable, c.committed_at, older.kind IS NOT NULL AS existed
+FROM places p
+LEFT JOIN LATERAL (
+    SELECT v.kind, v.content_hash, v.size, v.executable, v.seq FROM versions v
+    WHERE v.project_id = $1 AND v.path = p.path AND v.seq <= $3 AND (v.replaced_seq IS NULL OR v.replaced_seq > $3)
+      AND v.kind <> 'deleted'
+    LIMIT 1
+) newer ON true
+LEFT JOIN LATERAL (
+    SELECT v.kind, v.content_hash, v.executable FROM versions v
+    WHERE v.project_id = $1 AND v.path = p.path AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2)
+      AND v.kind <> 'deleted'
+    LIMIT 1
+) older ON true
+JOIN commits c ON c.project_id = $1 AND c.seq = coalesce(newer.seq, $3)
+WHERE (newer.kind, newer.content_hash, newer.executable)
+      IS DISTINCT FROM (older.kind, older.content_hash, older.executable)
+ORDER BY p.path
+LIMIT $5
+
+-- name: standing_folders
+-- Those of the paths that are folders in snapshot $2: as nodes, or because something lies below.
+SELECT folder.path
+FROM unnest($3::text[]) AS folder (path)
+WHERE EXISTS (
+    SELECT FROM versions v
+    WHERE v.project_id = $1 AND v.path = folder.path AND v.kind = 'directory'
+      AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2)
+) OR EXISTS (
+    SELECT FROM versions v
+    WHERE v.project_id = $1 AND v.path > folder.path || '/' AND v.path < folder.path || '0' AND v.kind <> 'deleted'
+      AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2)
+)
+
+-- name: nodes_at
+-- What stands at these paths in snapshot $2.
+SELECT v.path, v.kind, v.content_hash, v.size, v.executable
+FROM unnest($3::text[]) AS asked (path)
+JOIN versions v ON v.project_id = $1 AND v.path = asked.path
+WHERE v.kind <> 'deleted' AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2)
+
+-- name: version_states
+-- These versions: what a merge made of what was sent.
+SELECT v.node_id, v.number, v.path, v.kind, v.content_hash, v.size, v.executable
+FROM unnest($2::uuid[], $3::integer[]) AS asked (node_id, number)
+JOIN versions v ON v.project_id = $1 AND v.node_id = asked.node_id AND v.number = asked.number
+
+-- name: paths_of_snapshot
+SELECT v.path FROM versions v
+WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind <> 'deleted'
+
+-- name: insert_workspace
+-- Nothing comes back when the agent has an open one in the project.
+INSERT INTO workspaces (id, project_id, principal_id, node, provider, path, epoch, base_seq, policy_version)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT DO NOTHING
+RETURNING true
+
+-- name: open_workspace
+SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+FROM workspaces w JOIN principals p ON p.id = w.principal_id
+WHERE w.project_id = $1 AND w.principal_id = $2 AND w.state = 'open'
+
+-- name: last_workspace
+-- The agent's newest, whether it is open or ended.
+SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+FROM workspaces w JOIN principals p ON p.id = w.principal_id
+WHERE w.project_id = $1 AND w.principal_id = $2
+ORDER BY w.created_at DESC, w.id DESC
+LIMIT 1
+
+-- name: workspace_page
+-- Newest first, before an id; of one project, one agent, one state, or (NULL) of any.
+SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+FROM workspaces w JOIN principals p ON p.id = w.principal_id
+WHERE ($1::uuid IS NULL OR w.project_id = $1) AND ($2::uuid IS NULL OR w.principal_id = $2)
+  AND ($3::text IS NULL OR w.state = $3) AND ($4::uuid IS NULL OR w.id < $4)
+ORDER BY w.id DESC
+LIMIT $5
+
+-- name: projects_of_agent
+-- Where the agent has an open workspace.
+SELECT project_id FROM workspaces WHERE principal_id = $1 AND state = 'open' ORDER BY project_id LIMIT 100
+
+-- name: workspaces_with_folder
+-- Those of a node whose folders are not known to be gone.
+SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+FROM workspaces w JOIN principals p ON p.id = w.principal_id
+WHERE w.node = $1 AND w.removed_at IS NULL
+ORDER BY w.id
+
+-- name: see_workspace
+UPDATE workspaces SET seen_at = clock_timestamp() WHERE id = $1 AND seen_at < clock_timestamp() - interval '1 minute'
+
+-- name: begin_checkpoint
+-- What is about to be sent; nothing comes back if the workspace ended or has one under way.
+-- The transaction need not wait for the disk: the commit that follows does, and its place in the log is behind.
+UPDATE workspaces SET pending = $3, seen_at = clock_timestamp()
+FROM set_config('synchronous_commit', 'off', true)
+WHERE id = $1 AND state = 'open' AND checkpoint = $2 AND pending IS NULL
+RETURNING true
+
+-- name: end_checkpoint
+-- Nor need this one: if it is lost, the checkpoint is sent again, and happens once.
+UPDATE workspaces SET pending = NULL, checkpoint = checkpoint + 1, seen_at = clock_timestamp()
+FROM set_config('synchronous_commit', 'off', true)
+WHERE id = $1 AND state = 'open' AND checkpoint = $2
+RETURNING true
+
+-- name: cancel_checkpoint
+-- It was refused as a whole: nothing of it happened.
+UPDATE workspaces SET pending = NULL WHERE id = $1 AND checkpoint = $2
+
+-- name: hold_paths
+INSERT INTO workspace_paths (workspace_id, path, base_seq, kind, content_hash, size, executable)
+SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bytea[], $6::bigint[], $7::boolean[])
+ON CONFLICT (workspace_id, path) DO UPDATE
+SET base_seq = excluded.base_seq, kind = excluded.kind, content_hash = excluded.content_hash, size = excluded.size,
+    executable = excluded.executable
+
+-- name: held_paths
+SELECT path, base_seq, kind, content_hash, size, executable FROM workspace_paths WHERE workspace_id = $1
+
+-- name: end_workspace
+-- Nothing comes back when it had ended already.
+UPDATE workspaces SET state = $2, ended_at = clock_timestamp(), pending = NULL
+WHERE id = $1 AND state = 'open'
+RETURNING true
+
+-- name: workspace_removed
+-- If this is lost, the next sweep finds it out again.
+WITH forgotten AS (
+    DELETE FROM workspace_paths WHERE workspace_id = $1
+)
+UPDATE workspaces SET removed_at = clock_timestamp()
+FROM set_config('synchronous_commit', 'off', true)
+WHERE id = $1 AND state <> 'open'
+
+-- name: drop_workspace
+-- One whose folder was never finished: nobody was in it.
+DELETE FROM workspaces WHERE id = $1 AND state = 'open' AND checkpoint = 0 AND pending IS NULL
+
+-- name: store_uploads
+-- What a checkpoint is about to name, kept for its writer meanwhile.
+INSERT INTO uploads (project_id, principal_id, content_hash, size)
+SELECT $1, $2, * FROM unnest($3::bytea[], $4::bigint[])
+ON CONFLICT (project_id, principal_id, content_hash) DO UPDATE SET uploaded_at = clock_timestamp()

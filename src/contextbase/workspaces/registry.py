@@ -1,0 +1,217 @@
+"""Which workspaces there are, in the database: the truth about them that outlives every folder and process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from contextbase.db.database import Connection
+from contextbase.db.queries import load_queries
+from contextbase.identity.model import Principal, PrincipalKind
+from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
+from contextbase.storage.model import Kind
+from contextbase.workspaces.model import Content, WorkspaceId
+from contextbase.workspaces.outgoing import Held
+from contextbase.workspaces.pending import Checkpoint
+
+__all__ = ["Record", "Registry", "WorkspaceState"]
+
+_SQL: Final = load_queries("contextbase.workspaces")
+
+
+class WorkspaceState(StrEnum):
+    OPEN = "open"
+    COMPLETED = "completed"  # everything in it was committed
+    ABANDONED = "abandoned"
+    LOST = "lost"  # its folder is gone, or of a history from before a restore
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    id: WorkspaceId
+    project_id: ProjectId
+    principal: Principal
+    node: str
+    provider: str
+    path: Path
+    epoch: UUID
+    base: Seq
+    policy_version: int
+    state: WorkspaceState
+    checkpoint: int  # how many were made
+    pending: Checkpoint | None
+    created_at: datetime
+    seen_at: datetime
+    ended_at: datetime | None
+
+
+class Registry:
+    """Every method works in the caller's transaction."""
+
+    async def insert(self, connection: Connection, record: Record) -> bool:
+        """False when the agent has an open workspace in the project."""
+        return bool(
+            await connection.fetchval(
+                _SQL.insert_workspace,
+                record.id,
+                record.project_id,
+                record.principal.id,
+                record.node,
+                record.provider,
+                str(record.path),
+                record.epoch,
+                record.base,
+                record.policy_version,
+            )
+        )
+
+    async def open_one(self, connection: Connection, project_id: ProjectId, agent: PrincipalId) -> Record | None:
+        return _record(await connection.fetchrow(_SQL.open_workspace, project_id, agent))
+
+    async def last_one(self, connection: Connection, project_id: ProjectId, agent: PrincipalId) -> Record | None:
+        """The agent's newest, open or ended."""
+        return _record(await connection.fetchrow(_SQL.last_workspace, project_id, agent))
+
+    async def page(
+        self,
+        connection: Connection,
+        *,
+        project_id: ProjectId | None,
+        agent: PrincipalId | None,
+        state: WorkspaceState | None,
+        before: WorkspaceId | None,
+        limit: int,
+    ) -> list[Record]:
+        """Newest first."""
+        rows = await connection.fetch(_SQL.workspace_page, project_id, agent, state, before, limit)
+        return [record for row in rows if (record := _record(row)) is not None]
+
+    async def projects_of(self, connection: Connection, agent: PrincipalId) -> list[ProjectId]:
+        """Where the agent has an open workspace."""
+        return [ProjectId(row["project_id"]) for row in await connection.fetch(_SQL.projects_of_agent, agent)]
+
+    async def with_folder(self, connection: Connection, node: str) -> list[Record]:
+        """Those of a node whose folders are not known to be gone."""
+        rows = await connection.fetch(_SQL.workspaces_with_folder, node)
+        return [record for row in rows if (record := _record(row)) is not None]
+
+    async def seen(self, connection: Connection, workspace_id: WorkspaceId) -> None:
+        await connection.execute(_SQL.see_workspace, workspace_id)
+
+    async def begin_checkpoint(self, connection: Connection, workspace_id: WorkspaceId, checkpoint: Checkpoint) -> bool:
+        """False when the workspace ended, or another one is under way."""
+        return bool(
+            await connection.fetchval(_SQL.begin_checkpoint, workspace_id, checkpoint.number, checkpoint.to_json())
+        )
+
+    async def end_checkpoint(
+        self, connection: Connection, workspace_id: WorkspaceId, checkpoint: Checkpoint, held: Mapping[TreePath, Held]
+    ) -> bool:
+        """False when somebody else has ended it."""
+        if not await connection.fetchval(_SQL.end_checkpoint, workspace_id, checkpoint.number):
+            return False
+        contents = [one.content for one in held.values()]
+        await connection.execute(
+            _SQL.hold_paths,
+            workspace_id,
+            list(held),
+            [one.base for one in held.values()],
+            [Kind.DELETED if content is None else content.kind for content in contents],
+            [None if content is None else content.hash for content in contents],
+            [0 if content is None else content.size for content in contents],
+            [content is not None and content.executable for content in contents],
+        )
+        return True
+
+    async def cancel_checkpoint(self, connection: Connection, workspace_id: WorkspaceId, number: int) -> None:
+        """The gate refused it as a whole."""
+        await connection.execute(_SQL.cancel_checkpoint, workspace_id, number)
+
+    async def held(self, connection: Connection, workspace_id: WorkspaceId) -> dict[TreePath, Held]:
+        return {
+            TreePath.stored(row["path"]): Held(base=Seq(row["base_seq"]), content=content_of_row(row))
+            for row in await connection.fetch(_SQL.held_paths, workspace_id)
+        }
+
+    async def end(self, connection: Connection, workspace_id: WorkspaceId, state: WorkspaceState) -> bool:
+        """False when it had ended already."""
+        return bool(await connection.fetchval(_SQL.end_workspace, workspace_id, state))
+
+    async def removed(self, connection: Connection, workspace_id: WorkspaceId) -> None:
+        """The folder of an ended one is gone."""
+        await connection.execute(_SQL.workspace_removed, workspace_id)
+
+    async def drop(self, connection: Connection, workspace_id: WorkspaceId) -> None:
+        """Forget one whose folder was never finished."""
+        await connection.execute(_SQL.drop_workspace, workspace_id)
+
+    async def nodes_at(
+        self, connection: Connection, project_id: ProjectId, seq: Seq, paths: list[TreePath]
+    ) -> dict[TreePath, Content]:
+        """What stands at these paths in a snapshot."""
+        rows = await connection.fetch(_SQL.nodes_at, project_id, seq, paths) if paths else []
+        return {TreePath.stored(row["path"]): content for row in rows if (content := content_of_row(row)) is not None}
+
+    async def versions(
+        self, connection: Connection, project_id: ProjectId, wanted: list[tuple[NodeId, int]]
+    ) -> dict[tuple[NodeId, int], Content | None]:
+        nodes, numbers = [node for node, _ in wanted], [number for _, number in wanted]
+        rows = await connection.fetch(_SQL.version_states, project_id, nodes, numbers) if wanted else []
+        return {(NodeId(row["node_id"]), row["number"]): content_of_row(row) for row in rows}
+
+    async def paths_of(self, connection: Connection, project_id: ProjectId, seq: Seq) -> list[TreePath]:
+        """Every node of a snapshot."""
+        rows = await connection.fetch(_SQL.paths_of_snapshot, project_id, seq)
+        return [TreePath.stored(row["path"]) for row in rows]
+
+    async def keep_uploads(
+        self, connection: Connection, project_id: ProjectId, agent: PrincipalId, sizes: Mapping[ContentHash, int]
+    ) -> None:
+        """What the agent is about to name is kept for it meanwhile."""
+        if sizes:
+            await connection.execute(_SQL.store_uploads, project_id, agent, list(sizes), list(sizes.values()))
+
+
+def content_of_row(row: asyncpg.Record) -> Content | None:
+    kind = Kind(row["kind"])
+    if kind is Kind.DELETED:
+        return None
+    name = row["content_hash"]
+    return Content(
+        kind=kind,
+        hash=None if name is None else ContentHash(name),
+        size=row["size"],
+        executable=row["executable"],
+    )
+
+
+def _record(row: asyncpg.Record | None) -> Record | None:
+    if row is None:
+        return None
+    return Record(
+        id=WorkspaceId(int=row["id"].int),
+        project_id=ProjectId(row["project_id"]),
+        principal=Principal(
+            id=PrincipalId(row["principal_id"]),
+            kind=PrincipalKind(row["principal_kind"]),
+            name=row["principal_name"],
+            is_owner=row["is_owner"],
+        ),
+        node=row["node"],
+        provider=row["provider"],
+        path=Path(row["path"]),
+        epoch=row["epoch"],
+        base=Seq(row["base_seq"]),
+        policy_version=row["policy_version"],
+        state=WorkspaceState(row["state"]),
+        checkpoint=row["checkpoint"],
+        pending=None if row["pending"] is None else Checkpoint.from_json(row["pending"]),
+        created_at=row["created_at"],
+        seen_at=row["seen_at"],
+        ended_at=row["ended_at"],
+    )

@@ -1,0 +1,264 @@
+"""What an agent changed, on its way to the gate: looked at, stored, written down, committed."""
+
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from contextbase.audit.model import OperatorType
+from contextbase.db.database import Database
+from contextbase.errors import BlobCorrupted, Conflict, ContextbaseError, TooLarge, Unavailable
+from contextbase.gate.model import ChangeAnswer, CommitRequest
+from contextbase.gate.repository import GateRepository
+from contextbase.gate.service import Gate
+from contextbase.identity.model import Action, Caller
+from contextbase.ids import ContentHash, Seq, TreePath
+from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.storage.blobs.waiting import in_thread
+from contextbase.storage.model import Kind
+from contextbase.workspaces.editing import FolderEditor
+from contextbase.workspaces.folder import Folder
+from contextbase.workspaces.model import Owner, Problem, Reported, WorkspaceChanges
+from contextbase.workspaces.node import Node
+from contextbase.workspaces.outgoing import Outgoing, in_order, outgoing, to_change
+from contextbase.workspaces.pending import Checkpoint
+from contextbase.workspaces.registry import Record, Registry
+
+__all__ = ["Answered", "Look", "Quota", "Sender"]
+
+_PIECE: Final = 1 << 20
+_BATCH_BYTES: Final = 32 << 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quota:
+    """What one workspace may bring, looked at when it is committed."""
+
+    bytes: int = 10 << 30
+    files: int = 200_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Look:
+    """What a folder holds that is not committed yet."""
+
+    found: WorkspaceChanges
+    changes: tuple[Outgoing, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answered:
+    """A change with the gate's answer."""
+
+    change: Outgoing
+    answer: ChangeAnswer
+    seq: Seq  # the commit's
+
+
+class Sender:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        gate: Gate,
+        catalog: BlobCatalog,
+        repository: GateRepository,
+        registry: Registry,
+        node: Node,
+        quota: Quota,
+    ) -> None:
+        self._database = database
+        self._gate = gate
+        self._catalog = catalog
+        self._repository = repository
+        self._registry = registry
+        self._node = node
+        self._quota = quota
+
+    async def look(self, record: Record) -> Look:
+        """Changes nothing."""
+        provider = (await self._node.site()).provider
+        found = await provider.detect_changes(record.id)
+        async with self._database.connection() as connection:
+            held = await self._registry.held(connection, record.id) if record.checkpoint else {}
+            renamed = {change.renamed_from for change in found.changes if change.renamed_from is not None}
+            asked = {change.path for change in found.changes} | renamed | held.keys()
+            standing = await self._registry.nodes_at(connection, record.project_id, record.base, list(asked))
+        folders = [path for path, one in held.items() if one.content and one.content.kind is Kind.DIRECTORY]
+        work = await provider.work_folder(record.id)
+        there = await in_thread(_standing_folders, work, folders) if folders else frozenset()
+        return Look(found=found, changes=tuple(in_order(outgoing(found, held, standing, there))))
+
+    async def begin(
+        self, caller: Caller, record: Record, look: Look, *, message: str, run: str | None
+    ) -> tuple[Checkpoint | None, tuple[Reported, ...]]:
+        """Store what is to be sent and write down that it will be; also what would not hold still meanwhile.
+
+        None: nothing is to be sent. Raises `Forbidden` (the token), `TooLarge` beyond the quota, `Conflict` if another
+        call was quicker."""
+        caller.require(Action.WRITE, record.project_id)
+        self._check_quota(record, look.changes)
+        work = await (await self._node.site()).provider.work_folder(record.id)
+        changed = {change.path: change for change in look.found.changes}
+        wanted = [change for change in look.changes if change.path in changed and change.content is not None]
+        busy, last = await self._store(caller, record, work, wanted)
+        contents, moved = await in_thread(_read, work, last)
+        busy |= moved
+        checkpoint = Checkpoint(
+            number=record.checkpoint,
+            changes=tuple(change for change in look.changes if change.path not in busy),
+            message=message,
+            run=run,
+        )
+        reported = tuple(
+            Reported(
+                name=os.fsencode(path),
+                problem=Problem.BUSY,
+                reason=f"{path!r} changed while it was read; commit again when it is done.",
+            )
+            for path in sorted(busy)
+        )
+        if not checkpoint.changes:
+            return None, reported
+        await self._keep(record, contents, checkpoint)
+        return checkpoint, reported
+
+    async def commit(
+        self, caller: Caller, record: Record, checkpoint: Checkpoint, *, operator_type: OperatorType
+    ) -> list[Answered]:
+        """Send what was written down. After a crash the same is sent again, and happens once."""
+        answered: list[Answered] = []
+        for number, part in enumerate(checkpoint.parts()):
+            request = CommitRequest(
+                project_id=record.project_id,
+                changes=tuple(map(to_change, part)),
+                message=checkpoint.message,
+                epoch=record.epoch,
+                key=checkpoint.key(record.id, number),
+                run=checkpoint.run,
+            )
+            try:
+                answer = await self._gate.commit(caller, request, operator_type=operator_type)
+            except Unavailable:
+                raise  # whether it happened is not known: the next call sends it again
+            except ContextbaseError:
+                async with self._database.connection() as connection:
+                    await self._registry.cancel_checkpoint(connection, record.id, checkpoint.number)
+                raise
+            answered += [
+                Answered(change=change, answer=one, seq=answer.seq)
+                for change, one in zip(part, answer.changes, strict=True)
+            ]
+        return answered
+
+    def _check_quota(self, record: Record, changes: Sequence[Outgoing]) -> None:
+        size = sum(change.content.size for change in changes if change.content)
+        if len(changes) > self._quota.files or size > self._quota.bytes:
+            raise TooLarge(
+                f"The workspace has {len(changes)} changes of {size} bytes; {self._quota.files} changes and "
+                f"{self._quota.bytes} bytes are the most for one commit. Nothing was committed and nothing is lost: "
+                f"remove what need not be shared from {record.path}, or list it in .contextbaseignore."
+            )
+
+    async def _store(
+        self, caller: Caller, record: Record, work: Path, wanted: Sequence[Outgoing]
+    ) -> tuple[set[str], list[Outgoing]]:
+        """Store what is to be named, but for the last few small ones; returns the paths at which something else was
+        found, and those few."""
+        busy: set[str] = set()
+        batch: list[Outgoing] = []
+        size = 0
+        for change in wanted:
+            content = change.content
+            if content is None or content.hash is None:
+                continue
+            if content.size >= self._catalog.limit:
+                if not await self._upload(caller, record, work, change):
+                    busy.add(change.path)
+                continue
+            if size >= _BATCH_BYTES:
+                contents, moved = await in_thread(_read, work, batch)
+                await self._keep(record, contents, None)
+                busy |= moved
+                batch, size = [], 0
+            batch.append(change)
+            size += content.size
+        return busy, batch
+
+    async def _keep(self, record: Record, contents: Mapping[ContentHash, bytes], checkpoint: Checkpoint | None) -> None:
+        """Small contents, kept for the agent to name, and the checkpoint that will, in one transaction."""
+        async with self._database.transaction() as connection:
+            if checkpoint and not await self._registry.begin_checkpoint(connection, record.id, checkpoint):
+                raise Conflict("The workspace is being committed, or was ended, by another call; ask for its status.")
+            collected = await self._repository.store_inline(connection, dict(contents))
+            sizes = {name: len(content) for name, content in contents.items() if name not in collected}
+            await self._registry.keep_uploads(connection, record.project_id, record.principal.id, sizes)
+        for name in collected:  # garbage collection is just taking these away: this waits for its end
+            blob = await self._catalog.put(_pieces(contents[name]), expected=name)
+            async with self._database.connection() as connection:
+                agent = record.principal.id
+                await self._registry.keep_uploads(connection, record.project_id, agent, {name: blob.size})
+
+    async def _upload(self, caller: Caller, record: Record, work: Path, change: Outgoing) -> bool:
+        """False when the file is another by now."""
+        assert change.content is not None, "only contents are stored"  # noqa: S101 - for the type checker
+        try:
+            file = await in_thread(_open, work, change.path)
+        except OSError:
+            return False
+        try:
+            await self._gate.upload(
+                replace(caller, principal=record.principal),
+                record.project_id,
+                _pieces_of_file(file),
+                expected=change.content.hash,
+            )
+        except BlobCorrupted:
+            return False
+        finally:
+            os.close(file)
+        return True
+
+
+def _standing_folders(work: Path, folders: Sequence[TreePath]) -> frozenset[TreePath]:
+    with FolderEditor(work, owner=Owner.of_this_process()) as editor:
+        return frozenset(path for path in folders if editor.has_folder(path))
+
+
+def _read(work: Path, batch: Sequence[Outgoing]) -> tuple[dict[ContentHash, bytes], set[str]]:
+    """The contents as they were detected, and the paths at which something else is by now."""
+    contents: dict[ContentHash, bytes] = {}
+    busy: set[str] = set()
+    with Folder(work) as folder:
+        for change in batch:
+            path, content = change.path, change.content
+            if content is None or content.hash is None or content.hash in contents:
+                continue
+            try:
+                is_link = content.kind is Kind.SYMLINK
+                found = folder.link_target(path) if is_link else folder.read(path, most=content.size + 1)
+            except OSError:
+                busy.add(path)
+                continue
+            if ContentHash.of(found) == content.hash:
+                contents[content.hash] = found
+            else:
+                busy.add(path)
+    return contents, busy
+
+
+def _open(work: Path, path: str) -> int:
+    with Folder(work) as folder:
+        return folder.open_file(path)
+
+
+async def _pieces(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+async def _pieces_of_file(file: int) -> AsyncIterator[bytes]:
+    offset = 0
+    while piece := await in_thread(os.pread, file, _PIECE, offset):
+        offset += len(piece)
+        yield piece

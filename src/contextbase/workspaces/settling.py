@@ -1,0 +1,228 @@
+"""What the gate's answers mean for the agent's folder: merges come in, what was refused goes aside, the rest stays.
+
+Whatever cannot be done, because the agent has gone on meanwhile, leaves the path on the base it had: its next commit is
+merged again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from contextbase.gate.model import ChangeStatus
+from contextbase.ids import ContentHash, NodeId, TreePath
+from contextbase.merge import merge, render_markers
+from contextbase.storage.model import Kind
+from contextbase.workspaces.editing import FolderEditor
+from contextbase.workspaces.model import Content, Owner
+from contextbase.workspaces.outgoing import Held
+from contextbase.workspaces.ports import LocalContent
+from contextbase.workspaces.sending import Answered
+
+__all__ = ["NOTICES", "ConflictsIn", "Settled", "Settlement", "contents_needed", "needs_folder", "settle"]
+
+NOTICES: Final = "notices.md"
+_IN: Final = (ChangeStatus.WRITTEN, ChangeStatus.MERGED, ChangeStatus.UNCHANGED)
+Versions = Mapping[tuple[NodeId, int], Content | None]
+
+
+class ConflictsIn(StrEnum):
+    """Where the agent finds what it conflicts with, besides in the review queue."""
+
+    REVIEW = "review"  # nowhere else
+    FILES = "files"  # all sides, and one with markers, in .contextbase/conflicts/
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settled:
+    """A change, what became of it, and where the agent's version is if it was refused."""
+
+    answered: Answered
+    kept_at: str | None = None
+
+
+@dataclass(kw_only=True, slots=True)
+class Settlement:
+    settled: list[Settled] = field(default_factory=list)
+    held: dict[TreePath, Held] = field(default_factory=dict)
+
+
+def needs_folder(answered: Sequence[Answered], versions: Versions, conflicts_in: ConflictsIn) -> bool:
+    """Whether anything is to be done in the folder."""
+    return any(
+        one.answer.status is ChangeStatus.REFUSED
+        or _result(one, versions) not in (None, (one.change.path, one.change.content))
+        or (one.answer.status is ChangeStatus.IN_REVIEW and conflicts_in is not ConflictsIn.REVIEW)
+        for one in answered
+    )
+
+
+def contents_needed(answered: Sequence[Answered], versions: Versions, conflicts_in: ConflictsIn) -> set[ContentHash]:
+    """What must be at hand to do it."""
+    needed: set[Content | None] = set()
+    for one in answered:
+        result = _result(one, versions)
+        if result is not None and result[1] != one.change.content:
+            needed.add(result[1])
+        if one.answer.status is ChangeStatus.REFUSED:
+            needed.add(one.change.before)
+        if one.answer.status is ChangeStatus.IN_REVIEW and conflicts_in is ConflictsIn.FILES:
+            needed |= {one.change.before, one.change.content, _head_of(one, versions)}
+    return {content.hash for content in needed if content is not None and content.hash is not None}
+
+
+def settle(
+    root: Path | None,
+    answered: Sequence[Answered],
+    versions: Versions,
+    contents: Mapping[ContentHash, LocalContent],
+    *,
+    owner: Owner,
+    conflicts_in: ConflictsIn,
+) -> Settlement:
+    """Blocks. `root` is where the agent works; None: the folder is not to be touched."""
+    if root is None:
+        settlement = Settlement()
+        for one in answered:
+            settlement.settled.append(Settled(answered=one))
+            settlement.held |= _as_it_is(one, versions)
+        return settlement
+    with FolderEditor(root, owner=owner) as editor:
+        settling = _Settling(editor, versions, contents, conflicts_in)
+        for one in answered:
+            settling.add(one)
+        settling.tell()
+        editor.sync()  # what is held must be what the folder has, even after a power cut
+    return settling.settlement
+
+
+class _Settling:
+    def __init__(
+        self,
+        editor: FolderEditor,
+        versions: Versions,
+        contents: Mapping[ContentHash, LocalContent],
+        conflicts_in: ConflictsIn,
+    ) -> None:
+        self._editor = editor
+        self._versions = versions
+        self._contents = contents
+        self._conflicts_in = conflicts_in
+        self._notices: list[str] = []
+        self.settlement = Settlement()
+
+    def add(self, one: Answered) -> None:
+        change, status = one.change, one.answer.status
+        kept_at = None
+        if status is ChangeStatus.REFUSED:
+            kept_at = self._refuse(one)
+        elif status in _IN:
+            self._take_in(one)
+        else:
+            self.settlement.held |= _as_it_is(one, self._versions)
+            if status is ChangeStatus.IN_REVIEW:
+                self._show_conflict(one)
+            else:
+                self._notices.append(f"{change.path}: another version has precedence; yours is kept beside it.")
+        self.settlement.settled.append(Settled(answered=one, kept_at=kept_at))
+
+    def tell(self) -> None:
+        if self._notices:
+            self._editor.add_note(NOTICES, "".join(f"- {notice}\n" for notice in self._notices))
+
+    def _take_in(self, one: Answered) -> None:
+        change, result = one.change, _result(one, self._versions)
+        if result is None or result == (change.path, change.content):
+            self.settlement.held |= _as_it_is(one, self._versions)
+            return
+        path, content = result
+        if path == change.path:
+            done = self._put(path, expected=change.content, content=content)
+        else:
+            done = self._put(path, expected=None, content=content)
+            done = done and (change.content is None or self._put(change.path, expected=change.content, content=None))
+        if not done:
+            self.settlement.held[change.path] = Held(base=change.base, content=change.content)
+            return
+        if path != change.path:
+            self.settlement.held[change.path] = Held(base=one.seq, content=None)
+            self._notices.append(f"{change.path}: is now {path}, with the changes of others.")
+        else:
+            self._notices.append(f"{path}: changes of others were merged into your copy.")
+        self.settlement.held[path] = Held(base=one.seq, content=content)
+        if change.renamed_from is not None:
+            self.settlement.held[change.renamed_from] = Held(base=one.seq, content=None)
+
+    def _refuse(self, one: Answered) -> str | None:
+        """The agent's version goes aside, and what it was given comes back."""
+        change = one.change
+        kept_at = None
+        if change.content is not None:
+            kept_at = self._editor.set_aside(change.path, expected=change.content)
+            if kept_at is None:
+                self._notices.append(f"{change.path}: refused: {one.answer.reason} Your version is where it was.")
+                return None
+        if change.before is not None:
+            self._put(change.renamed_from or change.path, expected=None, content=change.before)
+        where = f" Your version is at {kept_at}." if kept_at else ""
+        self._notices.append(f"{change.path}: refused: {one.answer.reason}{where}")
+        return kept_at
+
+    def _put(self, path: TreePath, *, expected: Content | None, content: Content | None) -> bool:
+        source = None if content is None or content.hash is None else self._contents.get(content.hash)
+        if source is None and content is not None and content.kind is not Kind.DIRECTORY:
+            return False
+        return self._editor.replace(path, expected=expected, content=content, source=source)
+
+    def _bytes_of(self, content: Content | None) -> bytes | None:
+        source = None if content is None or content.hash is None else self._contents.get(content.hash)
+        return source.read_bytes() if isinstance(source, Path) else source
+
+    def _show_conflict(self, one: Answered) -> None:
+        path = one.change.path
+        notice = f"{path}: your version waits for a review ({one.answer.review_id}); the rest of it is in."
+        if self._conflicts_in is ConflictsIn.FILES:
+            sides = {
+                "base": self._bytes_of(one.change.before),
+                "head": self._bytes_of(_head_of(one, self._versions)),
+                "yours": self._bytes_of(one.change.content),
+            }
+            base, head, yours = sides.values()
+            if head is not None and yours is not None:
+                merged = merge(base, head, yours, path=path)
+                sides["markers"] = render_markers(merged, ours="head", theirs="yours")
+            for name, content in sides.items():
+                if content is not None:
+                    self._editor.write_conflict(path, name, content)
+            notice += f" Both are in .contextbase/conflicts/{path}/."
+        self._notices.append(notice)
+
+
+def _result(one: Answered, versions: Versions) -> tuple[TreePath, Content | None] | None:
+    """Where the change ended up in the tree and as what; None: as it was sent, or not at all."""
+    answer, change = one.answer, one.change
+    if answer.status not in (ChangeStatus.WRITTEN, ChangeStatus.MERGED):
+        return None
+    if answer.result_path is None or answer.node_id is None or answer.number is None:
+        return None
+    content = versions.get((answer.node_id, answer.number), change.content)
+    return answer.result_path, content
+
+
+def _head_of(one: Answered, versions: Versions) -> Content | None:
+    answer = one.answer
+    if answer.node_id is None or answer.number is None:
+        return None
+    return versions.get((answer.node_id, answer.number))
+
+
+def _as_it_is(one: Answered, versions: Versions) -> dict[TreePath, Held]:
+    """What is held when the folder is left alone."""
+    change = one.change
+    is_in = one.answer.status in _IN and _result(one, versions) in (None, (change.path, change.content))
+    base = one.seq if is_in else change.base
+    held = {change.path: Held(base=base, content=change.content)}
+    if change.renamed_from is not None:
+        held[change.renamed_from] = Held(base=base, content=None)
+    return {} if one.answer.status is ChangeStatus.REFUSED else held

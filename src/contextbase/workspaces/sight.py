@@ -1,0 +1,52 @@
+"""What an agent is shown: a snapshot without what is hidden from it."""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Final
+
+from contextbase.db.database import Connection
+from contextbase.gate.service import OpenedProject
+from contextbase.identity.levels import PathAuthority
+from contextbase.ids import ProjectId, Seq, TreePath
+from contextbase.workspaces.masking import masked_paths
+from contextbase.workspaces.model import SnapshotKey, View
+from contextbase.workspaces.registry import Registry
+
+__all__ = ["Sight"]
+
+_MOST_KNOWN: Final = 1000
+
+
+class Sight:
+    """Finding what is hidden costs a look at the whole snapshot, so it is remembered for all who see the same."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._known: OrderedDict[Hashable, frozenset[TreePath]] = OrderedDict()
+
+    async def of_head(self, connection: Connection, project_id: ProjectId, opened: OpenedProject) -> View:
+        """The head, as its opener may see it."""
+        return await self.at(connection, project_id, opened, opened.seq)
+
+    async def at(self, connection: Connection, project_id: ProjectId, opened: OpenedProject, seq: Seq) -> View:
+        snapshot = SnapshotKey(project_id=project_id, epoch=opened.epoch, seq=seq)
+        return View(snapshot=snapshot, masked=await self._masked(connection, snapshot, opened.authority))
+
+    async def _masked(
+        self, connection: Connection, snapshot: SnapshotKey, authority: PathAuthority
+    ) -> frozenset[TreePath]:
+        if authority.sees_everything:
+            return frozenset()
+        key = (snapshot, authority.sight)
+        if key not in self._known:
+            paths = await self._registry.paths_of(connection, snapshot.project_id, snapshot.seq)
+            self._known[key] = masked_paths(paths, authority.sees)
+            while len(self._known) > _MOST_KNOWN:
+                self._known.popitem(last=False)
+        self._known.move_to_end(key)
+        return self._known[key]
+
+
+def hides_more(new: frozenset[TreePath], old: frozenset[TreePath]) -> bool:
+    """Whether a mask covers something that the other does not."""
+    return any(path not in old and not any(path.is_below(above) for above in old) for path in new)

@@ -1,0 +1,87 @@
+"""Snapshots for a mirror, straight from the database and the blob store."""
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import asyncpg
+
+from contextbase.db.database import Database
+from contextbase.db.queries import load_queries
+from contextbase.errors import ContentPurged
+from contextbase.gate.repository import GateRepository
+from contextbase.ids import ContentHash, Seq, TreePath
+from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.storage.blobs.spool import SpoolFolder
+from contextbase.storage.model import Kind
+from contextbase.workspaces.model import SnapshotEntry, SnapshotKey
+from contextbase.workspaces.ports import LocalContent
+
+__all__ = ["DatabaseSnapshots"]
+
+_SQL: Final = load_queries("contextbase.workspaces")
+_PAGE: Final = 5000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_PURGED: Final = b"The content of this file was purged from all history.\n"
+
+
+class DatabaseSnapshots:
+    """A `SnapshotSource`."""
+
+    def __init__(self, *, database: Database, catalog: BlobCatalog, spool: SpoolFolder) -> None:
+        self._database = database
+        self._catalog = catalog
+        self._spool = spool
+        self._repository = GateRepository()
+
+    async def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[SnapshotEntry]:
+        after = ""
+        while True:
+            async with self._database.connection() as connection:
+                if older.seq == 0:
+                    rows = await connection.fetch(_SQL.snapshot_entries, older.project_id, newer, after, _PAGE)
+                else:
+                    rows = await connection.fetch(
+                        _SQL.changed_entries, older.project_id, older.seq, newer, after, _PAGE
+                    )
+            for row in rows:
+                yield _entry(row)
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1]["path"]
+
+    async def standing(self, snapshot: SnapshotKey, folders: Collection[TreePath]) -> frozenset[TreePath]:
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(_SQL.standing_folders, snapshot.project_id, snapshot.seq, list(folders))
+        return frozenset(TreePath.stored(row["path"]) for row in rows)
+
+    @asynccontextmanager
+    async def contents(
+        self,
+        snapshot: SnapshotKey,  # noqa: ARG002 - content is named by its hash alone here
+        hashes: Collection[ContentHash],
+    ) -> AsyncIterator[Mapping[ContentHash, LocalContent]]:
+        async with self._database.connection() as connection:
+            inline = await self._repository.inline_contents(connection, list(hashes))
+        found: dict[ContentHash, LocalContent] = dict(inline)
+        async with AsyncExitStack() as stack:
+            for name in set(hashes) - found.keys():
+                try:
+                    found[name] = (await stack.enter_async_context(self._spool.spooled(self._catalog.get(name)))).held
+                except ContentPurged:
+                    found[name] = _PURGED
+            yield found
+
+
+def _entry(row: asyncpg.Record) -> SnapshotEntry:
+    content_hash = row["content_hash"]
+    return SnapshotEntry(
+        path=TreePath.stored(row["path"]),
+        kind=Kind(row["kind"]),
+        content_hash=None if content_hash is None else ContentHash(content_hash),
+        size=row["size"],
+        executable=row["executable"],
+        changed_at=(row["committed_at"] - _EPOCH) // timedelta(microseconds=1) * 1000,
+        existed=row["existed"],
+    )

@@ -1,0 +1,151 @@
+"""Keeps folders and rows in step: after a crash or reboot, and as time goes by.
+
+An open workspace gets its folder back. The folder of one that ended is removed. A folder that no row knows is reported,
+and removed only when there is no work in it. Layers that nothing stands on go when room is wanted.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from contextbase.db.database import Database
+from contextbase.errors import Conflict, ContextbaseError, NotFound
+from contextbase.storage.blobs.waiting import in_thread
+from contextbase.workspaces.editing import left_in
+from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.node import Node
+from contextbase.workspaces.ports import Provider
+from contextbase.workspaces.registry import Record, Registry, WorkspaceState
+from contextbase.workspaces.service import Workspaces
+from contextbase.workspaces.shared_views import SharedViews
+
+__all__ = ["Swept", "WorkspaceUpkeep"]
+
+_log = logging.getLogger(__name__)
+
+_BETWEEN_SWEEPS_SECONDS: Final = 300.0
+_BETWEEN_FLIPS_SECONDS: Final = 2.0
+
+
+@dataclass(kw_only=True, slots=True)
+class Swept:
+    """What one sweep found."""
+
+    opened: int = 0
+    removed: int = 0
+    lost: int = 0
+    orphans: tuple[WorkspaceId, ...] = ()  # with work in them that no row knows
+    busy: int = 0  # ended, but a process is still in the folder
+
+
+class WorkspaceUpkeep:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        registry: Registry,
+        node: Node,
+        workspaces: Workspaces,
+        views: SharedViews,
+        mirror_max_bytes: int,
+    ) -> None:
+        self._database = database
+        self._registry = registry
+        self._node = node
+        self._workspaces = workspaces
+        self._views = views
+        self._mirror_max_bytes = mirror_max_bytes
+
+    async def keep(self) -> None:
+        """Sweep now and every five minutes, and let shared views follow the head, until cancelled."""
+        since_sweep = _BETWEEN_SWEEPS_SECONDS
+        while True:
+            try:
+                if since_sweep >= _BETWEEN_SWEEPS_SECONDS:
+                    since_sweep = 0.0
+                    await self.sweep()
+                await self._views.follow()
+            except (ContextbaseError, OSError) as error:
+                _log.warning("the upkeep of workspaces did not get done; trying again", extra={"error": str(error)})
+            except Exception:  # noqa: BLE001 - one bad folder must not leave all others unattended for good
+                _log.exception("the upkeep of workspaces failed; trying again")
+            await asyncio.sleep(_BETWEEN_FLIPS_SECONDS)
+            since_sweep += _BETWEEN_FLIPS_SECONDS
+
+    async def sweep(self) -> Swept:
+        swept = Swept()
+        async with self._database.connection() as connection:
+            records = await self._registry.with_folder(connection, self._node.name)
+        if not records and not self._node.root.exists():
+            return swept  # nobody has used a workspace here
+        site = await self._node.site()
+        for record in records:
+            if record.provider != site.provider.name:
+                _log.warning(
+                    "a workspace was made in another way than this server makes them now; set workspace_provider back",
+                    extra={"workspace_id": str(record.id), "provider": record.provider},
+                )
+            elif record.state is WorkspaceState.OPEN:
+                await self._reopen(site.provider, record, swept)
+            elif record.state is not WorkspaceState.LOST:
+                await self._remove(site.provider, record, swept)
+        await self._look_for_orphans(site.provider, {record.id for record in records}, swept)
+        await site.mirrors.evict(cap=self._mirror_max_bytes)
+        return swept
+
+    async def _reopen(self, provider: Provider, record: Record, swept: Swept) -> None:
+        if self._workspaces.is_being_made(record.id):
+            return
+        try:
+            await provider.open_workspace(record.id)
+            swept.opened += 1
+        except NotFound:
+            is_gone = await provider.remove_unfinished(record.id)
+            extra = {"workspace_id": str(record.id), "path": str(await provider.work_folder(record.id))}
+            told = "was never finished, or is gone" if is_gone else "cannot be shown again; what is left of it is kept"
+            _log.error(f"the folder of an open workspace {told}", extra=extra)
+            async with self._database.connection() as connection:
+                await self._registry.end(connection, record.id, WorkspaceState.LOST)
+                if is_gone:
+                    await self._registry.removed(connection, record.id)
+            swept.lost += 1
+
+    async def _remove(self, provider: Provider, record: Record, swept: Swept) -> None:
+        try:
+            await provider.cleanup(record.id)
+        except Conflict:
+            swept.busy += 1
+            return
+        async with self._database.connection() as connection:
+            await self._registry.removed(connection, record.id)
+        swept.removed += 1
+
+    async def _look_for_orphans(self, provider: Provider, known: set[WorkspaceId], swept: Swept) -> None:
+        orphans = []
+        for workspace_id in await provider.workspaces():
+            if workspace_id in known or self._workspaces.is_being_made(workspace_id):
+                continue
+            try:
+                removed = await self._remove_if_empty(provider, workspace_id)
+            except Conflict:
+                swept.busy += 1
+                continue
+            if removed:
+                swept.removed += 1
+                continue
+            extra = {"workspace_id": str(workspace_id), "path": str(await provider.work_folder(workspace_id))}
+            _log.warning("a folder with work in it belongs to no workspace; it is kept", extra=extra)
+            orphans.append(workspace_id)
+        swept.orphans = tuple(orphans)
+
+    async def _remove_if_empty(self, provider: Provider, workspace_id: WorkspaceId) -> bool:
+        try:
+            found = await provider.detect_changes(workspace_id)
+        except NotFound:
+            return await provider.remove_unfinished(workspace_id)
+        left = await in_thread(left_in, await provider.work_folder(workspace_id), self._node.owner)
+        if found.changes or found.reported or left:
+            return False
+        await provider.cleanup(workspace_id)
+        return True

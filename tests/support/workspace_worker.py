@@ -1,0 +1,55 @@
+"""A process to be killed: agents who work in their folders, commit and complete, one step after the other.
+
+python -m tests.support.workspace_worker DATABASE_URL DATA PROVIDER SEED
+Says `wrote PATH` when a file is in an agent's folder, and `made N` after each step.
+"""
+
+import asyncio
+import random
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+from contextbase.audit.model import OperatorType
+from contextbase.bootstrap import open_services
+from contextbase.config import Settings
+from contextbase.workspaces.checkpoints import Wish
+
+__all__ = ["AGENTS", "PROJECT"]
+
+AGENTS = ("ann", "ben", "cyd")
+PROJECT = "worked-on"
+
+
+async def _work(url: str, data: Path, provider: str, seed: int) -> None:
+    chance = random.Random(seed)
+    settings = Settings.model_validate({"data": data, "database_url": url, "workspace_provider": provider})
+    async with open_services(settings) as services:
+        secret = services.data.read_owner_token()
+        assert secret
+        owner = await services.identity.authenticate(secret)
+        project_id = await services.projects.id_of(owner, PROJECT)
+        workspaces = services.workspaces
+        await services.workspace_upkeep.sweep()
+        print("started", flush=True)
+        for number in range(200):
+            agent = chance.choice(AGENTS)
+            folder = (await workspaces.create(owner, project_id, agent)).record.path
+            for _ in range(chance.randint(1, 3)):
+                path = f"{agent}/{uuid4().hex}.txt"
+                (folder / agent).mkdir(exist_ok=True)
+                draft = folder / f"{agent}/draft~"
+                draft.write_text(path)
+                draft.rename(folder / path)
+                print(f"wrote {path}", flush=True)
+            wish = Wish(message=f"step {number}")
+            way_in = OperatorType.API
+            if chance.random() < 0.5:
+                await workspaces.commit(owner, project_id, agent, wish=wish, operator_type=way_in)
+            else:
+                await workspaces.complete(owner, project_id, agent, wish=wish, operator_type=way_in)
+            print(f"made {number}", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(_work(sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])))

@@ -1,0 +1,133 @@
+"""Workspaces over a real gate and a real database, with agents who work in real folders."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+from tests.support.api import url_of
+from tests.support.gate_world import delete, mkdir, write
+from tests.support.require import require_root
+from tests.support.workspaces import read_tree, unmount_all
+
+from contextbase.audit.model import OperatorType
+from contextbase.bootstrap import Services, open_services
+from contextbase.config import Settings
+from contextbase.db.database import DatabaseAddress
+from contextbase.gate.model import Change, ChangeStatus, CommitAnswer, CommitRequest
+from contextbase.identity.levels import Level, SubjectKind
+from contextbase.identity.model import Action, Caller, PrincipalKind, TokenRequest
+from contextbase.identity.policies import Subject
+from contextbase.ids import ProjectId, Seq
+from contextbase.workspaces.checkpoints import Committed, Wish
+from contextbase.workspaces.node import Site
+from contextbase.workspaces.service import Completed
+
+__all__ = ["WorkspaceWorld", "open_world"]
+
+
+@dataclass
+class WorkspaceWorld:
+    services: Services
+    provider: str
+    owner: Caller
+    project_id: ProjectId
+    callers: dict[str, Caller] = field(default_factory=dict)
+
+    async def site(self) -> Site:
+        return await self.services.workspaces.node.site()
+
+    async def new_project(self) -> None:
+        """Go on in a new, empty project."""
+        self.project_id = (await self.services.projects.create(self.owner, f"p{uuid4().hex[:12]}")).id
+
+    async def agent(self, name: str) -> Caller:
+        if name not in self.callers:
+            request = TokenRequest(
+                principal_kind=PrincipalKind.AGENT,
+                principal_name=name,
+                name=name,
+                actions=frozenset({Action.READ, Action.WRITE}),
+                life=timedelta(hours=1),
+            )
+            _, secret = await self.services.identity.create_token(self.owner, request)
+            self.callers[name] = await self.services.identity.authenticate(secret)
+        return self.callers[name]
+
+    async def create(self, name: str) -> Path:
+        created = await self.services.workspaces.create(await self.agent(name), self.project_id)
+        return created.record.path
+
+    async def commit(self, name: str, wish: Wish | None = None) -> Committed:
+        agent = await self.agent(name)
+        _, committed = await self.services.workspaces.commit(
+            agent, self.project_id, wish=wish or Wish(), operator_type=OperatorType.AGENT
+        )
+        return committed
+
+    async def complete(self, name: str, *, discard: bool = False) -> Completed:
+        agent = await self.agent(name)
+        return await self.services.workspaces.complete(
+            agent, self.project_id, wish=Wish(), operator_type=OperatorType.AGENT, discard=discard
+        )
+
+    async def write(self, *changes: Change) -> CommitAnswer:
+        """The owner's own commit, past every workspace."""
+        request = CommitRequest(project_id=self.project_id, changes=changes)
+        answer = await self.services.gate.commit(self.owner, request, operator_type=OperatorType.API)
+        assert all(one.status is not ChangeStatus.REFUSED for one in answer.changes)
+        return answer
+
+    async def put(self, files: dict[str, bytes | None]) -> Seq:
+        """Write (None: delete) files upon the head; returns its seq then."""
+        base = await self.head()
+        changes = [delete(path, base) if body is None else write(path, body, base) for path, body in files.items()]
+        return (await self.write(*changes)).seq
+
+    async def make_folder(self, path: str) -> None:
+        await self.write(mkdir(path, await self.head()))
+
+    async def rule(self, pattern: str, level: Level) -> None:
+        """For everybody but the owner."""
+        await self.services.policies.put_rule(
+            self.owner,
+            self.project_id,
+            subject=Subject(kind=SubjectKind.EVERYONE),
+            pattern=pattern,
+            level=level,
+            operator_type=OperatorType.API,
+        )
+
+    async def head(self) -> Seq:
+        async with self.services.database.connection() as connection:
+            return (await self.services.gate.opened(connection, self.owner, self.project_id)).seq
+
+    async def tree(self) -> dict[str, object]:
+        """The head, as a workspace of the owner's shows it."""
+        created = await self.services.workspaces.create(self.owner, self.project_id)
+        tree = dict(read_tree(created.record.path))
+        await self.services.workspaces.abandon(self.owner, self.project_id)
+        return tree
+
+
+@asynccontextmanager
+async def open_world(
+    address: DatabaseAddress, folder: Path, provider: str, **options: object
+) -> AsyncIterator[WorkspaceWorld]:
+    if provider == "overlay":
+        require_root()
+    settings = Settings.model_validate(
+        {"data": folder, "database_url": url_of(address), "workspace_provider": provider, **options}
+    )
+    try:
+        async with open_services(settings) as services:
+            secret = await services.identity.ensure_owner(None)
+            assert secret
+            services.data.write_owner_token(secret)
+            owner = await services.identity.authenticate(secret)
+            project = await services.projects.create(owner, "first")
+            yield WorkspaceWorld(services=services, provider=provider, owner=owner, project_id=project.id)
+    finally:
+        unmount_all(folder)
