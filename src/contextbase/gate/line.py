@@ -76,8 +76,7 @@ class Line:
 
     def join(self, entry: Waiting) -> None:
         self.waiting.append(entry)
-        if self._arrival is not None and not self._arrival.done():
-            self._arrival.set_result(None)
+        self._wake()
 
     def take(self, batch: Batch) -> list[Waiting]:
         """What the batch takes on now: bounded in number and bytes, and no request twice at once."""
@@ -98,8 +97,13 @@ class Line:
     async def arrival_or(self, writing: "asyncio.Task[bool]") -> None:
         """Until somebody joins, or the batch under way is written."""
         self._arrival = asyncio.get_running_loop().create_future()
-        either: tuple[asyncio.Future[None] | asyncio.Future[bool], ...] = (self._arrival, writing)
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        writing.add_done_callback(self._wake)
+        await self._arrival
+        writing.remove_done_callback(self._wake)
+
+    def _wake(self, _written: object = None) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
 
     def foresee(self, batch: Batch) -> None:
         """The batch is about to be written: from now on the head is known as it will be then."""
