@@ -18,6 +18,9 @@ class Sink(asyncio.Transport):
     def close(self) -> None:
         self.is_closed = True
 
+    def is_closing(self) -> bool:
+        return self.is_closed
+
     def abort(self) -> None:
         self.is_aborted = True
 
@@ -54,3 +57,11 @@ async def test_closing_writes_what_is_held_and_breaking_off_does_not() -> None:
     await asyncio.sleep(0)
     assert (closed.is_closed, b"last words" in closed.writes) == (True, True)
     assert (broken.is_aborted, b"last words" in broken.writes) == (True, False)
+
+
+async def test_nothing_is_written_to_who_has_gone_away() -> None:
+    sink = Sink()
+    OneWrite(sink).write(b"hello")
+    sink.close()
+    await asyncio.sleep(0)
+    assert sink.writes == []

@@ -55,8 +55,8 @@ class OneWrite(asyncio.Transport):
         self._transport.resume_reading()
 
     def _release(self) -> None:
-        if self._held:
-            held, self._held, self._size = self._held, [], 0
+        held, self._held, self._size = self._held, [], 0
+        if held and not self._transport.is_closing():  # the other side may have gone away
             self._transport.write(b"".join(held))
 
 
