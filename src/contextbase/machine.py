@@ -1,25 +1,23 @@
 """What this machine can do, found out by trying."""
 
-import ctypes
-import errno
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from contextbase.config import Settings
 from contextbase.db.binaries import find_binaries
-from contextbase.errors import ContextbaseError
+from contextbase.errors import ContextbaseError, MachineProblem
+from contextbase.workspaces.choosing import choose_provider
+from contextbase.workspaces.syscalls import clone_file
 
 __all__ = ["Finding", "examine"]
-
-_FICLONE: Final = 0x40049409
-_CLONE_NEWUSER_AND_NEWNS: Final = 0x10000000 | 0x00020000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +31,15 @@ class Finding:
 def examine(settings: Settings, *, problems: Mapping[str, str] | None = None) -> list[Finding]:
     """Every finding, in the order a reader cares; `problems` are those of the external database and bucket."""
     problems = problems or {}
-    probes: list[Callable[[Settings], Finding]] = [_data_folder, _overlay, _reflink, _bubblewrap, _docker, _git]
+    probes: list[Callable[[Settings], Finding]] = [
+        _data_folder,
+        _overlay,
+        _reflink,
+        _quota,
+        _bubblewrap,
+        _docker,
+        _git,
+    ]
     outside = [_database(settings, problems.get("database")), _blobs(settings, problems.get("s3"))]
     return [*outside, *(probe(settings) for probe in probes)]
 
@@ -75,62 +81,46 @@ def _blobs(settings: Settings, problem: str | None) -> Finding:
 
 
 def _overlay(settings: Settings) -> Finding:
-    """Mounts for real, below the data folder's filesystem, in a mount namespace that goes with the probe."""
-    if sys.platform != "linux":
-        return Finding(name="overlay", answer="no", detail="only on Linux; workspaces will be clones or copies")
-    place = _nearest_existing(settings.data.absolute())
-    with tempfile.TemporaryDirectory(dir=place if os.access(place, os.W_OK) else None) as folder:
-        child = os.fork()
-        if child == 0:
-            try:
-                os._exit(_mount_overlay(Path(folder)))
-            except OSError as error:
-                os._exit(error.errno or errno.EIO)
-            finally:
-                os._exit(errno.EIO)  # whatever happens, the child must not go on as a second parent
-        problem = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if problem == 0:
-        return Finding(name="overlay", answer="yes", detail=f"mounts on {place}")
-    advice = "Run as root, or allow user namespaces (kernel.unprivileged_userns_clone=1); copies work everywhere."
-    return Finding(name="overlay", answer="no", detail=f"cannot be mounted: {os.strerror(problem)}", advice=advice)
-
-
-def _mount_overlay(folder: Path) -> int:
-    """0, or the errno of what failed; runs in a forked child and changes nothing outside its own namespaces."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    for name in ("lower", "upper", "work", "merged"):
-        (folder / name).mkdir()
-    (folder / "lower" / "file").write_text("below")
-    flags = _CLONE_NEWUSER_AND_NEWNS & ~(0x10000000 if os.geteuid() == 0 else 0)
-    if libc.unshare(flags) != 0:
-        return ctypes.get_errno()
-    private_recursive = 0x4000 | 0x40000  # MS_REC | MS_PRIVATE: nothing of this reaches the host
-    if libc.mount(None, b"/", None, private_recursive, None) != 0:
-        return ctypes.get_errno()
-    options = f"lowerdir={folder}/lower,upperdir={folder}/upper,workdir={folder}/work"
-    options += "" if os.geteuid() == 0 and flags == 0x00020000 else ",userxattr"
-    if libc.mount(b"overlay", os.fsencode(folder / "merged"), b"overlay", 0, options.encode()) != 0:
-        return ctypes.get_errno()
-    return 0 if (folder / "merged" / "file").read_text() == "below" else 5
+    """What workspaces will be, by making one where they will be."""
+    wanted = None if settings.workspace_provider == "auto" else settings.workspace_provider
+    with _place_like(settings) as folder:
+        try:
+            choice = choose_provider(folder, wanted=wanted)
+        except MachineProblem as error:
+            detail = error.message.replace(str(folder), str(folder.parent))
+            return Finding(name="overlay", answer="broken", detail=detail)
+        detail = choice.reason.replace(str(folder), str(folder.parent))
+        if choice.xattr_kind is not None:
+            return Finding(name="overlay", answer="yes", detail=detail)
+    advice = "" if wanted else "For workspaces that cost a millisecond: root, Linux, a file system such as ext4 or XFS."
+    return Finding(name="overlay", answer="no", detail=detail, advice=advice)
 
 
 def _reflink(settings: Settings) -> Finding:
-    if sys.platform == "darwin":
-        return Finding(name="reflink", answer="yes", detail="APFS clones files")
-    place = _nearest_existing(settings.data.absolute())
-    try:
-        import fcntl
+    with _place_like(settings) as folder:
+        source, target = folder / "source", folder / "target"
+        source.write_bytes(b"x" * 4096)
+        with source.open("rb") as reader, target.open("wb") as writer:
+            can_clone = clone_file(reader.fileno(), writer.fileno())
+    if can_clone:
+        return Finding(name="reflink", answer="yes", detail=f"files on the filesystem of {folder.parent} share blocks")
+    advice = "XFS (reflink=1) and btrfs have it; elsewhere files are copied."
+    return Finding(name="reflink", answer="no", detail=f"not on the filesystem of {folder.parent}", advice=advice)
 
-        with tempfile.TemporaryDirectory(dir=place) as folder:
-            source, target = Path(folder) / "source", Path(folder) / "target"
-            source.write_bytes(b"x" * 4096)
-            with source.open("rb") as reader, target.open("wb") as writer:
-                fcntl.ioctl(writer.fileno(), _FICLONE, reader.fileno())
-    except OSError as error:
-        advice = "XFS (reflink=1) and btrfs have it; elsewhere files are copied."
-        detail = f"not on the filesystem of {place} ({error.strerror})"
-        return Finding(name="reflink", answer="no", detail=detail, advice=advice)
-    return Finding(name="reflink", answer="yes", detail=f"on the filesystem of {place}")
+
+def _quota(settings: Settings) -> Finding:
+    most = f"{settings.workspace_max_bytes / 1e9:.1f} GB and {settings.workspace_max_files} changes"
+    detail = f"{most} are the most for a workspace; looked at when it is committed, not while it is written"
+    advice = "To keep a runaway agent from filling the disk, put the data folder on a file system of its own."
+    return Finding(name="quota", answer="yes", detail=detail, advice=advice)
+
+
+@contextmanager
+def _place_like(settings: Settings) -> Iterator[Path]:
+    """A folder for a probe, on the file system of the data folder, which may not be there yet."""
+    place = _nearest_existing(settings.data.absolute())
+    with tempfile.TemporaryDirectory(dir=place if os.access(place, os.W_OK) else None) as folder:
+        yield Path(folder)
 
 
 def _bubblewrap(_: Settings) -> Finding:

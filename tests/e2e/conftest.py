@@ -12,6 +12,7 @@ from tests.support.api import MAX_BODY, Api, opened_api, url_of
 from tests.support.cli import Cli
 from tests.support.postgres import database_copy, reachable_folder
 from tests.support.server import Done, ServerProcess, start_server
+from tests.support.workspaces import unmount_all
 
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
@@ -26,8 +27,11 @@ async def api(
     async with database_copy(embedded_database_server, "template0") as address:
         data = tmp_path_factory.mktemp("data")
         settings = Settings(data=data, database_url=url_of(address), max_request_bytes=MAX_BODY)
-        async with opened_api(settings) as api:
-            yield api
+        try:
+            async with opened_api(settings) as api:
+                yield api
+        finally:
+            unmount_all(data)
 
 
 @pytest.fixture
@@ -50,8 +54,12 @@ def log() -> Iterator[list[tuple[str, logging.LogRecord]]]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ServerProcess]:
-    with reachable_folder() as folder, start_server(folder / "data") as server:
-        yield server
+    with reachable_folder() as folder:
+        try:
+            with start_server(folder / "data") as server:
+                yield server
+        finally:
+            unmount_all(folder)
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ NO_PROJECT = "no-such-project"
 COLLAB = "/api/v1/collab"
 HISTORY = "/api/v1/history"
 REVIEWS = "/api/v1/reviews"
+WORKSPACE = "/api/v1/workspace"
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Route:
     request: Callable[[World, str], dict[str, Any]] = lambda _, __: {}  # given the project's name
     ok: int = 200
     fill: Callable[[World, str], dict[str, str]] = lambda _, __: {}
+    first: tuple[str, str] | None = None  # the route to ask before it, as the same caller
 
 
 def route(needs: str, about: str, *rest: Any, **options: Any) -> Route:
@@ -87,6 +89,16 @@ def by_name(_: World, project: str) -> dict[str, str]:
 def by_review(world: World, _: str) -> dict[str, str]:
     return {"{review_id}": world.review_id}
 
+
+def its_own(_: World, project: str) -> dict[str, Any]:
+    return {"params": {"project_id": project}}
+
+
+def as_itself(*_: Any) -> dict[str, str]:
+    return {"{agent_id}": "me"}
+
+
+A_WORKSPACE = ("POST", f"{WORKSPACE}/create")
 
 TABLE: dict[tuple[str, str], Route] = {
     ("GET", "/api/v1/version"): route("", "anyone"),
@@ -138,6 +150,22 @@ TABLE: dict[tuple[str, str], Route] = {
     ("POST", f"{REVIEWS}/{{review_id}}/comments"): route("write", "project", body(text="x"), fill=by_review, ok=201),
     ("POST", f"{REVIEWS}/{{review_id}}/resolve"): route("write", "project", body(choice="theirs"), fill=by_review),
     ("POST", f"{REVIEWS}/{{review_id}}/reject"): route("write", "project", body(), fill=by_review),
+    A_WORKSPACE: route("read", "project", lambda _, project: {"json": {"project_id": project}}, ok=201),
+    ("GET", WORKSPACE): route("read", "project", its_own),
+    ("GET", f"{WORKSPACE}/{{project_id}}/path"): route(
+        "read", "project", fill=lambda _, project: {"{project_id}": project}, first=A_WORKSPACE
+    ),
+    ("GET", f"{WORKSPACE}/{{project_id}}/view"): route(
+        "read", "project", fill=lambda _, project: {"{project_id}": project}
+    ),
+    ("GET", f"{WORKSPACE}/{{agent_id}}/status"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
+    ("GET", f"{WORKSPACE}/{{agent_id}}/diff"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
+    # Nothing has changed in these: what has needs 'write', too, which the gate asks for.
+    ("POST", f"{WORKSPACE}/{{agent_id}}/commit"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
+    ("POST", f"{WORKSPACE}/{{agent_id}}/complete"): route(
+        "read", "project", its_own, fill=as_itself, first=A_WORKSPACE
+    ),
+    ("POST", f"{WORKSPACE}/{{agent_id}}/abandon"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
     ("GET", f"{COLLAB}/policies"): route("admin", "project", query()),
     ("PUT", f"{COLLAB}/policies/rules"): route("admin", "project", rule),
     ("DELETE", f"{COLLAB}/policies/rules"): route(
@@ -218,6 +246,8 @@ async def test_a_route_takes_the_tokens_that_allow_it_and_no_other(api: Api, key
         secret = await a_token(world, kind, ACTIONS - {missing}, project=own)
         assert_problem(await ask(world, key, secret), 403, "forbidden")
     secret = await a_token(world, kind, entry.needs or frozenset({"write"}), project=own)
+    if entry.first is not None:
+        assert (await ask(world, entry.first, secret)).is_success
     answer = await ask(world, key, secret)
     assert answer.status_code == entry.ok, answer.text
 

@@ -107,7 +107,8 @@ def test_config_in_json_lists_every_setting_and_unknown_variables(here: Cli) -> 
 
 def test_doctor_in_json_has_an_answer_for_every_part(here: Cli) -> None:
     findings = {finding["name"]: finding["answer"] for finding in here("doctor", "--json").json}
-    assert set(findings) == {"database", "data folder", "s3", "overlay", "reflink", "bubblewrap", "docker", "git"}
+    parts = {"database", "data folder", "s3", "overlay", "reflink", "quota", "bubblewrap", "docker", "git"}
+    assert set(findings) == parts
     assert findings["database"] == "yes"
 
 
@@ -119,7 +120,7 @@ def test_maintenance_in_json_with_the_server_up(here: Cli) -> None:
 
 
 def test_every_command_is_documented_and_takes_json(cli: Cli) -> None:
-    groups = ("", "project", "token", "db", "policy", "policy group", "tag", "review", "backup")
+    groups = ("", "project", "token", "db", "policy", "policy group", "tag", "review", "workspace", "backup")
     seen = set()
     for group in groups:
         text = re.sub(r"\x1b\[[0-9;]*m", "", cli(*group.split(), "--help").stdout)

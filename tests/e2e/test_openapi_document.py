@@ -16,6 +16,7 @@ from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.support.postgres import reachable_folder
 from tests.support.server import start_server
+from tests.support.workspaces import unmount_all
 
 from contextbase.config import Settings
 from contextbase.interfaces.api.app import create_app
@@ -23,6 +24,7 @@ from contextbase.interfaces.api.app import create_app
 COLLAB = "/api/v1/collab"
 HISTORY = "/api/v1/history"
 REVIEWS = "/api/v1/reviews"
+WORKSPACE = "/api/v1/workspace"
 AGENT, GROUP = "agent:reader", "readers"
 # The document cannot say which paths, names and pairs of fields are valid: what it allows may still be refused.
 LEFT_OUT = [positive_data_acceptance]
@@ -54,12 +56,16 @@ class World:
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    with reachable_folder() as folder, start_server(folder / "data") as server:
-        token = (server.data / "owner-token").read_text().strip()
-        headers = {"Authorization": f"Bearer {token}"}
-        with httpx.Client(base_url=server.url, headers=headers) as owner:
-            world = a_world(server.url, owner)
-            yield world
+    with reachable_folder() as folder:
+        try:
+            with start_server(folder / "data") as server:
+                token = (server.data / "owner-token").read_text().strip()
+                headers = {"Authorization": f"Bearer {token}"}
+                with httpx.Client(base_url=server.url, headers=headers) as owner:
+                    world = a_world(server.url, owner)
+                    yield world
+        finally:
+            unmount_all(folder)
     routes = {route for route, _ in world.answered}
     only_refused = {route for route in routes if not world.answered[route, True]}
     assert not only_refused, "what was never done proves little"
@@ -95,6 +101,13 @@ def a_review(world: World) -> str:
     review_id = str(answer["changes"][0]["review_id"])
     world.made(f"{REVIEWS}/{review_id}/claim", project=world.project)
     return review_id
+
+
+def a_workspace(world: World) -> dict[str, dict[str, Any]]:
+    """A request for one of an agent's own."""
+    agent = f"a-{uuid4().hex[:12]}"
+    world.made(f"{WORKSPACE}/create", project_id=world.project, agent_id=agent)
+    return {"path_parameters": {"agent_id": agent}}
 
 
 def a_rule(world: World) -> dict[str, str]:
@@ -147,6 +160,15 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
         "body": {"project": world.project, "choice": "theirs"},
     },
     f"POST {REVIEWS}/{{review_id}}/reject": lambda world: {"path_parameters": {"review_id": a_review(world)}},
+    f"GET {WORKSPACE}/{{project_id}}/path": lambda world: {
+        "path_parameters": {"project_id": world.project},
+        "query": {"agent_id": a_workspace(world)["path_parameters"]["agent_id"]},
+    },
+    f"GET {WORKSPACE}/{{agent_id}}/status": a_workspace,
+    f"GET {WORKSPACE}/{{agent_id}}/diff": a_workspace,
+    f"POST {WORKSPACE}/{{agent_id}}/commit": a_workspace,
+    f"POST {WORKSPACE}/{{agent_id}}/complete": a_workspace,
+    f"POST {WORKSPACE}/{{agent_id}}/abandon": a_workspace,
 }
 
 
@@ -164,8 +186,9 @@ def aim(case: schemathesis.Case, world: World) -> None:
 
 
 def point(part: dict[str, Any], world: World) -> None:
-    if "project" in part:
-        part["project"] = world.project
+    for name in ("project", "project_id"):
+        if name in part:
+            part[name] = world.project
     for name, aimed in AIMS.items():
         if isinstance(part.get(name), str) and (len(part[name]) < 2 or name in ("node_id", "review_id")):
             part[name] = aimed(world)

@@ -1,6 +1,6 @@
 """`doctor`'s findings: each part on its own, found or missing, with advice."""
 
-import os
+import errno
 import shutil
 from pathlib import Path
 
@@ -10,6 +10,8 @@ from contextbase import machine
 from contextbase.config import Settings
 from contextbase.errors import MachineProblem
 from contextbase.machine import Finding, examine
+from contextbase.workspaces import choosing
+from contextbase.workspaces.choosing import choose_provider
 
 
 def finding(name: str, settings: Settings) -> Finding:
@@ -66,16 +68,34 @@ def test_a_program_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.Monk
     assert (found.answer, "no namespaces here" in found.detail) == ("no", True)
 
 
-def test_a_probe_that_breaks_in_its_child_is_an_answer_and_not_a_second_program(
+def test_the_overlay_finding_is_what_workspaces_will_use(tmp_path: Path) -> None:
+    data = tmp_path / "not" / "there"
+    chosen = choose_provider(tmp_path / "probe")
+    found = finding("overlay", Settings(data=data))
+    assert found.answer == ("yes" if chosen.name == "overlay" else "no")
+    assert f"in {tmp_path}" in found.detail
+    assert [each.name for each in tmp_path.iterdir()] == ["probe"]
+
+
+def test_copies_that_were_asked_for_are_no_defect(tmp_path: Path) -> None:
+    found = finding("overlay", Settings(data=tmp_path, workspace_provider="copy"))
+    assert (found.answer, found.advice) == ("no", "")
+    assert "copies" in found.detail
+
+
+def test_an_overlay_that_was_asked_for_and_cannot_be_had_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parent = os.getpid()
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    def broken(_: Path) -> int:
-        assert os.getpid() != parent
-        raise ValueError("in the child")
+    monkeypatch.setattr(choosing, "mount_overlay", refused)
+    asked = finding("overlay", Settings(data=tmp_path, workspace_provider="overlay"))
+    assert (asked.answer, "Operation not permitted" in asked.detail) == ("broken", True)
+    assert finding("overlay", Settings(data=tmp_path)).answer == "no"
 
-    monkeypatch.setattr(machine, "_mount_overlay", broken)
-    found = finding("overlay", Settings(data=tmp_path))
-    assert os.getpid() == parent
-    assert found.answer == "no"
+
+def test_the_quota_is_said_with_when_it_is_looked_at(tmp_path: Path) -> None:
+    found = finding("quota", Settings(data=tmp_path, workspace_max_files=7))
+    assert "7 changes" in found.detail
+    assert "committed" in found.detail

@@ -4,11 +4,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import httpx
 import pytest
 
-from contextbase.errors import Conflict, ContextbaseError, InvalidInput, TooBusy, Unavailable
+from contextbase.errors import Conflict, ContextbaseError, HeldElsewhere, InvalidInput, TooBusy, Unavailable
 from contextbase.sdk import AsyncClient, Change, Client
 from contextbase.wire.problem import Problem
 
@@ -188,10 +189,42 @@ def test_every_method_of_the_async_client_is_one_of_the_client() -> None:
 
     assert public(Client) == public(AsyncClient)
     with Client("http://server", "cb_x") as client:
-        assert public(type(client.policies)) == public(type(client._client.policies))
+        for part in ("policies", "history", "reviews", "workspaces"):
+            assert public(type(getattr(client, part))) == public(type(getattr(client._client, part))), part
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b"])
 def test_a_group_that_would_lead_to_another_route_is_not_sent(name: str) -> None:
     with Client("http://127.0.0.1:9", "cb_x") as client, pytest.raises(InvalidInput):
         client.policies.add_member(name, "agent:x")
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", "."])
+def test_an_agent_that_would_lead_to_another_route_is_not_sent(name: str) -> None:
+    with Client("http://127.0.0.1:9", "cb_x") as client, pytest.raises(InvalidInput):
+        client.workspaces.complete("notes", agent=name)
+
+
+def test_a_workspace_that_this_machine_cannot_reach_is_not_worked_in(tmp_path: Path) -> None:
+    made = {
+        "workspace_id": str(uuid4()),
+        "project_id": str(uuid4()),
+        "agent_id": "agent:a",
+        "workspace_path": str(tmp_path / "elsewhere"),
+        "base_snapshot_id": 1,
+        "epoch": str(uuid4()),
+        "provider": "overlay",
+        "node": "far-away",
+        "state": "open",
+        "commits": 0,
+        "created_at": "2026-01-01T00:00:00Z",
+        "seen_at": "2026-01-01T00:00:00Z",
+        "ended_at": None,
+    }
+    with (
+        client_answering(httpx.Response(201, json=made)) as client,
+        pytest.raises(HeldElsewhere, match="far-away") as caught,
+        client.workspaces.open("notes"),
+    ):
+        raise AssertionError("there is no folder to work in")
+    assert caught.value.details == {"node": "far-away"}

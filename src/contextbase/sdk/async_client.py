@@ -16,6 +16,7 @@ from contextbase.sdk.connection import Body, Connection, parsed
 from contextbase.sdk.history import AsyncHistory
 from contextbase.sdk.policies import AsyncPolicies
 from contextbase.sdk.reviews import AsyncReviews
+from contextbase.sdk.workspaces import AsyncWorkspaces
 from contextbase.wire.commit import ChangeBody, CommitCreate, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
 from contextbase.wire.project import NAME_OR_ID, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
@@ -53,6 +54,7 @@ class AsyncClient:
         self.policies = AsyncPolicies(self._connection)
         self.history = AsyncHistory(self._connection)
         self.reviews = AsyncReviews(self._connection)
+        self.workspaces = AsyncWorkspaces(self._connection)
 
     async def __aenter__(self) -> Self:
         return self

@@ -12,6 +12,7 @@ from contextbase.sdk.history import History
 from contextbase.sdk.policies import Policies
 from contextbase.sdk.portal import Portal
 from contextbase.sdk.reviews import Reviews
+from contextbase.sdk.workspaces import Workspaces
 from contextbase.wire.commit import ChangeBody, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
 from contextbase.wire.project import ProjectDetail, ProjectPage, ProjectView
@@ -41,6 +42,7 @@ class Client:
         self.policies = Policies(self._client.policies, self._portal)
         self.history = History(self._client.history, self._portal)
         self.reviews = Reviews(self._client.reviews, self._portal)
+        self.workspaces = Workspaces(self._client.workspaces, self._portal)
 
     def __enter__(self) -> Self:
         return self

@@ -38,6 +38,7 @@ class Connection:
             raise InvalidInput("The token has characters no token has; was it copied whole?")
         self._url = url.rstrip("/")
         self._attempts = attempts
+        self._timeout_seconds = timeout_seconds
         try:
             _check_address(url)
             self._http = httpx.AsyncClient(
@@ -60,11 +61,14 @@ class Connection:
         path: str,
         body: BaseModel | AsyncIterator[bytes] | None = None,
         /,
+        *,
+        read_seconds: float = 0,
         **query: Any,
     ) -> Body:
-        """The answer as a wire model; raises the error the server answered with."""
+        """The answer as a wire model; raises the error the server answered with. `read_seconds`: wait for it at least
+        so long."""
         content = _json(body) if isinstance(body, BaseModel) else body
-        response = await self.send(method, path, content=content, query=query)
+        response = await self.send(method, path, content=content, query=query, read_seconds=read_seconds)
         if response.is_success:
             return parsed(answer, response)
         raise _error_of(response)
@@ -82,11 +86,15 @@ class Connection:
         *,
         content: str | AsyncIterator[bytes] | None = None,
         query: dict[str, Any] | None = None,
+        read_seconds: float = 0,
     ) -> httpx.Response:
         """Any answer; raises `Unavailable` when there is none."""
         headers = {"Content-Type": "application/json"} if isinstance(content, str) else {}
+        timeout = httpx.Timeout(self._timeout_seconds, read=max(self._timeout_seconds, read_seconds))
         with _unavailable_if_silent(self._url):
-            return await self._http.request(method, path, content=content, params=_given(query or {}), headers=headers)
+            return await self._http.request(
+                method, path, content=content, params=_given(query or {}), headers=headers, timeout=timeout
+            )
 
     @asynccontextmanager
     async def stream(

@@ -5,6 +5,7 @@ A loop of one's own thread works everywhere, also where a loop runs already (not
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, TypeVar
 
 __all__ = ["Portal"]
@@ -38,6 +39,18 @@ class Portal:
         finally:
             self.run(generator.aclose())
 
+    @contextmanager
+    def entered(self, manager: AbstractAsyncContextManager[Answer]) -> Iterator[Answer]:
+        """An async context manager as a plain one."""
+        value = self.run(_entered(manager))
+        try:
+            yield value
+        except BaseException as error:
+            if not self.run(_left(manager, error)):
+                raise
+        else:
+            self.run(_left(manager, None))
+
     def close(self) -> None:
         if self._loop.is_closed():
             return
@@ -48,3 +61,11 @@ class Portal:
 
 async def _next(generator: AsyncGenerator[Answer, None]) -> Answer:
     return await anext(generator)
+
+
+async def _entered(manager: AbstractAsyncContextManager[Answer]) -> Answer:
+    return await manager.__aenter__()
+
+
+async def _left(manager: AbstractAsyncContextManager[Any], error: BaseException | None) -> bool:
+    return bool(await manager.__aexit__(None if error is None else type(error), error, None))

@@ -125,7 +125,7 @@ class CopyProvider:
         manifest = _Manifest.read(self._manifest(workspace_id))
         with explained(self._places.root), Folder(workspace.path) as folder:
             view = self._mirrors.layer_view(stack)
-            return detect(folder, view, manifest, base=workspace.view.snapshot, limits=self._limits)
+            return detect(folder, view, manifest, given=workspace.view, limits=self._limits)
 
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root):

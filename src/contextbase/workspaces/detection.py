@@ -25,7 +25,7 @@ from contextbase.workspaces.model import (
     Limits,
     Problem,
     Reported,
-    SnapshotKey,
+    View,
     WorkspaceChanges,
 )
 from contextbase.workspaces.renames import with_renames
@@ -57,9 +57,10 @@ class Traces(Protocol):
         ...
 
 
-def detect(folder: Folder, view: LayerView, traces: Traces, *, base: SnapshotKey, limits: Limits) -> WorkspaceChanges:
-    """Reads the folder while it may change: what will not hold still is reported, never guessed."""
-    return _Scan(folder, view, traces, limits).run(base)
+def detect(folder: Folder, view: LayerView, traces: Traces, *, given: View, limits: Limits) -> WorkspaceChanges:
+    """`view` shows what was `given`. Reads the folder while it may change: what will not hold still is reported, never
+    guessed."""
+    return _Scan(folder, view, traces, limits).run(given)
 
 
 class _Scan:
@@ -74,7 +75,7 @@ class _Scan:
         self._ignored: list[str] = []
         self._rules = self._read_rules()
 
-    def run(self, base: SnapshotKey) -> WorkspaceChanges:
+    def run(self, given: View) -> WorkspaceChanges:
         waiting: list[tuple[str, bool, bool]] = [("", False, False)]
         while waiting:
             path, complete, ignored = waiting.pop()
@@ -83,7 +84,7 @@ class _Scan:
         self._spare_respelled()
         changes = with_renames(self._changes, self._origins, self._identity_in_view)
         return WorkspaceChanges(
-            base=base,
+            view=given,
             changes=tuple(sorted(changes, key=lambda change: change.path)),
             reported=tuple(sorted(self._reported, key=lambda reported: reported.name)),
             ignored=tuple(sorted(self._ignored)),

@@ -82,33 +82,21 @@ class FolderEditor:
 
     def set_aside(self, path: TreePath, *, expected: Content) -> str | None:
         """Move what stands at the path to `.contextbase/refused/`; returns where it is now, None if it was changed
-        since. A folder, of which nothing but the name was refused, goes."""
-        with _UnlessInTheWay():
-            if expected.kind is Kind.DIRECTORY:
-                return path if self._remove_folder(path) else None
-            with self._own_folder(_TEMPORARY) as temporary, self._parent_of(path, make=False) as parent:
-                name = uuid4().hex
-                if not self._take_out(path, parent, temporary, name, expected):
-                    return None
-                try:
-                    return self._keep_refused(path, temporary, name)
-                except OSError:
-                    self._put_back(path, parent, temporary, name)
-                    raise
-        return None
-
-    def move(self, path: TreePath, target: TreePath, *, expected: Content) -> bool:
-        """Give a file another name, at which nothing stands."""
+        since."""
         with (
             _UnlessInTheWay(),
+            self._own_folder(_TEMPORARY) as temporary,
             self._parent_of(path, make=False) as parent,
-            self._parent_of(target, make=True) as folder,
         ):
-            if _content_at(parent, path.name) != expected:
-                return False
-            rename(path.name, target.name, Rename.NOREPLACE, source_folder=parent, target_folder=folder)
-            return True
-        return False
+            name = uuid4().hex
+            if not self._take_out(path, parent, temporary, name, expected):
+                return None
+            try:
+                return self._keep_refused(path, temporary, name)
+            except OSError:
+                self._put_back(path, parent, temporary, name)
+                raise
+        return None
 
     def add_note(self, name: str, text: str) -> bool:
         """Append to `.contextbase/<name>`."""

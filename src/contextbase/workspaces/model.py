@@ -58,6 +58,12 @@ class View:
     snapshot: SnapshotKey
     masked: frozenset[TreePath] = frozenset()  # the topmost paths of the snapshot that are hidden
 
+    def hides(self, path: TreePath) -> bool:
+        place: TreePath | None = path if self.masked else None
+        while place is not None and place not in self.masked:
+            place = place.parent
+        return place is not None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Owner:
@@ -139,7 +145,7 @@ class Reported:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkspaceChanges:
-    base: SnapshotKey
+    view: View  # what they are measured against
     changes: tuple[DetectedChange, ...]  # in path order
     reported: tuple[Reported, ...]
     ignored: tuple[str, ...]  # the topmost paths that an ignore rule took out; a folder ends in '/'

@@ -25,7 +25,7 @@ class Held:
 
 
 Standing = Mapping[TreePath, Content]
-"""The nodes of the view, as far as they were asked for."""
+"""The nodes of the view, as far as they were asked for: nothing of what it hides."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +44,7 @@ def outgoing(
 ) -> list[Outgoing]:
     """`standing`: the nodes at every path that was changed, renamed or is held; `folders`: held folders that are there
     still, with something in them."""
-    settling = _Settling(found.base.seq, held, standing)
+    settling = _Settling(found.view.snapshot.seq, held, standing)
     plain = _without_tangled_renames(found.changes, held)
     for change in plain:
         settling.add(change.path, change.content, renamed_from=change.renamed_from)

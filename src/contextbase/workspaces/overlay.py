@@ -154,7 +154,7 @@ class OverlayProvider:
                 upper,
                 self._mirrors.layer_view(stack),
                 _OverlayTraces(self._xattr_kind),
-                base=workspace.view.snapshot,
+                given=workspace.view,
                 limits=self._limits,
             )
 

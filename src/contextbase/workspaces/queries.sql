@@ -75,7 +75,7 @@ WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replace
 INSERT INTO workspaces (id, project_id, principal_id, node, provider, path, epoch, base_seq, policy_version)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT DO NOTHING
-RETURNING true
+RETURNING created_at
 
 -- name: open_workspace
 SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
@@ -100,8 +100,13 @@ ORDER BY w.id DESC
 LIMIT $5
 
 -- name: projects_of_agent
--- Where the agent has an open workspace.
-SELECT project_id FROM workspaces WHERE principal_id = $1 AND state = 'open' ORDER BY project_id LIMIT 100
+-- Where the agent has an open workspace; if nowhere, where it had its last one.
+SELECT project_id FROM workspaces WHERE principal_id = $1 AND state = 'open'
+UNION ALL
+(SELECT project_id FROM workspaces
+ WHERE principal_id = $1 AND NOT EXISTS (SELECT FROM workspaces WHERE principal_id = $1 AND state = 'open')
+ ORDER BY created_at DESC LIMIT 1)
+LIMIT 100
 
 -- name: workspaces_with_folder
 -- Those of a node whose folders are not known to be gone.

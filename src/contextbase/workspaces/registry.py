@@ -53,22 +53,21 @@ class Record:
 class Registry:
     """Every method works in the caller's transaction."""
 
-    async def insert(self, connection: Connection, record: Record) -> bool:
-        """False when the agent has an open workspace in the project."""
-        return bool(
-            await connection.fetchval(
-                _SQL.insert_workspace,
-                record.id,
-                record.project_id,
-                record.principal.id,
-                record.node,
-                record.provider,
-                str(record.path),
-                record.epoch,
-                record.base,
-                record.policy_version,
-            )
+    async def insert(self, connection: Connection, record: Record) -> datetime | None:
+        """When it was made; None when the agent has an open workspace in the project."""
+        made_at: datetime | None = await connection.fetchval(
+            _SQL.insert_workspace,
+            record.id,
+            record.project_id,
+            record.principal.id,
+            record.node,
+            record.provider,
+            str(record.path),
+            record.epoch,
+            record.base,
+            record.policy_version,
         )
+        return made_at
 
     async def open_one(self, connection: Connection, project_id: ProjectId, agent: PrincipalId) -> Record | None:
         return _record(await connection.fetchrow(_SQL.open_workspace, project_id, agent))
@@ -92,7 +91,7 @@ class Registry:
         return [record for row in rows if (record := _record(row)) is not None]
 
     async def projects_of(self, connection: Connection, agent: PrincipalId) -> list[ProjectId]:
-        """Where the agent has an open workspace."""
+        """Where the agent has an open workspace; if nowhere, where it had its last one."""
         return [ProjectId(row["project_id"]) for row in await connection.fetch(_SQL.projects_of_agent, agent)]
 
     async def with_folder(self, connection: Connection, node: str) -> list[Record]:

@@ -17,7 +17,7 @@ from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.storage.model import Kind
-from contextbase.workspaces.editing import FolderEditor
+from contextbase.workspaces.editing import FolderEditor, left_in
 from contextbase.workspaces.folder import Folder
 from contextbase.workspaces.model import Owner, Problem, Reported, WorkspaceChanges
 from contextbase.workspaces.node import Node
@@ -45,6 +45,7 @@ class Look:
 
     found: WorkspaceChanges
     changes: tuple[Outgoing, ...]
+    left: tuple[str, ...]  # sentences about what else would go with the folder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,11 +85,16 @@ class Sender:
             held = await self._registry.held(connection, record.id) if record.checkpoint else {}
             renamed = {change.renamed_from for change in found.changes if change.renamed_from is not None}
             asked = {change.path for change in found.changes} | renamed | held.keys()
-            standing = await self._registry.nodes_at(connection, record.project_id, record.base, list(asked))
+            shown = [path for path in asked if not found.view.hides(path)]
+            standing = await self._registry.nodes_at(connection, record.project_id, record.base, shown)
         folders = [path for path, one in held.items() if one.content and one.content.kind is Kind.DIRECTORY]
         work = await provider.work_folder(record.id)
         there = await in_thread(_standing_folders, work, folders) if folders else frozenset()
-        return Look(found=found, changes=tuple(in_order(outgoing(found, held, standing, there))))
+        return Look(
+            found=found,
+            changes=tuple(in_order(outgoing(found, held, standing, there))),
+            left=tuple(await in_thread(left_in, work, self._node.owner)),
+        )
 
     async def begin(
         self, caller: Caller, record: Record, look: Look, *, message: str, run: str | None

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -98,8 +99,9 @@ class Workspaces:
             seen_at=now,
             ended_at=None,
         )
-        if await self._make(provider, record, view):
-            return Created(record=record, is_new=True)
+        made_at = await self._make(provider, record, view)
+        if made_at is not None:
+            return Created(record=replace(record, created_at=made_at, seen_at=made_at), is_new=True)
         existing = await self._found(acting, project_id)
         await self._refuse_narrowed(acting, existing)
         await provider.open_workspace(existing.id)
@@ -225,12 +227,12 @@ class Workspaces:
             )
 
     async def project_of(self, caller: Caller, agent: str) -> ProjectId:
-        """The one project that the agent has a workspace in; `InvalidInput` when there are several."""
+        """The one project that the agent has a workspace in, or had its last; `InvalidInput` when there are several."""
         acting = await self._agents.acting(caller, caller.token.project_id, agent)
         async with self._database.connection() as connection:
             projects = await self._registry.projects_of(connection, acting.principal.id)
         if not projects:
-            raise NotFound(f"{agent} has no open workspace.")
+            raise NotFound(f"{agent} has no workspace.")
         if len(projects) > 1:
             raise InvalidInput(f"{agent} has workspaces in {len(projects)} projects: say which with project_id.")
         return projects[0]
@@ -239,14 +241,14 @@ class Workspaces:
         """Its folder may be there before its row."""
         return workspace_id in self._creating
 
-    async def _make(self, provider: Provider, record: Record, view: View) -> bool:
-        """The row and the folder at the same time; False when the agent has a workspace already."""
+    async def _make(self, provider: Provider, record: Record, view: View) -> datetime | None:
+        """The row and the folder at the same time; None when the agent has a workspace already."""
         self._creating.add(record.id)
         try:
             made = asyncio.create_task(provider.create_workspace(record.id, view))
             try:
                 async with self._database.connection() as connection:
-                    is_new = await self._registry.insert(connection, record)
+                    made_at = await self._registry.insert(connection, record)
             except BaseException:
                 await asyncio.gather(made, return_exceptions=True)
                 await provider.cleanup(record.id)
@@ -254,13 +256,13 @@ class Workspaces:
             try:
                 await made
             except BaseException:
-                if is_new:
+                if made_at is not None:
                     async with self._database.connection() as connection:
                         await self._registry.drop(connection, record.id)
                 raise
-            if not is_new:
+            if made_at is None:
                 await provider.cleanup(record.id)
-            return is_new
+            return made_at
         finally:
             self._creating.discard(record.id)
 

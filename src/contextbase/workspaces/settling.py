@@ -158,7 +158,9 @@ class _Settling:
         """The agent's version goes aside, and what it was given comes back."""
         change = one.change
         kept_at = None
-        if change.content is not None:
+        if change.content is not None and change.content.kind is Kind.DIRECTORY:
+            self._put(change.path, expected=change.content, content=None)
+        elif change.content is not None:
             kept_at = self._editor.set_aside(change.path, expected=change.content)
             if kept_at is None:
                 self._notices.append(f"{change.path}: refused: {one.answer.reason} Your version is where it was.")

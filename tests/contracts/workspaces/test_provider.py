@@ -229,7 +229,7 @@ async def test_a_stale_workspace_neither_reverts_nor_deletes_what_others_did_sin
     (workspace.path / "docs" / "a.md").write_bytes(b"mine\n")
     found = await site.detect(workspace)
     assert [change.path for change in found.changes] == ["docs/a.md"]
-    assert found.base.seq == 1
+    assert found.view.snapshot.seq == 1
 
 
 async def test_workspaces_do_not_see_each_other(site: Site) -> None:

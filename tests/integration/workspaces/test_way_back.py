@@ -114,6 +114,31 @@ async def test_hidden_files_survive_the_removal_of_their_folder(world: Workspace
     assert await world.tree() == {"d/secret.txt": b"secret\n"}
 
 
+async def test_who_writes_where_something_is_hidden_learns_nothing_of_it(world: WorkspaceWorld) -> None:
+    """The same as where nothing is, in status, diff, answer and folder."""
+    await world.rule("*.key", Level.HIDDEN)
+    await world.put({"there.key": b"SECRET\n"})
+    folder = await world.create("ann")
+    told = {}
+    for name in ("there.key", "nothing.key"):
+        (folder / name).write_bytes(b"mine\n")
+        agent, workspaces = await world.agent("ann"), world.services.workspaces
+        _, look = await workspaces.status(agent, world.project_id)
+        [file], _ = await workspaces.diff(agent, world.project_id)
+        committed = await world.commit("ann")
+        [one] = committed.refused
+        told[name] = [
+            [(change.before, change.content) for change in look.changes],
+            (file.status, file.hunks),
+            (one.answered.answer.code, str(one.answered.answer.reason).replace(name, "*")),
+            (one.kept_at or "").replace(name, "*"),
+            sorted(path.replace(name, "*") for path in read_tree(folder) if name in path),
+        ]
+        shutil.rmtree(folder / ".contextbase")
+    assert told["there.key"] == told["nothing.key"]
+    assert await world.tree() == {"there.key": b"SECRET\n"}
+
+
 async def test_when_the_commit_fails_the_work_stays_and_completing_again_brings_it_in(
     world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ from contextbase.interfaces.api.routes import (
     system,
     tags,
     tokens,
+    workspaces,
 )
 from contextbase.wire.commit import CommitCreate
 from contextbase.wire.tree import CheckoutRequest
@@ -51,7 +52,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     app.state.metrics = Metrics(services.metrics)
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
-    for module in (commits, snapshots, feed, history, *_PAST, policies, projects, tokens, system, pages):
+    for module in (commits, snapshots, feed, workspaces, history, *_PAST, policies, projects, tokens, system, pages):
         app.include_router(
             module.router, dependencies=[Depends(authenticate)], responses=problem_answers(400, 401, 403, 422, 503)
         )

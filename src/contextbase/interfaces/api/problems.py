@@ -25,6 +25,7 @@ _STATUS: Final[dict[type[errors.ContextbaseError], HTTPStatus]] = {
     errors.Forbidden: HTTPStatus.FORBIDDEN,
     errors.ContentPurged: HTTPStatus.GONE,
     errors.NotFound: HTTPStatus.NOT_FOUND,
+    errors.HeldElsewhere: HTTPStatus.MISDIRECTED_REQUEST,
     errors.Conflict: HTTPStatus.CONFLICT,
     errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,

@@ -16,7 +16,6 @@ from contextbase.backup.archive import Snapshot, manifests, opened_archive
 from contextbase.backup.manifest import Manifest
 from contextbase.backup.model import Made, OnProgress, Progress, Restored, Verified
 from contextbase.backup.verify import verify_backup
-from contextbase.bootstrap import open_restore, open_services
 from contextbase.config import Settings
 from contextbase.interfaces.cli.connection import Data, settings_for
 from contextbase.interfaces.cli.maintenance import checked_storage, print_problems
@@ -42,6 +41,8 @@ def create(target: Target, data: Data = None, as_json: Json = False) -> None:
     """Back up everything as it is at this moment, while others write; exit 1 if anything was damaged already."""
 
     async def run(settings: Settings) -> Made:
+        from contextbase.bootstrap import open_services  # with all of the server: other commands start without
+
         async with open_services(settings) as services:
             with _bars(quiet=as_json) as on_progress:
                 return await services.backups.create(target.absolute(), on_progress=on_progress)
@@ -126,6 +127,8 @@ def restore(
     settings = settings_for(data)
 
     async def run() -> Restored:
+        from contextbase.bootstrap import open_restore  # with all of the server: other commands start without
+
         async with opened_archive(source.absolute()) as reader:
             await Snapshot.of(reader, snapshot)  # before a data folder is made for nothing
         async with open_restore(settings) as restoring:

@@ -7,7 +7,6 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import typer
 
-from contextbase.bootstrap import open_database
 from contextbase.config import Settings
 from contextbase.db.binaries import find_binaries
 from contextbase.db.embedded import embedded_address
@@ -26,6 +25,8 @@ def migrate_command(data: Data = None, check: bool = False, as_json: Json = Fals
     """Bring the database to this version's schema. With --check, only say what would be done."""
 
     async def run(settings: Settings) -> list[str]:
+        from contextbase.bootstrap import open_database  # with all of the server: other commands start without
+
         async with open_database(settings, own=False) as database:
             done = await pending_migrations(database) if check else await migrate(database)
         return [f"{migration.version:04d}_{migration.name}" for migration in done]
@@ -48,6 +49,8 @@ def shell(data: Data = None) -> None:
         environment = {
             name: os.environ[name] for name in ("PATH", "HOME", "TERM", "LANG", "PAGER") if name in os.environ
         }
+        from contextbase.bootstrap import open_database  # with all of the server: other commands start without
+
         async with open_database(settings, own=False):
             command = [find_binaries().program("psql")]
             environment |= _where(settings)

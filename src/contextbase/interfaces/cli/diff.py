@@ -14,14 +14,19 @@ from contextbase.interfaces.cli.log import By, Run, commit_line
 from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_long, visible
 from contextbase.sdk import Client
 from contextbase.wire.diff import DiffPageView, FileDiffView
+from contextbase.wire.workspace import WorkspaceDiffView
 
-__all__ = ["diff", "show"]
+__all__ = ["Values", "diff", "patches", "show"]
 
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan", "#": "yellow", "~": "yellow", ">": "cyan"}
 _HEADINGS: Final = ("diff ", "+++ ", "--- ", "new ", "old ", "deleted ", "rename ", "Binary ", "Folder ")
 # A time has colons of its own.
 _REF_AND_PATH: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][^/]*?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})|[^:]*):(.+)")
 _GRAPH_WIDTH: Final = 40
+
+Values = Annotated[
+    bool, typer.Option("--values", help="Changed values and cells, not lines, where a file is made of them.")
+]
 
 
 @errors_shown
@@ -47,9 +52,7 @@ def diff(
         ),
     ] = None,
     stat: Annotated[bool, typer.Option("--stat", help="Only which files, and how many lines.")] = False,
-    values: Annotated[
-        bool, typer.Option("--values", help="Changed values and cells, not lines, where a file is made of them.")
-    ] = False,
+    values: Values = False,
     context: Annotated[int, typer.Option("--unified", "-U", help="Unchanged lines around each change.", min=0)] = 3,
     project: Project = None,
     data: Data = None,
@@ -68,7 +71,7 @@ def diff(
         if as_json:
             print_json([file.model_copy(update={"patch": None, "values": None}) for file in files])
         else:
-            print_long(_stat(list(files)) if stat else _patches(files, values=values))
+            print_long(_stat(list(files)) if stat else patches(files, values=values))
 
 
 @errors_shown
@@ -164,10 +167,10 @@ def _files(
 
 def _with_heading(heading: list[Text], files: Iterator[FileDiffView]) -> Iterator[Text]:
     yield from heading
-    yield from _patches(files, values=False)
+    yield from patches(files, values=False)
 
 
-def _patches(files: Iterator[FileDiffView], *, values: bool) -> Iterator[Text]:
+def patches(files: Iterator[FileDiffView | WorkspaceDiffView], *, values: bool) -> Iterator[Text]:
     for file in files:
         if values and file.values:
             yield Text(f"{file.status} {visible(file.path)}", style="bold")

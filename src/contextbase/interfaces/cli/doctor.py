@@ -5,10 +5,8 @@ from dataclasses import asdict
 
 from rich.markup import escape
 
-from contextbase.bootstrap import problems_outside
 from contextbase.interfaces.cli.connection import Data, settings_for
 from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json
-from contextbase.machine import examine
 
 __all__ = ["doctor"]
 
@@ -17,7 +15,10 @@ _MARKS = {"yes": "[green]✓[/]", "no": "[yellow]-[/]", "broken": "[red]✗[/]"}
 
 @errors_shown
 def doctor(data: Data = None, as_json: Json = False) -> None:
-    """Say what this machine can do: database, blobs, overlay, reflink, bubblewrap, docker; and how to get the rest."""
+    """Say what this machine can do: database, blobs, workspaces, sandboxes; and how to get the rest."""
+    from contextbase.bootstrap import problems_outside  # with all of the server: other commands start without
+    from contextbase.machine import examine
+
     settings = settings_for(data)
     findings = examine(settings, problems=asyncio.run(problems_outside(settings)))
     if as_json:

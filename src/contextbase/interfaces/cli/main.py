@@ -29,6 +29,7 @@ from contextbase.interfaces.cli import (
     tags,
     tokens,
     watch,
+    workspaces,
 )
 from contextbase.interfaces.cli.output import EXIT_USAGE, report
 
@@ -83,6 +84,7 @@ app.command()(going_back.undo)
 app.command()(going_back.bring_back)
 app.command()(going_back.purge)
 app.add_typer(reviews.commands, name="review")
+app.add_typer(workspaces.commands, name="workspace")
 app.add_typer(policies.commands, name="policy")
 app.add_typer(database.commands, name="db")
 app.command()(watch.watch)

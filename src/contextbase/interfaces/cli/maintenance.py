@@ -9,7 +9,6 @@ from rich.filesize import decimal
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from contextbase.bootstrap import open_services
 from contextbase.config import Settings
 from contextbase.interfaces.cli.connection import Data, settings_for
 from contextbase.interfaces.cli.output import Json, console, error_console, errors_shown, print_json
@@ -42,6 +41,8 @@ def print_problems(checked: int, problems: list[Problem]) -> None:
 
 async def checked_storage(settings: Settings, *, quiet: bool) -> tuple[int, list[Problem]]:
     """How many blobs were verified, and what was found."""
+    from contextbase.bootstrap import open_services  # with all of the server: other commands start without
+
     problems: list[Problem] = []
     checked = 0
     columns = (TextColumn("{task.description:9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -76,6 +77,8 @@ def gc(
 
 
 async def _gc(settings: Settings, *, dry_run: bool, quiet: bool) -> Collected:
+    from contextbase.bootstrap import open_services  # with all of the server: other commands start without
+
     async with open_services(settings) as services:
         if not dry_run:  # first, so that the blobs of forgotten uploads go now
             await services.housekeeping.run(uploads_kept=timedelta(hours=settings.gc_grace_hours))

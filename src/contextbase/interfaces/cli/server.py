@@ -9,7 +9,6 @@ import typer
 from rich.markup import escape
 
 from contextbase import __version__
-from contextbase.bootstrap import Services
 from contextbase.data_folder import DataFolder
 from contextbase.errors import NotFound, Unavailable
 from contextbase.interfaces.cli.connection import Data, connect, settings_for
@@ -27,9 +26,10 @@ def up(
     as_json: Json = False,
 ) -> None:
     """Start the server, with its embedded database unless CONTEXTBASE_DATABASE_URL is set. Ctrl-C stops both."""
-    # FastAPI, uvicorn and its loop: only this command needs them.
+    # The whole server, FastAPI, uvicorn and its loop: only this command needs them.
     import uvloop
 
+    from contextbase.bootstrap import Services
     from contextbase.interfaces.api.server import serve
 
     settings = settings_for(data, port=port, host=host)

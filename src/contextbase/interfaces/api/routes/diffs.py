@@ -1,10 +1,10 @@
 """What differs between snapshots and versions."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from contextbase.compare import render_changes, render_unified, to_dict
+from contextbase.compare import FileDiff, render_changes, render_unified, to_dict
 from contextbase.errors import InvalidInput
 from contextbase.history.diffs import ComparedFile
 from contextbase.identity.model import PrincipalName
@@ -16,7 +16,7 @@ from contextbase.wire.commit import MOST_SEQ, ProjectName
 from contextbase.wire.diff import DiffPageView, FileDiffView
 from contextbase.wire.snapshot import LONGEST_REF
 
-__all__ = ["router"]
+__all__ = ["Patch", "diff_fields", "router"]
 
 router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem_answers(404))
 
@@ -90,20 +90,21 @@ async def diff_versions(
 
 
 def _view(file: ComparedFile, *, patch: bool) -> FileDiffView:
-    body = to_dict(file.diff)
-    marks = [line[:1] for hunk in file.diff.hunks for line in hunk.lines]
+    body = diff_fields(file.diff, patch=patch)
     for name, version in (("old", file.pair.old), ("new", file.pair.new)):
         body[name] = body[name] and body[name] | _numbers(version)
-    return FileDiffView.model_validate(
-        body
-        | {
-            "node_id": file.pair.node_id,
-            "added_lines": marks.count(b"+"),
-            "removed_lines": marks.count(b"-"),
-            "patch": render_unified(file.diff) if patch else None,
-            "values": render_changes(file.diff) if patch else None,
-        }
-    )
+    return FileDiffView.model_validate(body | {"node_id": file.pair.node_id})
+
+
+def diff_fields(diff: FileDiff, *, patch: bool) -> dict[str, Any]:
+    """What every view of a comparison shows, whatever it compares."""
+    marks = [line[:1] for hunk in diff.hunks for line in hunk.lines]
+    return to_dict(diff) | {
+        "added_lines": marks.count(b"+"),
+        "removed_lines": marks.count(b"-"),
+        "patch": render_unified(diff) if patch else None,
+        "values": render_changes(diff) if patch else None,
+    }
 
 
 def _numbers(version: Version | None) -> dict[str, int]:

@@ -1,0 +1,125 @@
+"""Workspaces as the API shows them."""
+
+from collections.abc import Sequence
+
+from contextbase.compare import FileDiff
+from contextbase.interfaces.api.routes.commits import change_view
+from contextbase.interfaces.api.routes.diffs import diff_fields
+from contextbase.wire.workspace import (
+    ChangeName,
+    PendingChangeView,
+    ReportedView,
+    WorkspaceChangeView,
+    WorkspaceCommitView,
+    WorkspaceCompleteView,
+    WorkspaceDiffPage,
+    WorkspaceDiffView,
+    WorkspaceStatusView,
+    WorkspaceView,
+)
+from contextbase.workspaces.checkpoints import Committed
+from contextbase.workspaces.model import Reported
+from contextbase.workspaces.outgoing import Outgoing
+from contextbase.workspaces.registry import Record
+from contextbase.workspaces.sending import Look
+from contextbase.workspaces.service import Completed
+from contextbase.workspaces.settling import Settled
+
+__all__ = ["commit_view", "complete_view", "diff_page", "status_view", "workspace_view"]
+
+
+def workspace_view(record: Record) -> WorkspaceView:
+    return WorkspaceView(
+        workspace_id=record.id,
+        project_id=record.project_id,
+        agent_id=f"{record.principal.kind}:{record.principal.name}",
+        workspace_path=str(record.path),
+        base_snapshot_id=record.base,
+        epoch=record.epoch,
+        provider=record.provider,
+        node=record.node,
+        state=record.state.value,
+        commits=record.checkpoint,
+        created_at=record.created_at,
+        seen_at=record.seen_at,
+        ended_at=record.ended_at,
+    )
+
+
+def status_view(record: Record, look: Look) -> WorkspaceStatusView:
+    return WorkspaceStatusView(
+        workspace=workspace_view(record),
+        changes=[_pending_view(change) for change in sorted(look.changes, key=lambda change: change.path)],
+        reported=[_reported_view(one) for one in look.found.reported],
+        ignored=[_printable(name) for name in look.found.ignored],
+        left=[_printable(sentence) for sentence in look.left],
+    )
+
+
+def diff_page(files: Sequence[FileDiff], next_after: str | None, *, patch: bool) -> WorkspaceDiffPage:
+    views = [WorkspaceDiffView.model_validate(diff_fields(diff, patch=patch)) for diff in files]
+    return WorkspaceDiffPage(files=views, next_after=next_after)
+
+
+def commit_view(record: Record, committed: Committed) -> WorkspaceCommitView:
+    return WorkspaceCommitView(
+        workspace=workspace_view(record),
+        seq=committed.seq,
+        changes=[_settled_view(one) for one in committed.changes],
+        reported=[_reported_view(one) for one in committed.reported],
+        ignored=[_printable(name) for name in committed.ignored],
+    )
+
+
+def complete_view(completed: Completed) -> WorkspaceCompleteView:
+    committed = commit_view(completed.record, completed.committed)
+    return WorkspaceCompleteView(
+        **dict(committed),
+        removed=completed.is_removed,
+        kept_because=[_printable(sentence) for sentence in completed.kept_because],
+    )
+
+
+def _pending_view(change: Outgoing) -> PendingChangeView:
+    content = change.content
+    return PendingChangeView(
+        path=change.path,
+        change=_change_name(change),
+        renamed_from=change.renamed_from,
+        kind="deleted" if content is None else content.kind.value,
+        size=0 if content is None else content.size,
+    )
+
+
+def _settled_view(one: Settled) -> WorkspaceChangeView:
+    change = one.answered.change
+    answer = dict(change_view(one.answered.answer))
+    own = {
+        "path": change.path,
+        "change": _change_name(change),
+        "renamed_from": change.renamed_from,
+        "kept_at": one.kept_at,
+    }
+    return WorkspaceChangeView.model_validate(answer | own)
+
+
+def _change_name(change: Outgoing) -> ChangeName:
+    before, content = change.before, change.content
+    if content is None:
+        return "deleted"
+    if change.renamed_from is not None:
+        return "renamed"
+    if before is None:
+        return "created"
+    return "mode" if (before.kind, before.hash) == (content.kind, content.hash) else "modified"
+
+
+def _reported_view(one: Reported) -> ReportedView:
+    return ReportedView(
+        name=one.name.decode(errors="backslashreplace"), problem=one.problem.value, reason=_printable(one.reason)
+    )
+
+
+def _printable(text: str) -> str:
+    """Names in a folder may be any bytes, JSON holds Unicode: what is none is spelled out."""
+    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")

@@ -1,0 +1,264 @@
+"""`contextbase workspace …`: a private folder for every agent, and the way back."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final, cast, get_args
+
+import typer
+
+from contextbase.errors import Forbidden, InvalidInput
+from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.diff import Values, patches
+from contextbase.interfaces.cli.output import (
+    Json,
+    error_console,
+    errors_shown,
+    print_json,
+    print_line,
+    print_long,
+    print_table,
+)
+from contextbase.interfaces.cli.workspace_text import drawn_commit, drawn_completion, drawn_status, went_in
+from contextbase.sdk import Client
+from contextbase.wire.workspace import WorkspaceDiffView, WorkspaceStateName, WorkspaceView
+
+__all__ = ["commands"]
+
+commands = typer.Typer(help="Private folders for agents, and the way back.", no_args_is_help=True)
+
+_PAGE: Final = 1000
+
+Agent = Annotated[
+    str | None,
+    typer.Option("--agent", "-a", help="Whose, such as indexer; default: your own. Needs 'admin'.", show_default=False),
+]
+Message = Annotated[str, typer.Option("--message", "-m", help="Why; it is in the log.")]
+Run = Annotated[
+    str | None, typer.Option("--run", help="The execution it belongs to, by a name of yours.", show_default=False)
+]
+
+
+@commands.command("create")
+@errors_shown
+def create(agent: Agent = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+    """Make a folder on the project's head, and print its path: cd "$(contextbase workspace create)"
+
+    An agent that has one already gets that one, as it is."""
+    with connect(data) as client:
+        workspace = client.workspaces.create(named(project), agent=agent)
+    _print_path(workspace, as_json=as_json)
+
+
+@commands.command("path")
+@errors_shown
+def path(agent: Agent = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+    """Print where the agent works. After a crash or reboot the folder is there again."""
+    with connect(data) as client:
+        workspace = client.workspaces.path(named(project), agent=agent)
+    _print_path(workspace, as_json=as_json)
+
+
+@commands.command("view")
+@errors_shown
+def view(project: Project = None, data: Data = None, as_json: Json = False) -> None:
+    """Print the path of a read-only folder that follows the project's head."""
+    with connect(data) as client:
+        shared = client.workspaces.view(named(project))
+    if as_json:
+        print_json(shared)
+    else:
+        print_line(shared.path)
+
+
+@commands.command("list")
+@errors_shown
+def list_(
+    state: Annotated[str, typer.Option(help="open, completed, abandoned, lost or all.")] = "open",
+    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.", min=1)] = 100,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List workspaces, newest first: of a project or of all; everybody's for 'admin', else your own."""
+    if state not in (*get_args(WorkspaceStateName), "all"):
+        raise InvalidInput(f"{state[:40]!r} is not a state: {', '.join(get_args(WorkspaceStateName))} or all.")
+    with connect(data) as client:
+        found = list(_listed(client, project, None if state == "all" else cast("WorkspaceStateName", state), limit))
+        if as_json:
+            print_json(found)
+            return
+        names = {each: client.project(str(each)).name for each in {one.project_id for one in found}}
+    print_table(
+        ("AGENT", "PROJECT", "STATE", "BASE", "COMMITS", "SEEN", "NODE"),
+        (
+            (
+                one.agent_id,
+                names[one.project_id],
+                one.state,
+                one.base_snapshot_id,
+                one.commits,
+                f"{one.seen_at:%Y-%m-%d %H:%M}",
+                one.node,
+            )
+            for one in found
+        ),
+        empty="There is no such workspace. Make one: contextbase workspace create",
+    )
+
+
+@commands.command("status")
+@errors_shown
+def status(agent: Agent = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+    """Show what is not committed yet (A added, M modified, D deleted, R renamed), what cannot be (X), and what is
+    ignored (!!)."""
+    with connect(data) as client:
+        found = client.workspaces.status(project, agent=agent)
+    if as_json:
+        print_json(found)
+    else:
+        print_long(drawn_status(found))
+
+
+@commands.command("diff")
+@errors_shown
+def diff(
+    path: Annotated[str | None, typer.Argument(help="A file, or a folder and all in it.", show_default=False)] = None,
+    values: Values = False,
+    agent: Agent = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show how what is not committed yet differs from what the agent was given, or committed last."""
+    with connect(data) as client:
+        files = _compared(client, project, agent, path)
+        if as_json:
+            print_json([file.model_copy(update={"patch": None, "values": None}) for file in files])
+        else:
+            print_long(patches(files, values=values))
+
+
+@commands.command("commit")
+@errors_shown
+def commit(
+    message: Message = "",
+    run: Run = None,
+    sides: Annotated[
+        bool, typer.Option("--sides", help="Put all sides of a conflict into .contextbase/conflicts/ of the folder.")
+    ] = False,
+    agent: Agent = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Commit what changed, and go on in the folder. Exit code 1 when not everything went in."""
+    with connect(data) as client:
+        committed = client.workspaces.commit(
+            project, agent=agent, message=message, run=run, conflicts_in="files" if sides else "review"
+        )
+    if as_json:
+        print_json(committed)
+    else:
+        print_long(drawn_commit(committed))
+    if committed.reported or not went_in(committed):
+        raise typer.Exit(1)
+
+
+@commands.command("complete")
+@errors_shown
+def complete(
+    message: Message = "",
+    run: Run = None,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Remove the folder even with what could not be committed.")
+    ] = False,
+    agent: Agent = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Commit what changed, then remove the folder, unless it holds what could not be committed.
+
+    Exit code 1 when not everything went in, or the folder is kept."""
+    with connect(data) as client:
+        completed = client.workspaces.complete(project, agent=agent, message=message, run=run, discard=discard)
+    if as_json:
+        print_json(completed)
+    else:
+        print_long(drawn_completion(completed, here=_here()))
+    if not completed.removed or not went_in(completed):
+        raise typer.Exit(1)
+
+
+@commands.command("abandon")
+@errors_shown
+def abandon(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    agent: Agent = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Remove the folder and what is in it, for good. Asks first if there are changes."""
+    with connect(data) as client:
+        question = None if yes else _question(client, project, agent)
+        if question is not None:
+            if as_json:
+                raise InvalidInput(f"{question} Abandoning it with --json needs --yes.")
+            typer.confirm(f"{question} Abandon it for good?", abort=True)
+        abandoned = client.workspaces.abandon(project, agent=agent)
+    if as_json:
+        print_json(abandoned)
+    else:
+        print_line(f"The workspace of {abandoned.agent_id} is gone.")
+
+
+def _question(client: Client, project: str | None, agent: str | None) -> str | None:
+    """What there is to lose; None: nothing."""
+    try:
+        status = client.workspaces.status(project, agent=agent)
+    except Forbidden:  # what it was made from may be seen no more, so neither may its changes
+        return "What is in the folder cannot be listed."
+    count = len(status.changes) + len(status.reported)
+    folder = Path(status.workspace.workspace_path)
+    if count:
+        return f"{folder} has {count} {'change that is' if count == 1 else 'changes that are'} not committed."
+    return " ".join(status.left) or None
+
+
+def _listed(
+    client: Client, project: str | None, state: WorkspaceStateName | None, limit: int
+) -> Iterator[WorkspaceView]:
+    before = None
+    while limit > 0:
+        page = client.workspaces.list(project, state=state, before=before, limit=min(limit, _PAGE))
+        yield from page.workspaces
+        limit -= len(page.workspaces)
+        before = page.next_before
+        if before is None:
+            return
+
+
+def _compared(client: Client, project: str | None, agent: str | None, path: str | None) -> Iterator[WorkspaceDiffView]:
+    after: str | None = ""
+    while after is not None:
+        page = client.workspaces.diff(project, agent=agent, path=path, after=after, patch=True)
+        yield from page.files
+        after = page.next_after
+
+
+def _here() -> Path | None:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # it was removed: perhaps as the folder of the workspace
+        return None
+
+
+def _print_path(workspace: WorkspaceView, *, as_json: bool) -> None:
+    """Alone on standard output, for `cd "$(…)"`; what is worth knowing goes beside it."""
+    if as_json:
+        print_json(workspace)
+        return
+    if not Path(workspace.workspace_path).is_dir():
+        error_console.print(f"It is on the node {workspace.node}, and cannot be reached from here.", highlight=False)
+    print_line(workspace.workspace_path)

@@ -1,0 +1,159 @@
+"""Bodies of workspaces: an agent's private folder, and what comes back from it."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contextbase.wire.commit import ChangeView, ProjectName
+from contextbase.wire.diff import CellView, HunkView, ValueChangeView
+
+__all__ = [
+    "AgentName",
+    "ChangeName",
+    "ConflictsInName",
+    "PendingChangeView",
+    "ReportedView",
+    "SharedFolderView",
+    "WorkspaceChangeView",
+    "WorkspaceCommit",
+    "WorkspaceCommitView",
+    "WorkspaceCompleteView",
+    "WorkspaceCreate",
+    "WorkspaceDiffPage",
+    "WorkspaceDiffView",
+    "WorkspacePage",
+    "WorkspaceStateName",
+    "WorkspaceStatusView",
+    "WorkspaceView",
+]
+
+ChangeName = Literal["created", "modified", "deleted", "renamed", "mode"]
+ConflictsInName = Literal["review", "files"]
+WorkspaceStateName = Literal["open", "completed", "abandoned", "lost"]
+
+AgentName = Annotated[str, Field(description="Such as agent:indexer, or indexer.", min_length=1, max_length=120)]
+
+
+class WorkspaceCreate(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    project_id: ProjectName
+    agent_id: AgentName | None = Field(default=None, description="Whose it is; null: the caller's. Another's: 'admin'.")
+
+
+class WorkspaceCommit(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    message: str = Field(default="", max_length=10_000)
+    run: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="The execution it belongs to, by a name of yours: what was done in it can be undone in one go.",
+    )
+    conflicts_in: ConflictsInName = Field(
+        default="review",
+        description="Where the sides of a conflict are shown: in the review queue alone, or also as files in "
+        ".contextbase/conflicts/ of the folder, if that stays.",
+    )
+
+
+class WorkspaceView(BaseModel):
+    workspace_id: UUID
+    project_id: UUID
+    agent_id: str = Field(description="Whose it is, such as agent:indexer.")
+    workspace_path: str = Field(description="Where the agent works, on the machine of `node`.")
+    base_snapshot_id: int = Field(description="The seq of the snapshot it was made from.")
+    epoch: UUID = Field(description="That the seq is of.")
+    provider: str = Field(description="How the folder is made: overlay or copy.")
+    node: str = Field(description="The server that holds the folder.")
+    state: WorkspaceStateName
+    commits: int = Field(description="How many were made from it so far.")
+    created_at: datetime
+    seen_at: datetime = Field(description="When it was last asked for or committed, to the minute.")
+    ended_at: datetime | None
+
+
+class WorkspacePage(BaseModel):
+    workspaces: list[WorkspaceView]
+    next_before: UUID | None = Field(description="Pass as `before` for the next page; null on the last.")
+
+
+class ReportedView(BaseModel):
+    """Something in the folder that cannot be committed as it is. It stays where it is."""
+
+    name: str = Field(description="Its path; bytes that are no UTF-8 as \\xNN.")
+    problem: Literal["name", "special", "busy", "too_large", "unreadable"]
+    reason: str
+
+
+class PendingChangeView(BaseModel):
+    """What differs in the folder from what it was made from, or from its last commit."""
+
+    path: str
+    change: ChangeName
+    renamed_from: str | None
+    kind: Literal["file", "symlink", "directory", "deleted"] = Field(description="Of what stands there.")
+    size: int
+
+
+class WorkspaceStatusView(BaseModel):
+    workspace: WorkspaceView
+    changes: list[PendingChangeView]
+    reported: list[ReportedView]
+    ignored: list[str] = Field(description="What an ignore rule takes out; a folder ends in /.")
+    left: list[str] = Field(description="What else would go with the folder, such as versions that were refused.")
+
+
+class SharedFolderView(BaseModel):
+    path: str = Field(description="A read-only folder that follows the head, on the machine of `node`.")
+    seq: int = Field(description="The snapshot it shows now.")
+    epoch: UUID = Field(description="That the seq is of.")
+    node: str
+
+
+class WorkspaceDiffView(BaseModel):
+    """How a file in the folder differs from what the agent was given, or committed last."""
+
+    path: str
+    old_path: str | None
+    new_path: str | None
+    status: Literal["added", "removed", "changed", "renamed", "unchanged"]
+    kind: Literal["text", "structure", "notebook", "binary", "link", "folder", "same"] = Field(
+        description="How the contents could be compared."
+    )
+    added_lines: int
+    removed_lines: int
+    hunks: list[HunkView]
+    changes: list[ValueChangeView]
+    cells: list[CellView]
+    notes: list[str]
+    patch: str | None = Field(description="If asked for: as git writes it.")
+    values: str | None = Field(description="If a patch was asked for: changed values and cells, as text.")
+
+
+class WorkspaceDiffPage(BaseModel):
+    files: list[WorkspaceDiffView]
+    next_after: str | None = Field(description="Pass as `after` for the next page; null on the last.")
+
+
+class WorkspaceChangeView(ChangeView):
+    path: str = Field(description="In the folder.")
+    change: ChangeName
+    renamed_from: str | None
+    kept_at: str | None = Field(description="Where in the folder the version is that was refused.")
+
+
+class WorkspaceCommitView(BaseModel):
+    workspace: WorkspaceView
+    seq: int | None = Field(description="Of the commit; null: there was nothing to commit.")
+    changes: list[WorkspaceChangeView]
+    reported: list[ReportedView]
+    ignored: list[str] = Field(description="What an ignore rule takes out; a folder ends in /.")
+
+
+class WorkspaceCompleteView(WorkspaceCommitView):
+    removed: bool = Field(description="False: the folder is there still, and `kept_because` says why.")
+    kept_because: list[str]

@@ -1,0 +1,210 @@
+"""Workspaces over HTTP: whose they are, where they are, and what the answers say."""
+
+import os
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from tests.support.api import Api, assert_problem
+from tests.support.collab import Project
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+WORKSPACE = "/api/v1/workspace"
+PLAN = "# Plan\n\nWe launch in May.\n\nAnn leads.\n\nBen tests.\n"
+
+
+async def a_project(api: Api) -> Project:
+    project = Project(api, f"w-{uuid4().hex[:12]}")
+    assert (await api.client.post("/api/v1/projects", json={"name": project.name})).status_code == 201
+    await project.write("plan.md", PLAN)
+    await project.write("locked/law.txt", "law\n")
+    return project
+
+
+class Agent:
+    """Somebody with a token for one project, or for all."""
+
+    def __init__(self, api: Api, name: str, secret: str) -> None:
+        self.api = api
+        self.name = name
+        self._headers = api.as_bearer(secret)
+
+    async def ask(self, method: str, route: str, **options: Any) -> httpx.Response:
+        return await self.api.stranger.request(method, f"{WORKSPACE}{route}", headers=self._headers, **options)
+
+    async def done(self, method: str, route: str, **options: Any) -> dict[str, Any]:
+        answer = await self.ask(method, route, **options)
+        assert answer.is_success, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def create(self, project: Project, **fields: str) -> Path:
+        created = await self.done("POST", "/create", json={"project_id": project.name} | fields)
+        return Path(created["workspace_path"])
+
+
+async def an_agent(project: Project, *, limited: bool = True, actions: tuple[str, ...] = ("read", "write")) -> Agent:
+    name = f"a-{uuid4().hex[:12]}"
+    fields: dict[str, Any] = {"principal": name, "kind": "agent", "actions": list(actions)}
+    made = await project.api.token(**fields | ({"project": project.name} if limited else {}))
+    return Agent(project.api, name, str(made["secret"]))
+
+
+async def test_an_agent_has_one_workspace_in_a_project_and_asking_again_gives_the_same(api: Api) -> None:
+    project = await a_project(api)
+    agent = await an_agent(project)
+    first = await agent.ask("POST", "/create", json={"project_id": project.name})
+    assert first.status_code == 201
+    made = first.json()
+    assert (made["agent_id"], made["base_snapshot_id"], made["state"]) == (f"agent:{agent.name}", 2, "open")
+    assert (Path(made["workspace_path"]) / "plan.md").read_text() == PLAN
+    again = await agent.ask("POST", "/create", json={"project_id": project.name, "agent_id": agent.name})
+    assert (again.status_code, again.json()["workspace_id"]) == (200, made["workspace_id"])
+    assert await agent.done("GET", f"/{project.name}/path") == again.json()
+
+
+async def test_the_way_back_tells_what_became_of_each_change(api: Api) -> None:
+    project = await a_project(api)
+    agent = await an_agent(project)
+    await project.rule(f"agent:{agent.name}", "locked/**", "R")
+    folder = await agent.create(project)
+    (folder / "plan.md").write_text(PLAN.replace("May", "July"))
+    (folder / "locked" / "law.txt").write_text("mine\n")
+    (folder / "new.md").write_text("new\n")
+    (folder / ".git").mkdir()
+    (folder / os.fsdecode(b"odd-\xff")).write_text("odd")
+    await project.write("plan.md", PLAN.replace("May", "June"), base=2)
+    status = await agent.done("GET", "/me/status")
+    assert [(one["change"], one["path"]) for one in status["changes"]] == [
+        ("modified", "locked/law.txt"),
+        ("created", "new.md"),
+        ("modified", "plan.md"),
+    ]
+    assert ([one["name"] for one in status["reported"]], status["ignored"]) == (["odd-\\xff"], [".git/"])
+    committed = await agent.done("POST", "/me/commit", json={"message": "mine", "conflicts_in": "files"})
+    changes = {one["path"]: one for one in committed["changes"]}
+    assert committed["seq"] == 4
+    assert (changes["new.md"]["status"], changes["new.md"]["change"]) == ("written", "created")
+    assert changes["plan.md"]["status"] == "in_review"
+    assert changes["plan.md"]["review_id"]
+    assert changes["plan.md"]["conflicts"]
+    refused = changes["locked/law.txt"]
+    assert (refused["status"], refused["code"]) == ("refused", "forbidden")
+    assert (folder / refused["kept_at"]).read_text() == "mine\n"
+    assert (folder / "locked" / "law.txt").read_text() == "law\n"
+    assert (folder / ".contextbase" / "conflicts" / "plan.md" / "head").exists()
+    kept = await agent.done("POST", "/me/complete")
+    assert (kept["removed"], kept["workspace"]["state"], folder.is_dir()) == (False, "open", True)
+    assert any("refused" in sentence for sentence in kept["kept_because"])
+    gone = await agent.done("POST", "/me/complete", params={"discard": True})
+    assert (gone["removed"], gone["workspace"]["state"], folder.exists()) == (True, "completed", False)
+    again = await agent.done("POST", "/me/complete")
+    assert (again["removed"], again["seq"], again["changes"]) == (True, None, [])
+
+
+async def test_a_diff_shows_what_is_not_committed_page_by_page(api: Api) -> None:
+    project = await a_project(api)
+    agent = await an_agent(project)
+    folder = await agent.create(project)
+    (folder / "locked" / "law.txt").write_text("other\n")
+    (folder / "new.md").write_text("new\n")
+    (folder / "plan.md").write_text(PLAN.replace("May", "June"))
+    page = await agent.done("GET", "/me/diff", params={"limit": 2})
+    assert [(one["path"], one["status"]) for one in page["files"]] == [
+        ("locked/law.txt", "changed"),
+        ("new.md", "added"),
+    ]
+    rest = await agent.done("GET", "/me/diff", params={"after": page["next_after"], "patch": True})
+    [plan] = rest["files"]
+    assert (plan["added_lines"], plan["removed_lines"], rest["next_after"]) == (1, 1, None)
+    assert "-We launch in May.\n+We launch in June.\n" in plan["patch"]
+    below = await agent.done("GET", "/me/diff", params={"path": "locked"})
+    assert [one["path"] for one in below["files"]] == ["locked/law.txt"]
+
+
+async def test_others_work_is_for_those_who_may_manage_the_project(api: Api) -> None:
+    project = await a_project(api)
+    one, two = await an_agent(project), await an_agent(project)
+    manager = await an_agent(project, actions=("read", "admin"))
+    folder = await one.create(project)
+    (folder / "new.md").write_text("new\n")
+    for method, route in (
+        ("GET", "status"),
+        ("GET", "diff"),
+        ("POST", "commit"),
+        ("POST", "complete"),
+        ("POST", "abandon"),
+    ):
+        assert_problem(await two.ask(method, f"/{one.name}/{route}"), 403, "forbidden")
+    wanted = {"project_id": project.name, "agent_id": one.name}
+    assert_problem(await two.ask("POST", "/create", json=wanted), 403, "forbidden")
+    assert_problem(await two.ask("GET", f"/{project.name}/path", params={"agent_id": one.name}), 403, "forbidden")
+    assert (await two.done("GET", ""))["workspaces"] == []
+    [listed] = (await manager.done("GET", ""))["workspaces"]
+    assert listed["agent_id"] == f"agent:{one.name}"
+    committed = await manager.done("POST", f"/agent:{one.name}/commit")
+    assert [change["status"] for change in committed["changes"]] == ["written"]
+    log = (await project.get("log")).json()["commits"]
+    assert log[0]["author"]["principal"] == f"agent:{one.name}"
+    assert (await manager.done("POST", f"/{one.name}/abandon"))["state"] == "abandoned"
+    assert not folder.exists()
+
+
+async def test_a_reader_may_have_a_folder_but_commit_nothing_from_it(api: Api) -> None:
+    project = await a_project(api)
+    reader = await an_agent(project, actions=("read",))
+    folder = await reader.create(project)
+    (folder / "new.md").write_text("new\n")
+    assert_problem(await reader.ask("POST", "/me/complete"), 403, "forbidden")
+    assert (folder / "new.md").read_text() == "new\n"
+    assert (await reader.done("POST", "/me/abandon"))["state"] == "abandoned"
+
+
+async def test_the_project_is_to_be_named_only_when_there_are_several(api: Api) -> None:
+    first, second = await a_project(api), await a_project(api)
+    agent = await an_agent(first, limited=False)
+    assert_problem(await agent.ask("GET", "/me/status"), 404, "not_found")
+    await agent.create(first)
+    assert (await agent.done("GET", "/me/status"))["changes"] == []
+    await agent.create(second)
+    assert_problem(await agent.ask("GET", "/me/status"), 400, "invalid_input")
+    status = await agent.done("GET", "/me/status", params={"project_id": second.name})
+    assert status["workspace"]["project_id"] == (await agent.done("GET", f"/{second.name}/path"))["project_id"]
+
+
+async def test_workspaces_are_listed_page_by_page_and_by_state(api: Api) -> None:
+    project = await a_project(api)
+    agents = [await an_agent(project) for _ in range(3)]
+    for agent in agents:
+        await agent.create(project)
+    await agents[0].done("POST", "/me/abandon")
+
+    async def listed(**query: Any) -> list[str]:
+        found: list[str] = []
+        before = None
+        for _ in range(5):
+            params = {"project_id": project.name, "limit": 2} | query | ({"before": before} if before else {})
+            page = (await api.client.get(WORKSPACE, params=params)).json()
+            found += [one["agent_id"].removeprefix("agent:") for one in page["workspaces"]]
+            before = page["next_before"]
+            if before is None:
+                return found
+        raise AssertionError("the pages do not end")
+
+    assert await listed() == [agent.name for agent in reversed(agents)]
+    assert await listed(state="open") == [agents[2].name, agents[1].name]
+    assert await listed(state="abandoned") == [agents[0].name]
+
+
+async def test_a_folder_on_another_node_is_asked_for_there(api: Api) -> None:
+    project = await a_project(api)
+    agent = await an_agent(project)
+    made = await agent.done("POST", "/create", json={"project_id": project.name})
+    async with api.services.database.connection() as connection:
+        await connection.execute("UPDATE workspaces SET node = 'far-away' WHERE id = $1", made["workspace_id"])
+    for method, route in (("GET", "/me/status"), ("POST", "/me/commit"), ("POST", "/me/complete")):
+        problem = assert_problem(await agent.ask(method, route), 421, "held_elsewhere")
+        assert problem["details"] == {"node": "far-away"}

@@ -1,0 +1,130 @@
+"""A workspace on a terminal."""
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from contextbase.interfaces.cli.workspace_text import drawn_commit, drawn_completion, drawn_status, went_in
+from contextbase.wire.workspace import WorkspaceCommitView, WorkspaceCompleteView, WorkspaceStatusView
+
+SOME_ID = UUID("01234567-89ab-7def-8123-456789abcdef")
+FOLDER = "/data/node/workspaces/w"
+WORKSPACE: dict[str, Any] = {
+    "workspace_id": SOME_ID,
+    "project_id": SOME_ID,
+    "agent_id": "agent:ann",
+    "workspace_path": FOLDER,
+    "base_snapshot_id": 3,
+    "epoch": SOME_ID,
+    "provider": "overlay",
+    "node": "here",
+    "state": "open",
+    "commits": 0,
+    "created_at": "2026-01-01T00:00:00Z",
+    "seen_at": "2026-01-01T00:00:00Z",
+    "ended_at": None,
+}
+
+
+def pending(path: str, change: str, kind: str = "file", renamed_from: str | None = None) -> dict[str, Any]:
+    return {"path": path, "change": change, "kind": kind, "renamed_from": renamed_from, "size": 1}
+
+
+def settled(path: str, status: str, **fields: Any) -> dict[str, Any]:
+    nothing = dict.fromkeys(
+        ("result_path", "node_id", "number", "strategy", "side_version_id", "review_id", "code", "reason")
+    )
+    own = {"path": path, "status": status, "change": "modified", "renamed_from": None, "kept_at": None}
+    return nothing | own | {"notes": [], "conflicts": []} | fields
+
+
+def committed(*changes: dict[str, Any], seq: int | None = 7, **fields: Any) -> dict[str, Any]:
+    return {"workspace": WORKSPACE, "seq": seq, "changes": changes, "reported": [], "ignored": []} | fields
+
+
+def completed(*changes: dict[str, Any], kept: tuple[str, ...] = ()) -> WorkspaceCompleteView:
+    fields = committed(*changes) | {"removed": not kept, "kept_because": kept}
+    return WorkspaceCompleteView.model_validate(fields)
+
+
+def commit_lines(*changes: dict[str, Any]) -> list[str]:
+    return [line.plain for line in drawn_commit(WorkspaceCommitView.model_validate(committed(*changes)))]
+
+
+def test_status_has_a_sign_for_each_change_and_a_reason_for_what_cannot_be_committed() -> None:
+    status = WorkspaceStatusView.model_validate(
+        {
+            "workspace": WORKSPACE,
+            "changes": [
+                pending("a", "created"),
+                pending("d", "created", "directory"),
+                pending("m", "mode"),
+                pending("new", "renamed", renamed_from="old"),
+                pending("x", "deleted", "deleted"),
+            ],
+            "reported": [{"name": "pipe\x1b[2J", "problem": "special", "reason": "It is a pipe."}],
+            "ignored": [".git/"],
+        }
+    )
+    assert [line.plain for line in drawn_status(status)] == [
+        f"## agent:ann, from snapshot 3: {FOLDER}",
+        "A  a",
+        "A  d/",
+        "M  m  (executable bit)",
+        "R  old -> new",
+        "D  x",
+        "X  pipe\\x1b[2J: It is a pipe.",
+        "!! .git/",
+    ]
+
+
+def test_an_untouched_folder_says_so() -> None:
+    empty = {"workspace": WORKSPACE, "changes": [], "reported": [], "ignored": []}
+    status = WorkspaceStatusView.model_validate(empty)
+    assert [line.plain for line in drawn_status(status)][1:] == ["Nothing has changed."]
+
+
+def test_each_outcome_says_what_it_means_for_the_agent() -> None:
+    lines = commit_lines(
+        settled("w", "written"),
+        settled("a.txt", "written", result_path="a (1).txt"),
+        settled("s", "superseded"),
+        settled("r", "in_review", review_id=SOME_ID),
+        settled("no", "refused", code="forbidden", reason="You may only read.", kept_at=".contextbase/refused/no"),
+    )
+    assert lines == [
+        "written    M w",
+        "written    M a.txt  is now a (1).txt",
+        "superseded M s  another version has precedence; yours is kept beside it",
+        "in review  M r  waits for a person: contextbase review show 89abcdef",
+        "refused    M no  You may only read.",
+        f"             your version: {FOLDER}/.contextbase/refused/no",
+        "Commit 7.",
+    ]
+
+
+def test_of_very_many_changes_only_those_are_listed_that_did_not_just_go_in() -> None:
+    lines = commit_lines(*(settled(f"f{number}", "written") for number in range(500)), settled("m", "merged"))
+    assert lines == ["merged     M m", "written    500 changes, as they were made (--json lists them)", "Commit 7."]
+
+
+@pytest.mark.parametrize("status", ["superseded", "in_review", "refused"])
+def test_what_is_not_in_the_head_did_not_go_in(status: str) -> None:
+    in_the_head = [settled(one, one) for one in ("written", "merged", "unchanged")]
+    assert went_in(completed(*in_the_head))
+    assert not went_in(completed(*in_the_head, settled("x", status)))
+
+
+@pytest.mark.parametrize(
+    ("here", "advice"),
+    [
+        (Path(FOLDER) / "deep", "Your own shell is in the folder: cd elsewhere, then complete it again."),
+        (Path("/"), "Take out what you need and complete it again, or with --discard to give the rest up."),
+        (None, "Take out what you need and complete it again, or with --discard to give the rest up."),
+    ],
+)
+def test_a_folder_that_is_kept_comes_with_what_to_do(here: Path | None, advice: str) -> None:
+    lines = [line.plain for line in drawn_completion(completed(kept=("A process is in it.",)), here=here)]
+    assert lines[-3:] == [f"The folder is kept: {FOLDER}", "  A process is in it.", advice]
