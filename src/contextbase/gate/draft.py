@@ -30,7 +30,7 @@ from contextbase.storage.tree import TreeRepository
 
 __all__ = ["Draft", "Drafter"]
 
-_LONGEST_TURN_SECONDS: Final = 0.002
+_LONGEST_TURN_SECONDS: Final = 0.0002
 
 
 @dataclass(kw_only=True, slots=True)
