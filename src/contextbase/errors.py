@@ -10,7 +10,9 @@
     │   └── ContentPurged       it was removed from all history, on purpose
     ├── Conflict                the state of things forbids it: exists already, moved on, in use
     │   ├── CursorOutdated      a cursor from before the project was restored: start anew
-    │   └── HeldElsewhere       another server has it: ask that one
+    │   ├── HeldElsewhere       another server has it: ask that one
+    │   ├── LeaseHeld           somebody else has a lease there, and kept it for as long as we waited
+    │   └── LeaseLost           the lease expired or was given to somebody else: what it guarded may have changed
     ├── TooLarge                over a stated size limit
     ├── Unavailable             a part we depend on does not answer now; trying again may help
     │   ├── DatabaseUnavailable
@@ -48,6 +50,8 @@ __all__ = [
     "InvalidInput",
     "InvalidPath",
     "InvalidSettings",
+    "LeaseHeld",
+    "LeaseLost",
     "MachineProblem",
     "Misconfigured",
     "NotFound",
@@ -109,6 +113,14 @@ class CursorOutdated(Conflict):
 
 class HeldElsewhere(Conflict):
     code = "held_elsewhere"
+
+
+class LeaseHeld(Conflict):
+    code = "lease_held"
+
+
+class LeaseLost(Conflict):
+    code = "lease_lost"
 
 
 class TooLarge(ContextbaseError):

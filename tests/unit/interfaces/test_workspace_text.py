@@ -66,6 +66,7 @@ def test_status_has_a_sign_for_each_change_and_a_reason_for_what_cannot_be_commi
             ],
             "reported": [{"name": "pipe\x1b[2J", "problem": "special", "reason": "It is a pipe."}],
             "ignored": [".git/"],
+            "left": [],
         }
     )
     assert [line.plain for line in drawn_status(status)] == [
@@ -81,7 +82,7 @@ def test_status_has_a_sign_for_each_change_and_a_reason_for_what_cannot_be_commi
 
 
 def test_an_untouched_folder_says_so() -> None:
-    empty = {"workspace": WORKSPACE, "changes": [], "reported": [], "ignored": []}
+    empty = {"workspace": WORKSPACE, "changes": [], "reported": [], "ignored": [], "left": []}
     status = WorkspaceStatusView.model_validate(empty)
     assert [line.plain for line in drawn_status(status)][1:] == ["Nothing has changed."]
 

@@ -29,6 +29,7 @@ from contextbase.interfaces.cli import (
     tags,
     tokens,
     watch,
+    worker,
     workspaces,
 )
 from contextbase.interfaces.cli.output import EXIT_USAGE, report
@@ -92,6 +93,7 @@ app.command()(maintenance.fsck)
 app.command()(maintenance.gc)
 app.add_typer(backup.commands, name="backup")
 app.command()(backup.restore)
+app.add_typer(worker.commands, name="worker")
 
 
 def main() -> None:

@@ -1,0 +1,234 @@
+"""`contextbase worker …`: workers on a plain folder. Needs no server.
+
+What does the work is imported where it is used: no other command waits for it.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextbase.errors import Conflict, ContextbaseError, InvalidInput
+from contextbase.interfaces.cli.output import (
+    Json,
+    console,
+    error_console,
+    errors_shown,
+    print_json,
+    print_table,
+    report,
+    visible,
+)
+from contextbase.limits import ResourceLimits
+
+if TYPE_CHECKING:
+    from contextbase.worker import FileResult, RunResult, SyncResult
+
+__all__ = ["commands"]
+
+commands = typer.Typer(
+    help="Run workers on copies of a plain folder's files, and merge back what they did.", no_args_is_help=True
+)
+
+Root = Annotated[Path | None, typer.Option(help="Where sandboxes lie; default: ~/.contextbase/sandbox.")]
+
+
+@commands.command("run")
+@errors_shown
+def run(
+    worker: Annotated[str, typer.Argument(help="The worker's name; one process at a time may use it.")],
+    command: Annotated[list[str], typer.Argument(help="What to run in the sandbox; put -- before it.")],
+    base: Annotated[Path, typer.Option(help="The shared folder.")] = Path(),
+    task: Annotated[str, typer.Option(help="What it is for; the same task goes on in the same sandbox.")] = "run",
+    copy: Annotated[
+        list[str] | None, typer.Option(help="A file, folder or pattern to copy in; repeat for more.")
+    ] = None,
+    env: Annotated[list[str] | None, typer.Option(help="A variable to pass on: NAME or NAME=value.")] = None,
+    memory: Annotated[int, typer.Option(help="MiB for all its processes; 0: no limit.", min=0)] = 512,
+    cpu: Annotated[float, typer.Option(help="Percent of one processor; 0: no limit.", min=0)] = 50,
+    processes: Annotated[int, typer.Option(help="How many at a time; 0: no limit.", min=0)] = 10,
+    seconds: Annotated[float, typer.Option(help="How long it may take; 0: no limit.", min=0)] = 300,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the sandbox also when all is synced back.")] = False,
+    root: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Copy files into a sandbox, run a command there, and merge what it did back. If the command fails, nothing is
+    merged and the sandbox stays: look at it, then `worker sync` or `worker clean`."""
+    from contextbase.worker import WorkerSandbox
+
+    limits = ResourceLimits(
+        max_memory=memory << 20 or None,
+        max_cpu=cpu or None,
+        max_processes=processes or None,
+        max_execution_time=seconds or None,
+    )
+    synced = None
+    with WorkerSandbox(worker, task, base, limits, root=root) as sandbox:
+        place = sandbox.path
+        left_out = sandbox.copy(*copy).left_out if copy else {}
+        on_output = None if as_json else _pass_on
+        done = sandbox.run(command, environment=_environment(env or ()), on_output=on_output)
+        if done.succeeded:
+            synced = sandbox.sync_back()
+            if synced.is_complete and not keep:
+                sandbox.cleanup()
+    if as_json:
+        print_json({"run": _run_answer(done), "sync": synced and _sync_answer(synced), "left_out": left_out})
+    else:
+        for name, reason in left_out.items():
+            error_console.print(f"not copied: {visible(name)}: {reason}", markup=False, highlight=False)
+        _print_run(done, place)
+        if synced is not None:
+            _print_sync(synced)
+    if synced is None or not synced.is_complete:
+        raise typer.Exit(1)
+
+
+@commands.command("sync")
+@errors_shown
+def sync(
+    worker: Annotated[str, typer.Argument(help="The worker's name, from `worker list`.")],
+    root: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Merge what is in a sandbox into its base folder: after a crash, a failed command, or work by hand."""
+    from contextbase.worker.leftovers import reopened
+    from contextbase.worker.places import default_root
+
+    with reopened(root or default_root(), worker) as sandbox:
+        synced = sandbox.sync_back()
+    if as_json:
+        print_json(_sync_answer(synced))
+    else:
+        _print_sync(synced)
+    if not synced.is_complete:
+        raise typer.Exit(1)
+
+
+@commands.command("list")
+@errors_shown
+def list_(root: Root = None, as_json: Json = False) -> None:
+    """List the sandboxes on this machine."""
+    from contextbase.worker.places import Places, default_root
+
+    sandboxes = Places(root or default_root()).list()
+    if as_json:
+        print_json(sandboxes)
+        return
+    print_table(
+        ("WORKER", "STATE", "TASK", "BASE", "FILES", "CREATED"),
+        (
+            (info.worker_id, info.state, info.task_id, info.base_dir, info.files, _time(info.created_at))
+            for info in sandboxes
+        ),
+        empty="There are no sandboxes.",
+    )
+
+
+@commands.command("clean")
+@errors_shown
+def clean(
+    workers: Annotated[list[str] | None, typer.Argument(help="Whose; without a name: those that are finished.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All that are not in use.")] = False,
+    discard: Annotated[bool, typer.Option("--discard", help="Also what is not synced back: it is lost.")] = False,
+    root: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Remove sandboxes. One that has what its base folder has not stays, and is named, unless it is discarded."""
+    from contextbase.worker import SandboxState
+    from contextbase.worker.leftovers import clean as clean_sandbox
+    from contextbase.worker.places import Places, default_root
+
+    if workers and every:
+        raise InvalidInput("Name the workers, or say --all, not both.")
+    place = root or default_root()
+    wanted = {SandboxState.FINISHED} if not every else set(SandboxState) - {SandboxState.IN_USE}
+    names = workers or [info.worker_id for info in Places(place).list() if info.state in wanted]
+    removed, problems = [], {}
+    for name in names:
+        try:
+            clean_sandbox(place, name, discard=discard)
+            removed.append(name)
+        except ContextbaseError as error:
+            problems[name] = error
+    Places(place).remove_leftovers()
+    if as_json:
+        print_json({"removed": removed, "kept": {name: problem.message for name, problem in problems.items()}})
+    else:
+        console.print(f"Removed {len(removed)} sandboxes.", highlight=False)
+        for problem in problems.values():
+            report(problem, as_json=False)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _time(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _environment(given: Sequence[str]) -> dict[str, str]:
+    """What was asked for by name comes from our own environment."""
+    found = {}
+    for item in given:
+        name, is_set, value = item.partition("=")
+        if not name or (not is_set and name not in os.environ):
+            raise InvalidInput(f"There is no variable {name!r} to pass on; set it, or say NAME=value.")
+        found[name] = value if is_set else os.environ[name]
+    return found
+
+
+def _pass_on(stream: str, piece: bytes) -> None:
+    target = sys.stdout if stream == "stdout" else sys.stderr
+    target.buffer.write(piece)
+    target.buffer.flush()
+
+
+def _print_run(done: "RunResult", place: Path) -> None:
+    if done.succeeded:
+        return
+    why = (
+        f"was stopped: it went over its limit of {done.stopped_by}"
+        if done.stopped_by
+        else f"ended with {done.exit_code}"
+    )
+    report(Conflict(f"The command {why}. Nothing was synced back; its files are in {place}."), as_json=False)
+
+
+def _print_sync(synced: "SyncResult") -> None:
+    """On standard error: standard output is the command's."""
+    for file in synced.files:
+        error_console.print(_line(file), markup=False, highlight=False, soft_wrap=True)
+    if not synced.files:
+        error_console.print("Nothing was changed.")
+
+
+def _line(file: "FileResult") -> str:
+    parts = [f"{file.outcome:9}", visible(file.path), f"({file.action})" if file.action else "", file.reason]
+    kept = f"The worker's version: {visible(file.kept_at)}" if file.kept_at else ""
+    return " ".join(part for part in (*parts, kept) if part)
+
+
+def _run_answer(done: "RunResult") -> dict[str, object]:
+    return {
+        "exit_code": done.exit_code,
+        "stopped_by": done.stopped_by,
+        "stdout": done.stdout.decode(errors="replace"),
+        "stderr": done.stderr.decode(errors="replace"),
+        "seconds": done.seconds,
+        "cpu_seconds": done.cpu_seconds,
+        "peak_memory": done.peak_memory,
+    }
+
+
+def _sync_answer(synced: "SyncResult") -> dict[str, object]:
+    return {
+        "success": [asdict(file) for file in synced.success],
+        "merged": [asdict(file) for file in synced.merged],
+        "conflicts": [asdict(file) for file in synced.conflicts],
+        "failed": [asdict(file) for file in synced.failed],
+    }

@@ -1,0 +1,92 @@
+"""What a worker did in its sandbox, measured against what it was given."""
+
+from dataclasses import dataclass, field
+
+from contextbase.ids import TreePath
+from contextbase.merge import EntryKind
+from contextbase.worker.metadata import Metadata
+from contextbase.worker.model import Record
+from contextbase.worker.tree import Tree, parent_of
+from contextbase.workspaces.ignoring import IgnoreRules
+
+__all__ = ["Detected", "WorkerChange", "detect", "folders_above"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerChange:
+    path: TreePath
+    given: Record | None  # None: it was not there
+    now: Record | None  # None: it is deleted
+
+
+@dataclass(kw_only=True, slots=True)
+class Detected:
+    deletions: list[WorkerChange] = field(default_factory=list)  # to be made first: a file may become a folder
+    writes: list[WorkerChange] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)  # what cannot be told or synced, and why
+    new_folders: list[TreePath] = field(default_factory=list)  # empty ones
+    gone_folders: list[TreePath] = field(default_factory=list)  # the deepest first
+
+    def unsafe(self, metadata: Metadata, base: Tree) -> list[str]:
+        """What would be lost with the sandbox: all but what is kept beside the base folder's version already."""
+        changes = [*self.deletions, *self.writes]
+        return [*self.failed, *(change.path for change in changes if not _is_kept(change, metadata, base))]
+
+
+def detect(files: Tree, metadata: Metadata, rules: IgnoreRules) -> Detected:
+    """Reads every file. What the sandbox was given is never ignored."""
+    detected = Detected()
+    given = {*metadata.files, *metadata.folders}
+    seen: set[TreePath] = set()
+    folders: set[TreePath] = set()
+    ignored: set[str] = set()
+
+    def ignores(path: str, is_folder: bool) -> bool:
+        is_ignored = parent_of(path)[0] in ignored or rules.ignores(path, is_folder=is_folder)
+        if is_ignored and is_folder:
+            ignored.add(path)
+        return is_ignored and path not in given
+
+    for path, found in files.walk("", left_out=detected.failed, ignores=ignores):
+        if found.kind is EntryKind.DIRECTORY:
+            folders.add(path)
+            continue
+        seen.add(path)
+        if found.kind is None:
+            detected.failed[path] = "It is neither a file, a folder nor a link."
+            continue
+        try:
+            now, _ = files.record(path)
+        except OSError as error:
+            detected.failed[path] = f"It cannot be read: {error.strerror}."
+            continue
+        if now != metadata.files.get(path):
+            detected.writes.append(WorkerChange(path=path, given=metadata.files.get(path), now=now))
+    unreadable = [folder for folder in detected.failed if folder in folders or not folder]
+    gone = [path for path in metadata.files if path not in seen]
+    for path in sorted(gone, key=lambda path: (-len(path.parts), path)):
+        if any(not folder or path.is_below(folder) for folder in unreadable):
+            continue  # nobody can tell: the folder is named as failed
+        detected.deletions.append(WorkerChange(path=path, given=metadata.files[path], now=None))
+    filled = {folder for path in [*seen, *folders] for folder in folders_above(path)}
+    detected.new_folders = sorted(folders - filled - metadata.folders)
+    missing = [path for path in metadata.folders - folders if not any(path.is_below(folder) for folder in unreadable)]
+    detected.gone_folders = sorted(missing, key=lambda path: -len(path.parts))
+    return detected
+
+
+def folders_above(path: TreePath) -> list[TreePath]:
+    """The nearest first."""
+    folders = []
+    folder = path.parent
+    while folder is not None:
+        folders.append(folder)
+        folder = folder.parent
+    return folders
+
+
+def _is_kept(change: WorkerChange, metadata: Metadata, base: Tree) -> bool:
+    kept = metadata.kept.get(change.path)
+    if kept is None or kept.content != (change.now.content if change.now else None):
+        return False
+    return not kept.at or base.find(kept.at) is not None  # somebody may have removed it

@@ -1,0 +1,238 @@
+"""A program of its own that runs one command and sees to its limits; see running.py for who starts it.
+
+It is the reaper of everything the command starts: what detaches itself is still seen, counted and ended. When the
+program that wants the answer dies, the lifeline closes and everything ends. Standard library only: it starts in 50 ms.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from typing import Any, Final, NamedTuple
+
+__all__ = ["main"]
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_TICK: Final = 0.05
+_TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_BURST: Final = 0.1
+"""Seconds of full speed before the processor's limit is felt."""
+
+
+class _Process(NamedTuple):
+    process_id: int
+    parent: int
+    group: int
+    cpu_seconds: float  # with its ended children
+
+
+class _Supervisor:
+    def __init__(self, command: list[str], limits: dict[str, Any], *, lifeline: int) -> None:
+        self.limits = limits
+        self.lifeline = lifeline
+        self.started = time.monotonic()
+        self.exit_code: int | None = None
+        self.stopped_by: str | None = None
+        self.peak_memory = 0
+        self.cpu_seconds = 0.0
+        self.slowed_down = False
+        self._is_paused = False
+        self._credit = _BURST
+        self._credited_at = self.started
+        self._woken, self._wakes = os.pipe()
+        os.set_blocking(self._wakes, False)
+        signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._main = _start(command, limits)
+
+    def run(self) -> None:
+        while self._goes_on():
+            if self.lifeline in self._pause(self.lifeline):
+                self.stopped_by = "caller"
+        self._end_all()
+
+    def _pause(self, *descriptors: int) -> list[int]:
+        """Until a child ends, a descriptor can be read, or a tick is over; those that can be read."""
+        ready, _, _ = select.select([self._woken, *descriptors], [], [], _TICK)
+        if self._woken in ready:
+            os.read(self._woken, 4096)
+        return ready
+
+    def _goes_on(self) -> bool:
+        self._reap()
+        if self.stopped_by is None and self.exit_code is None:
+            processes = _descendants()
+            self._check(processes)
+            self._pace(processes)
+        return self.stopped_by is None and self.exit_code is None
+
+    def _check(self, processes: list[_Process]) -> None:
+        memory = sum(_memory(process.process_id) for process in processes)
+        self.peak_memory = max(self.peak_memory, memory)
+        used = {
+            "memory": (memory, self.limits["max_memory"]),
+            "processes": (len(processes), self.limits["max_processes"]),
+            "execution-time": (time.monotonic() - self.started, self.limits["max_execution_time"]),
+        }
+        for name, (amount, most) in used.items():
+            if most is not None and amount > most:
+                self.stopped_by = name
+
+    def _pace(self, processes: list[_Process]) -> None:
+        """Who has used more than its share pauses until it has earned it."""
+        used = _children_cpu() + sum(process.cpu_seconds for process in processes)
+        now = time.monotonic()
+        percent = self.limits["max_cpu"]
+        if percent is not None:
+            earned = percent / 100 * (now - self._credited_at)
+            self._credit = min(self._credit + earned - max(0.0, used - self.cpu_seconds), _BURST)
+            should_pause = self._credit < 0
+            if should_pause or self._is_paused:
+                self.slowed_down = True
+                _send(processes, signal.SIGSTOP if should_pause else signal.SIGCONT)
+            self._is_paused = should_pause
+        self._credited_at = now
+        self.cpu_seconds = max(self.cpu_seconds, used)
+
+    def _end_all(self) -> None:
+        while _has_children():
+            processes = _descendants()
+            for group in {process.group for process in processes} - {os.getpgrp()}:
+                _signal(-group, signal.SIGKILL)  # at once for all of it: nothing forks out of the way
+            _send(processes, signal.SIGKILL)
+            self._pause()
+            self._reap()
+        self.cpu_seconds = max(self.cpu_seconds, _children_cpu())
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                process_id, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if process_id == 0:
+                return
+            if process_id == self._main:
+                self.exit_code = os.waitstatus_to_exitcode(status)
+
+
+def _start(command: list[str], limits: dict[str, Any]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        os.setsid()
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        for number in (signal.SIGPIPE, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if limits["max_memory"] is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (limits["max_memory"], limits["max_memory"]))
+        os.execvp(command[0], command)  # noqa: S606 - running the given command is what this is for
+    except OSError as error:
+        os.write(2, f"{command[0]}: {error.strerror}\n".encode(errors="backslashreplace"))
+        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+    finally:
+        os._exit(126)  # whatever happens, the child must not go on as a second supervisor
+
+
+def _has_children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _descendants() -> list[_Process]:
+    """All that the command started and that has not ended."""
+    children: dict[int, list[_Process]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each process would cost more than the rest
+        if name.isdigit():
+            process = _process(int(name))
+            if process is not None:
+                children.setdefault(process.parent, []).append(process)
+    found: list[_Process] = []
+    waiting = [os.getpid()]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += [process.process_id for process in below]
+    return found
+
+
+def _process(process_id: int) -> _Process | None:
+    try:
+        with open(f"/proc/{process_id}/stat", "rb") as file:  # noqa: PTH123 - as above
+            text = file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = text[text.rindex(b")") + 2 :].split()
+    if fields[0] in (b"Z", b"X"):
+        return None
+    cpu = sum(map(int, fields[11:15])) / _TICKS_PER_SECOND
+    return _Process(process_id, int(fields[1]), int(fields[2]), cpu)
+
+
+def _memory(process_id: int) -> int:
+    """What is its own: not the programs and libraries that it shares with others."""
+    try:
+        with open(f"/proc/{process_id}/statm", "rb") as file:  # noqa: PTH123 - as above
+            _, resident, shared, *_ = map(int, file.read().split())
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return (resident - shared) * _PAGE
+
+
+def _children_cpu() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _send(processes: list[_Process], number: int) -> None:
+    for process in processes:
+        _signal(process.process_id, number)
+
+
+def _signal(target: int, number: int) -> None:
+    try:
+        os.kill(target, number)
+    except ProcessLookupError:
+        return
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def main(order: str) -> None:
+    """`order`: JSON with the command, its limits, and the two descriptors to its caller."""
+    request = json.loads(order)
+    lifeline, answer = request["lifeline"], request["answer"]
+    for descriptor in (lifeline, answer):
+        os.set_inheritable(descriptor, False)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    supervisor = _Supervisor(request["command"], request["limits"], lifeline=lifeline)
+    supervisor.run()
+    said = {
+        "exit_code": supervisor.exit_code,
+        "stopped_by": supervisor.stopped_by,
+        "seconds": time.monotonic() - supervisor.started,
+        "cpu_seconds": supervisor.cpu_seconds,
+        "peak_memory": supervisor.peak_memory,
+        "slowed_down": supervisor.slowed_down,
+    }
+    os.write(answer, json.dumps(said).encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

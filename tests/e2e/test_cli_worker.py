@@ -1,0 +1,131 @@
+"""`contextbase worker …`, as a user runs it: no server, no database."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.server import Done
+
+from contextbase.interfaces.cli.main import main
+
+GUIDE = Path(__file__).parents[2] / "docs/guides/worker-sandbox.md"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    folder = tmp_path / "base"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a\n")
+    return folder
+
+
+@pytest.fixture
+def worker(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> Cli:
+    """Runs `contextbase worker …` in the base folder, with sandboxes in the home folder."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(base)
+
+    def run(*arguments: str) -> Done:
+        capfdbinary.readouterr()
+        monkeypatch.setattr(sys, "argv", ["contextbase", "worker", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        written = capfdbinary.readouterr()
+        code = ended.value.code
+        assert code is None or isinstance(code, int)
+        return Done(code=code or 0, stdout=written.out.decode(), stderr=written.err.decode())
+
+    return run
+
+
+def names(worker: Callable[..., Done]) -> list[str]:
+    return [item["worker_id"] for item in json.loads(worker("list", "--json").stdout)]
+
+
+def test_a_command_works_on_a_copy_and_its_changes_come_back(worker: Cli, base: Path) -> None:
+    done = worker("run", "one", "--copy", "*.txt", "--", "sh", "-c", "echo said; echo b >> a.txt; echo n > n.txt")
+    assert (done.code, done.stdout) == (0, "said\n")
+    assert "success   a.txt (written)" in done.stderr
+    assert (base / "a.txt").read_text() == "a\nb\n"
+    assert (base / "n.txt").read_text() == "n\n"
+    assert names(worker) == []
+
+
+def test_a_failed_command_leaves_the_base_alone_and_its_sandbox_to_look_at(worker: Cli, base: Path) -> None:
+    done = worker("run", "one", "--copy", "a.txt", "--", "sh", "-c", "echo b > a.txt; exit 3")
+    assert done.code == 1
+    assert "ended with 3" in done.stderr
+    assert (base / "a.txt").read_text() == "a\n"
+    assert names(worker) == ["one"]
+    refused = worker("clean", "one")
+    assert (refused.code, "a.txt" in refused.stderr) == (1, True)
+    assert worker("sync", "one").code == 0
+    assert (base / "a.txt").read_text() == "b\n"
+    assert worker("clean", "one").code == 0
+    assert names(worker) == []
+
+
+def test_json_says_all_there_is(worker: Cli, base: Path) -> None:
+    command = ["sh", "-c", f"echo theirs > {base}/a.txt; echo mine > a.txt; echo out; echo err >&2"]
+    done = worker("run", "one", "--json", "--copy", "a.txt", "--", *command)
+    answer = json.loads(done.stdout)
+    assert done.code == 1
+    assert (answer["run"]["exit_code"], answer["run"]["stdout"], answer["run"]["stderr"]) == (0, "out\n", "err\n")
+    (conflict,) = answer["sync"]["conflicts"]
+    assert (base / conflict["kept_at"]).read_text() == "mine\n"
+    assert json.loads(worker("sync", "one", "--json").stdout)["conflicts"] == [conflict]
+
+
+def test_a_limit_is_named_when_it_is_gone_over(worker: Cli) -> None:
+    done = worker("run", "one", "--seconds", "0.2", "--", "sleep", "300")
+    assert done.code == 1
+    assert "execution-time" in done.stderr
+
+
+def test_variables_are_passed_on_by_name_or_value(worker: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "secret")
+    command = ["--", "sh", "-c", "echo $MY_KEY $OTHER"]
+    assert worker("run", "one", *command).stdout == "\n"
+    assert worker("run", "one", "--env", "MY_KEY", "--env", "OTHER=x", *command).stdout == "secret x\n"
+    assert worker("run", "one", "--env", "MISSING", *command).code == 2
+
+
+def test_finished_sandboxes_go_by_default_and_others_when_asked_for(worker: Cli) -> None:
+    assert worker("run", "kept", "--keep", "--", "true").code == 0
+    assert worker("run", "failed", "--", "sh", "-c", "echo x > new.txt; false").code == 1
+    assert worker("clean").stdout == "Removed 0 sandboxes.\n"
+    cleaned = json.loads(worker("clean", "--all", "--json").stdout)
+    assert (cleaned["removed"], list(cleaned["kept"])) == (["kept"], ["failed"])
+    assert worker("clean", "--all", "--discard").code == 0
+    assert worker("list").stdout.strip() == "There are no sandboxes."
+
+
+def test_what_is_wrong_is_said_with_a_way_out(worker: Cli) -> None:
+    assert "worker list" in worker("sync", "nobody").stderr
+    assert worker("run", "a/b", "--", "true").code == 2
+    assert worker("run", "one", "--base", "nowhere", "--", "true").code == 2
+    assert worker("clean", "one", "--all").code == 2
+    missing = worker("run", "one", "--copy", "missing.txt", "--json", "--", "true")
+    assert json.loads(missing.stderr)["error"]["code"] == "not_found"
+
+
+def test_the_guide_runs_as_it_stands(tmp_path: Path) -> None:
+    """Its shell and Python parts, in the order they stand there."""
+    blocks = re.findall(r"^```(sh|python)\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+    assert {language for language, _ in blocks} == {"sh", "python"}
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": programs, "HOME": str(tmp_path)}
+    for language, block in blocks:
+        command = ["bash", "-euc", block] if language == "sh" else [sys.executable, "-c", block]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, block + done.stdout + done.stderr
