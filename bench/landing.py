@@ -19,6 +19,7 @@ from tests.support.postgres import reachable_folder
 from bench.landing_git import measure_git
 from bench.landing_http import measure_http
 from bench.landing_process import measure_in_process
+from bench.landing_tree import measure_trees
 
 
 def main() -> None:
@@ -28,8 +29,14 @@ def main() -> None:
     options.add_argument("--conflicts", type=float, default=0.2, help="share of edits that are planned to conflict")
     options.add_argument("--json", action="store_true", help="print one JSON object")
     options.add_argument("--only", choices=["http", "process", "git"], help="measure one of the three")
+    options.add_argument(
+        "--tree-files", type=int, nargs="+", metavar="N",
+        help="measure instead what a commit costs in projects of so many files, such as 10000 1000000",
+    )  # fmt: skip
     arguments = options.parse_args()
     chosen = [arguments.only] if arguments.only else ["http", "process", "git"]
+    if arguments.tree_files:
+        chosen = ["trees"]
     figures: dict[str, float] = {}
     load = (arguments.agents, arguments.seconds, arguments.conflicts)
     if "http" in chosen:
@@ -41,6 +48,10 @@ def main() -> None:
         runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)  # as the server has it
         with reachable_folder(in_memory=False) as folder, runner:
             figures |= runner.run(measure_in_process(folder, *load))
+    if "trees" in chosen:
+        say("large trees")
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            figures |= runner.run(measure_trees(arguments.tree_files, arguments.agents, arguments.seconds))
     if "git" in chosen:
         say("git")
         with tempfile.TemporaryDirectory() as name:

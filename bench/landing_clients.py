@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+import uvloop
+
 from bench.landing_load import Answered, run_agents
 
 
@@ -74,4 +76,7 @@ async def work(load: dict[str, Any]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(work(json.load(sys.stdin)))))
+    happened = json.dumps(uvloop.run(work(json.load(sys.stdin))))
+    # Buffered, whatever the environment says of the output: it is long, and a write may take a part of it only.
+    with open(sys.stdout.fileno(), "w", closefd=False) as output:
+        output.write(happened)

@@ -154,6 +154,8 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
         },
         "query": {"project": world.project},
     },
+    f"POST {REVIEWS}/{{review_id}}/claim": lambda world: {"path_parameters": {"review_id": a_review(world)}},
+    f"POST {REVIEWS}/{{review_id}}/comments": lambda world: {"path_parameters": {"review_id": a_review(world)}},
     f"POST {REVIEWS}/{{review_id}}/release": lambda world: {"path_parameters": {"review_id": a_review(world)}},
     f"POST {REVIEWS}/{{review_id}}/resolve": lambda world: {
         "path_parameters": {"review_id": a_review(world)},

@@ -39,7 +39,7 @@ class AuditKey:
         return rows, ChainHead(chain=head.chain, number=number, mac=mac)
 
     def mac(self, chain: UUID, number: int, row: AuditRow, *, previous: bytes) -> bytes:
-        message = previous + json.dumps([str(chain), number, *map(_plain, row.values())], ensure_ascii=True).encode()
+        message = previous + json.dumps([str(chain), number, *_plain(row)], ensure_ascii=True).encode()
         return hmac.digest(self.secret, message, hashlib.sha256)
 
     def seal(self, head: ChainHead) -> bytes:
@@ -70,12 +70,36 @@ def as_row(entry: AuditEntry) -> AuditRow:
     }
 
 
-def _plain(value: object) -> object:
-    """A spelling that does not depend on driver, locale or Python version."""
-    if isinstance(value, datetime):
-        return (value - _EPOCH) // timedelta(microseconds=1)
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, UUID):
-        return str(value)
-    return value
+def _plain(row: AuditRow) -> list[str | int | None]:
+    """The columns in their order, in a spelling that does not depend on driver, locale or Python version."""
+    return [
+        _microseconds(row["at"]),
+        row["operator_type"],
+        str(row["principal_id"]),
+        _text(row["token_id"]),
+        row["action"],
+        row["path"],
+        _text(row["node_id"]),
+        row["base_seq"],
+        row["seq"],
+        _hex(row["old_hash"]),
+        _hex(row["new_hash"]),
+        row["strategy"],
+        row["summary"],
+        row["origin"],
+        row["trace_id"],
+        row["details"],
+    ]
+
+
+def _microseconds(at: datetime) -> int:
+    since = at - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _hex(value: bytes | None) -> str | None:
+    return None if value is None else value.hex()

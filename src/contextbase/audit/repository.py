@@ -9,11 +9,13 @@ from contextbase.audit.chain import AuditKey
 from contextbase.audit.model import AuditEntry, ChainHead
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.errors import Damaged
 
 __all__ = ["AuditRepository", "has_begun"]
 
 _SQL: Final = load_queries("contextbase.audit")
 _PAGE: Final = 2000
+_MOST_ENDS: Final = 10_000
 _NOT_HASHED: Final = ("chain", "number", "mac")
 
 
@@ -25,17 +27,34 @@ async def has_begun(connection: Connection) -> bool:
 class AuditRepository:
     def __init__(self, key: AuditKey) -> None:
         self._key = key
+        self._ends: dict[UUID, ChainHead] = {}  # where this process left each chain, or would have
 
     async def append(self, connection: Connection, chain: UUID, entries: Sequence[AuditEntry]) -> None:
         """Extend a chain, in the caller's transaction: the audit row is there exactly if what it tells of is."""
+        end = self._ends.get(chain)
+        # Mostly it still ends there: then there is no need to look first.
+        if end is None or not await self._extend(connection, end, entries):
+            end = await self._locked(connection, chain)
+            if not await self._extend(connection, end, entries):
+                raise Damaged(f"The audit chain {chain} does not end where its head says.")
+
+    async def _locked(self, connection: Connection, chain: UUID) -> ChainHead:
         head = await connection.fetchrow(_SQL.lock_head, chain)
         if head is None:
             await connection.execute(_SQL.ensure_chain, chain)
             [head] = await connection.fetch(_SQL.lock_head, chain)
-        rows, new_head = self._key.link(ChainHead(chain=chain, number=head["number"], mac=head["mac"]), entries)
+        return ChainHead(chain=chain, number=head["number"], mac=head["mac"])
+
+    async def _extend(self, connection: Connection, end: ChainHead, entries: Sequence[AuditEntry]) -> bool:
+        """False, and nothing is done, if the chain does not end there."""
+        rows, new_end = self._key.link(end, entries)
         columns = map(list, zip(*(row.values() for row in rows), strict=True))
-        ends = (chain, new_head.number, new_head.mac, self._key.seal(new_head))
-        await connection.execute(_SQL.append, *columns, *ends)
+        ends = (end.chain, new_end.number, new_end.mac, self._key.seal(new_end), end.number, end.mac)
+        done = await connection.execute(_SQL.append, *columns, *ends)
+        if len(self._ends) >= _MOST_ENDS:
+            self._ends.clear()
+        self._ends[end.chain] = new_end
+        return done != "INSERT 0 0"
 
     async def verify(self, connection: Connection) -> AsyncIterator[tuple[UUID, int, str | None]]:
         """Check every chain; yields (chain, rows checked so far, problem or None) as it goes."""

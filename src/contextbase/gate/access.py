@@ -21,9 +21,9 @@ class Refusal:
     reason: str
 
 
-def refusal_of(change: Change, base: Live | None, authority: PathAuthority) -> Refusal | None:
-    """Why the change may not be made, or None. Says the same of a hidden path whether or not it exists."""
-    level = authority.level(change.path)
+def refusal_of(change: Change, base: Live | None, level: Level, authority: PathAuthority) -> Refusal | None:
+    """Why the change may not be made by who has this level on its path, or None. Says the same of a hidden path whether
+    or not it exists."""
     if level is Level.HIDDEN:
         return _refusal(change.path, "there is nothing there that you may change")
     if level is Level.READ:

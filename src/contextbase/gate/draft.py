@@ -5,9 +5,11 @@ made upon: whoever writes it looks.
 """
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 from uuid import UUID
 
 from contextbase.db.database import Connection
@@ -27,6 +29,8 @@ from contextbase.storage.head import LockedHead
 from contextbase.storage.tree import TreeRepository
 
 __all__ = ["Draft", "Drafter"]
+
+_LONGEST_TURN_SECONDS: Final = 0.0002
 
 
 @dataclass(kw_only=True, slots=True)
@@ -121,7 +125,11 @@ class Drafter:
         )
         _bring(draft, fresh, bases)
         await self._preload(connection, draft, fresh, bases)
+        turn_began = time.perf_counter()
         for submitted in fresh:
+            if time.perf_counter() - turn_began > _LONGEST_TURN_SECONDS:
+                await asyncio.sleep(0)  # merges take their time; whoever writes and answers meanwhile shall not wait
+                turn_began = time.perf_counter()
             own = {change.path: bases.get((change.path, change.base)) for change in submitted.request.changes}
             await self._plan(
                 draft,
@@ -145,7 +153,6 @@ class Drafter:
                 draft.fresh.append(submitted)
                 for name in stored:  # the next draft may need it before this one is written
                     self._contents.keep(name, draft.contents.loaded[name])
-                await asyncio.sleep(0)  # a merge takes its time; whoever writes and answers meanwhile shall not wait
                 return
 
     async def _authorities(
@@ -153,8 +160,8 @@ class Drafter:
     ) -> dict[TokenId, PathAuthority]:
         """By token id. Memberships are read anew: they are not part of the policy's version."""
         callers = {submitted.caller.token.id: submitted.caller for submitted in batch}
-        principals = {caller.principal.id for caller in callers.values()}
-        groups = await self._repository.groups(connection, principals) if rules.policy.uses_groups else {}
+        principals = {caller.principal.id for caller in callers.values()} if rules.policy.uses_groups else ()
+        groups = await self._repository.groups(connection, principals)
         return {
             token_id: rules.authority(caller, groups.get(caller.principal.id, frozenset()))
             for token_id, caller in callers.items()
@@ -183,8 +190,8 @@ class Drafter:
             except ContextbaseError as error:
                 draft.answer_at_once(submitted, error)
                 continue
-            spelt_out = replace(submitted, request=replace(request, changes=changes))
-            admitted.append(submitted if changes is request.changes else spelt_out)
+            same = changes is request.changes
+            admitted.append(submitted if same else replace(submitted, request=replace(request, changes=changes)))
         return admitted
 
     async def _preload(

@@ -13,6 +13,7 @@ from contextbase.storage.tree import TreeRepository
 
 __all__ = ["expand_folders"]
 
+_PAGE: Final = MOST_CHANGES + 1
 _OF_FOLDERS: Final = frozenset({ChangeAction.DELETE, ChangeAction.RENAME})
 
 
@@ -34,15 +35,27 @@ async def expand_folders(
         if change.action not in _OF_FOLDERS or not authority.sees(change.path):
             expanded.append(change)
             continue
-        inside = await tree.page(connection, project_id, change.base, below=change.path, limit=MOST_CHANGES + 1)
-        if len(inside) > MOST_CHANGES:
-            raise TooLarge(f"{change.path} holds more than {MOST_CHANGES} entries; change its folders one by one.")
-        visible = [version.path for version in inside if authority.sees(version.path)]
+        visible = await _visible_below(connection, tree, project_id, authority, change)
         # A folder that holds only what is hidden is, to this writer, none: it is told what it would be of nothing.
         if not visible or await tree.at_path(connection, project_id, change.path, change.base) is not None:
             expanded.append(change)
         expanded += [_within(change, path) for path in visible if path not in named]
     return tuple(expanded)
+
+
+async def _visible_below(
+    connection: Connection, tree: TreeRepository, project_id: ProjectId, authority: PathAuthority, change: Change
+) -> list[TreePath]:
+    visible: list[TreePath] = []
+    after: TreePath | None = None
+    while True:
+        page = await tree.page(connection, project_id, change.base, below=change.path, after=after, limit=_PAGE)
+        visible += [version.path for version in page if authority.sees(version.path)]
+        if len(visible) > MOST_CHANGES:
+            raise TooLarge(f"{change.path} holds more than {MOST_CHANGES} entries; change its folders one by one.")
+        if len(page) < _PAGE:
+            return visible
+        after = page[-1].path
 
 
 def _within(change: Change, path: TreePath) -> Change:

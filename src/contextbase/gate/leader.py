@@ -71,7 +71,7 @@ class GroupCommit:
         line.join(entry)
         if line.leader is None:
             line.leader = asyncio.create_task(self._lead(project_id, line), name=f"gate-{project_id}")
-        return await asyncio.shield(entry.answer)
+        return await entry.answer
 
     async def close(self) -> None:
         """Finish what was taken on."""

@@ -42,9 +42,11 @@ class Waiting:
         return time.monotonic() - self.since
 
     def resolve(self, answer: CommitAnswer | Exception) -> None:
+        if self.answer.done():
+            return  # its caller has gone away
         if isinstance(answer, Exception):
             self.answer.set_exception(answer)
-            self.answer.exception()  # its caller may have gone away: that is no error of ours
+            self.answer.exception()  # its caller may go away before it looks: that is no error of ours
         else:
             self.answer.set_result(answer)
 
@@ -74,8 +76,7 @@ class Line:
 
     def join(self, entry: Waiting) -> None:
         self.waiting.append(entry)
-        if self._arrival is not None and not self._arrival.done():
-            self._arrival.set_result(None)
+        self._wake()
 
     def take(self, batch: Batch) -> list[Waiting]:
         """What the batch takes on now: bounded in number and bytes, and no request twice at once."""
@@ -96,8 +97,13 @@ class Line:
     async def arrival_or(self, writing: "asyncio.Task[bool]") -> None:
         """Until somebody joins, or the batch under way is written."""
         self._arrival = asyncio.get_running_loop().create_future()
-        either: tuple[asyncio.Future[None] | asyncio.Future[bool], ...] = (self._arrival, writing)
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        writing.add_done_callback(self._wake)
+        await self._arrival
+        writing.remove_done_callback(self._wake)
+
+    def _wake(self, _written: object = None) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
 
     def foresee(self, batch: Batch) -> None:
         """The batch is about to be written: from now on the head is known as it will be then."""
@@ -114,6 +120,5 @@ class Line:
     def fail(self, batch: Batch, error: Exception) -> None:
         """Answer everybody who is not answered yet."""
         for entry in (*batch.entries, *self.being_written, *self.waiting):
-            if not entry.answer.done():
-                entry.resolve(error)
+            entry.resolve(error)
         self.waiting.clear()

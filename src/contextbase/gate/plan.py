@@ -12,7 +12,7 @@ from contextbase.gate.batch import BatchPlan, ClosedReview, Contents, Submitted
 from contextbase.gate.closing import audit_of_closing
 from contextbase.gate.model import Change, ChangeAnswer, ChangeStatus, CommitAnswer
 from contextbase.gate.policy import CRITICAL, ProjectPolicy
-from contextbase.gate.settlement import Outcome, Settlement
+from contextbase.gate.settlement import Outcome, Settlement, Trace
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import PathAuthority
 from contextbase.ids import ContentHash, Seq, TreePath
@@ -140,8 +140,8 @@ def _audited(submitted: Submitted, answer: CommitAnswer, outcome: Outcome, *, at
         node_id=single.node_id if single else None,
         base_seq=submitted.request.changes[0].base if single else None,
         seq=answer.seq if answer.committed else None,
-        old_hash=ContentHash.parse(str(only["old_hash"])) if only and only["old_hash"] else None,
-        new_hash=ContentHash.parse(str(only["new_hash"])) if only and only["new_hash"] else None,
+        old_hash=only.old_hash if only else None,
+        new_hash=only.new_hash if only else None,
         strategy=single.strategy if single else None,
         origin=submitted.caller.origin,
         trace_id=submitted.caller.trace_id,
@@ -149,9 +149,7 @@ def _audited(submitted: Submitted, answer: CommitAnswer, outcome: Outcome, *, at
     )
 
 
-def _details(
-    changes: Sequence[Change], answers: Sequence[ChangeAnswer], traces: Sequence[dict[str, object]]
-) -> dict[str, object]:
+def _details(changes: Sequence[Change], answers: Sequence[ChangeAnswer], traces: Sequence[Trace]) -> dict[str, object]:
     """What the row's own columns do not say: every change of several; of a single one, to where."""
     pairs = list(zip(changes, answers, strict=True))
     if len(pairs) > 1:
@@ -160,7 +158,7 @@ def _details(
             for change, answer in pairs
             if answer.status is ChangeStatus.REFUSED
         ]
-        return {"changes": [*traces, *refused]}
+        return {"changes": [*(trace.as_dict() for trace in traces), *refused]}
     [(change, answer)] = pairs
     details: dict[str, object] = {} if change.target is None else {"target": change.target}
     if answer.result_path not in (None, change.path):

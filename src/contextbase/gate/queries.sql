@@ -5,12 +5,16 @@ FROM versions
 WHERE project_id = $1 AND path = ANY ($2::text[]) AND replaced_seq IS NULL AND kind <> 'deleted'
 
 -- name: base_entries
--- What stood at each of these paths in the snapshot its writer saw.
+-- What stood at each of these paths in the snapshot its writer saw: the last that came there, if it had not left yet.
 SELECT asked.path AS asked_path, asked.base AS asked_base,
        v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime
 FROM unnest($2::text[], $3::bigint[]) AS asked (path, base)
-JOIN versions v ON v.project_id = $1 AND v.path = asked.path AND v.seq <= asked.base
-    AND (v.replaced_seq IS NULL OR v.replaced_seq > asked.base) AND v.kind <> 'deleted'
+CROSS JOIN LATERAL (
+    SELECT * FROM versions
+    WHERE project_id = $1 AND path = asked.path AND seq <= asked.base AND kind <> 'deleted'
+    ORDER BY seq DESC LIMIT 1
+) v
+WHERE v.replaced_seq IS NULL OR v.replaced_seq > asked.base
 
 -- name: node_heads
 -- Where these nodes are now; deleted ones too.
@@ -97,11 +101,7 @@ RETURNING r.id, r.path, r.state, r.closed_by, r.closed_seq, r.side_version_id,
           p.kind AS closer_kind, p.name AS closer_name, a.kind AS author_kind, a.name AS author_name
 
 -- name: opened_project
--- A project's head, and the groups of the principal who looks at it.
-SELECT p.head, p.epoch, p.policy_version,
-       ARRAY(SELECT group_id FROM group_members WHERE principal_id = $2) AS groups
-FROM projects p
-WHERE p.id = $1 AND p.deleted_at IS NULL
+SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS NULL
 
 -- name: project_policy
 -- A project's rules, all in one reading.
@@ -185,15 +185,24 @@ ORDER BY v.path
 LIMIT $6
 
 -- name: snapshot_paths
--- Snapshot $3's entries at these paths, each with where its node is now: who reads an old snapshot must be allowed to
--- see both places.
-SELECT v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable, v.mime, v.base_number,
-       v.merged_number, v.sent_hash, h.path AS path_now
-FROM versions v
-JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
-WHERE v.project_id = $1 AND v.path = ANY ($2::text[])
-  AND v.seq <= $3 AND (v.replaced_seq IS NULL OR v.replaced_seq > $3) AND v.kind <> 'deleted'
-ORDER BY v.path
+-- As `opened_project`, with what stands at each of these paths in a snapshot (NULL: the head), in one reading; a row
+-- without a path if nothing does. Each entry comes with where its node is now: who reads an old snapshot must be allowed
+-- to see both places. The first LIMIT leaves nothing out: it makes PostgreSQL expect few paths, and keep one plan.
+SELECT p.head, p.epoch, p.policy_version, found.*
+FROM projects p
+LEFT JOIN LATERAL (
+    SELECT asked.seq AS asked_seq, v.node_id, v.number, v.seq, v.path, v.kind, v.content_hash, v.size, v.executable,
+           v.mime, v.base_number, v.merged_number, v.sent_hash, h.path AS path_now
+    FROM (SELECT * FROM unnest($2::text[], $3::bigint[]) LIMIT cardinality($2)) AS asked (path, seq)
+    CROSS JOIN LATERAL (  -- the last that came there: it stands there if it had not left yet
+        SELECT * FROM versions
+        WHERE project_id = p.id AND path = asked.path AND seq <= coalesce(asked.seq, p.head) AND kind <> 'deleted'
+        ORDER BY seq DESC LIMIT 1
+    ) v
+    JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+    WHERE v.replaced_seq IS NULL OR v.replaced_seq > coalesce(asked.seq, p.head)
+) found ON true
+WHERE p.id = $1 AND p.deleted_at IS NULL
 
 -- name: node_of_path
 -- The node at a path now; if there is none, the one that was there last.

@@ -16,6 +16,7 @@ from contextbase.db.queries import load_queries
 from contextbase.errors import CursorOutdated, InvalidInput, NotFound
 from contextbase.gate.cache import ContentCache, TreeCache
 from contextbase.gate.messages import readable_messages
+from contextbase.gate.path_reads import PathReads
 from contextbase.gate.read_model import (
     Author,
     Checkout,
@@ -25,7 +26,7 @@ from contextbase.gate.read_model import (
     VersionEntry,
 )
 from contextbase.gate.repository import GateRepository
-from contextbase.gate.service import Gate
+from contextbase.gate.service import Gate, OpenedProject
 from contextbase.gate.snapshot_view import SnapshotView, part_of
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller
@@ -60,6 +61,7 @@ class Reads:
         self._catalog = catalog
         self._contents = contents
         self._trees = TreeCache()
+        self._paths = PathReads(database, gate)
 
     async def at_paths(
         self,
@@ -72,13 +74,13 @@ class Reads:
         contents: bool,
     ) -> Checkout:
         """These paths in a snapshot (None: the head)."""
-        async with self._database.connection() as connection:
-            view = await self._opened(connection, caller, project_id, seq, epoch)
-            rows = await connection.fetch(_SQL.snapshot_paths, project_id, list(paths), view.seq)
-            entries = [_entry(row) for row in rows if view.shows(row)]
-            found = {entry.path for entry in entries}
-            missing = tuple(path for path in dict.fromkeys(paths) if path not in found)
-            entries = await self._with_contents(connection, entries) if contents else entries
+        caller.require(Action.READ, project_id)
+        head, rows = await self._paths.at(caller, project_id, paths, seq=seq)
+        view = _view_of(caller, project_id, head, seq, epoch)
+        entries = [_entry(row) for row in rows if view.shows(row)]
+        found = {entry.path for entry in entries}
+        missing = tuple(path for path in dict.fromkeys(paths) if path not in found)
+        entries = await self._with_contents(entries) if contents else entries
         return Checkout(epoch=view.epoch, seq=view.seq, entries=tuple(entries), missing=missing)
 
     async def below(
@@ -101,8 +103,7 @@ class Reads:
                 entries = part_of(known, folder, after, limit + 1)
             else:
                 entries = await self._read_below(connection, view, folder, after, limit)
-            page = entries[:limit]
-            page = await self._with_contents(connection, page) if contents else page
+        page = await self._with_contents(entries[:limit]) if contents else entries[:limit]
         more = page[-1].path if len(entries) > limit else None
         return Checkout(epoch=view.epoch, seq=view.seq, entries=tuple(page), next_after=more)
 
@@ -244,18 +245,7 @@ class Reads:
         epoch: UUID | None = None,
     ) -> SnapshotView:
         caller.require(Action.READ, project_id)
-        head = await self._gate.opened(connection, caller, project_id)
-        if epoch not in (None, head.epoch):
-            raise CursorOutdated("The project was restored since; check it out anew.")
-        if seq is not None and seq > head.seq:
-            raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
-        return SnapshotView(
-            project_id=project_id,
-            epoch=head.epoch,
-            seq=head.seq if seq is None else seq,
-            authority=head.authority,
-            only=caller.token.path_prefix,
-        )
+        return _view_of(caller, project_id, await self._gate.opened(connection, caller, project_id), seq, epoch)
 
     async def _visible_below(
         self, connection: Connection, view: SnapshotView, folder: TreePath | None, after: str = "", page: int = _PAGE
@@ -282,8 +272,8 @@ class Reads:
                 connection, view.project_id, view.seq, folder=folder, start=start, limit=_PAGE
             )
             paths = [TreePath(f"{folder}/{child.name}" if folder else child.name) for child in page.children]
-            rows = await connection.fetch(_SQL.snapshot_paths, view.project_id, paths, view.seq)
-            visible = {row["path"] for row in rows if view.shows(row)}
+            rows = await connection.fetch(_SQL.snapshot_paths, view.project_id, paths, [view.seq] * len(paths))
+            visible = {row["path"] for row in rows if row["path"] is not None and view.shows(row)}
             for path, child in zip(paths, page.children, strict=True):
                 # A folder that its contents imply stands, in path order, where they do: at "path/".
                 cursor = path if child.version is not None else f"{path}/"
@@ -301,7 +291,7 @@ class Reads:
                 return True
         return False
 
-    async def _with_contents(self, connection: Connection, entries: list[SnapshotEntry]) -> list[SnapshotEntry]:
+    async def _with_contents(self, entries: list[SnapshotEntry]) -> list[SnapshotEntry]:
         """The contents of the first entries, as long as they are not too much for one answer."""
         room = MOST_INLINE_BYTES
         wanted: dict[TreePath, ContentHash] = {}
@@ -312,13 +302,32 @@ class Reads:
                 wanted[entry.path] = version.content_hash
         loaded = self._contents.find(set(wanted.values()))
         missing = [name for name in set(wanted.values()) if name not in loaded]
-        loaded |= await self._repository.inline_contents(connection, missing)
+        if missing:
+            async with self._database.connection() as connection:
+                loaded |= await self._repository.inline_contents(connection, missing)
         for name in missing:
             if name not in loaded:
                 loaded[name] = await self._catalog.read(name)
         return [
             replace(entry, content=loaded[wanted[entry.path]]) if entry.path in wanted else entry for entry in entries
         ]
+
+
+def _view_of(
+    caller: Caller, project_id: ProjectId, head: OpenedProject, seq: Seq | None, epoch: UUID | None
+) -> SnapshotView:
+    """A snapshot (None: the head) as the caller may see it; raises when there is, or can be, no such snapshot."""
+    if epoch not in (None, head.epoch):
+        raise CursorOutdated("The project was restored since; check it out anew.")
+    if seq is not None and seq > head.seq:
+        raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
+    return SnapshotView(
+        project_id=project_id,
+        epoch=head.epoch,
+        seq=head.seq if seq is None else seq,
+        authority=head.authority,
+        only=caller.token.path_prefix,
+    )
 
 
 def _entry(row: asyncpg.Record) -> SnapshotEntry:

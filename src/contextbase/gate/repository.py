@@ -1,7 +1,7 @@
 """Loads what a batch touches and writes what it decided. Every method works in the caller's transaction."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 from uuid import UUID
@@ -15,7 +15,7 @@ from contextbase.feed.model import NewEvent
 from contextbase.feed.repository import FeedRepository
 from contextbase.gate.answers import conflict_to_dict
 from contextbase.gate.batch import BatchPlan, ClosedReview, Submitted
-from contextbase.gate.model import Change
+from contextbase.gate.model import MOST_CHANGES, Change, ChangeAction
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
@@ -37,8 +37,10 @@ class GateRepository:
         return ProjectPolicy.of_row(row)
 
     async def groups(
-        self, connection: Connection, principals: Iterable[PrincipalId]
+        self, connection: Connection, principals: Collection[PrincipalId]
     ) -> dict[PrincipalId, frozenset[UUID]]:
+        if not principals:
+            return {}
         found: dict[PrincipalId, set[UUID]] = {}
         for row in await connection.fetch(_SQL.groups_of, list(principals)):
             found.setdefault(PrincipalId(row["principal_id"]), set()).add(row["group_id"])
@@ -61,7 +63,10 @@ class GateRepository:
         """
         places = {place for change in changes for place in (change.path, change.target) if place is not None}
         await self._learn_heads(connection, project_id, tree, places)
-        await self._learn_inside(connection, project_id, tree, places, limit=tree.left + len(changes) + 1)
+        # In a folder that is deleted, what its writer cannot see does not count; what counts may come after it.
+        of_folder = any(change.action is ChangeAction.DELETE and tree.is_folder(change.path) for change in changes)
+        limit = tree.left + len(changes) + 1 + of_folder * MOST_CHANGES
+        await self._learn_inside(connection, project_id, tree, places, limit=limit)
         if added:
             for row in await connection.fetch(_SQL.numbered_names, project_id, list(map(_numbering_prefix, added))):
                 tree.learn(_live(row))
@@ -87,7 +92,7 @@ class GateRepository:
     async def _learn_inside(
         self, connection: Connection, project_id: ProjectId, tree: WorkingTree, places: set[TreePath], *, limit: int
     ) -> None:
-        folders = [place for place in places if (live := tree.at(place)) is None or live.kind is Kind.DIRECTORY]
+        folders = [place for place in places if tree.at(place) is None or tree.is_folder(place)]
         if not folders:
             return
         found: dict[TreePath, list[TreePath]] = {folder: [] for folder in folders}

@@ -2,10 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
+
+import asyncpg
 
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection, Database
@@ -93,16 +95,28 @@ class Gate:
 
     async def opened(self, connection: Connection, caller: Caller, project_id: ProjectId) -> OpenedProject:
         """The head as it is, and what the caller may see and do there; raises `NotFound`."""
-        row = await connection.fetchrow(_SQL.opened_project, project_id, caller.principal.id)
+        row = await connection.fetchrow(_SQL.opened_project, project_id)
+        [opened] = await self.opened_by(connection, project_id, row, [caller])
+        return opened
+
+    async def opened_by(
+        self, connection: Connection, project_id: ProjectId, row: asyncpg.Record | None, callers: Sequence[Caller]
+    ) -> list[OpenedProject]:
+        """As `opened`, for many, from a row that was read together with something else (None: there is no project)."""
         if row is None:
             raise NotFound(f"There is no project {project_id}.")
         rules = await self._policies.page(connection, project_id, row["policy_version"])
-        return OpenedProject(
-            seq=Seq(row["head"]),
-            epoch=row["epoch"],
-            policy=rules.policy,
-            authority=rules.authority(caller, frozenset(row["groups"])),
-        )
+        principals = {caller.principal.id for caller in callers} if rules.policy.uses_groups else ()
+        groups = await self._repository.groups(connection, principals)
+        return [
+            OpenedProject(
+                seq=Seq(row["head"]),
+                epoch=row["epoch"],
+                policy=rules.policy,
+                authority=rules.authority(caller, groups.get(caller.principal.id, frozenset())),
+            )
+            for caller in callers
+        ]
 
     async def authority(self, connection: Connection, caller: Caller, project_id: ProjectId) -> PathAuthority:
         """What the caller may see and do in the project."""

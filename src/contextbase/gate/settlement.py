@@ -16,7 +16,35 @@ from contextbase.merge import Change as TreeChange
 from contextbase.merge import Entry, EntryKind, Settled, Verdict, settle
 from contextbase.storage.model import Kind, NewVersion
 
-__all__ = ["Outcome", "Settlement"]
+__all__ = ["Outcome", "Settlement", "Trace"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trace:
+    """What a change did, for the audit row."""
+
+    change: Change
+    status: ChangeStatus
+    result_path: TreePath
+    node_id: NodeId | None
+    old_hash: ContentHash | None
+    new_hash: ContentHash | None
+    strategy: str | None
+
+    def as_dict(self) -> dict[str, object]:
+        path = self.change.path
+        return {
+            "action": self.change.action,
+            "path": path,
+            "target": self.change.target,
+            "result_path": self.result_path if self.result_path != path else None,
+            "status": self.status,
+            "node_id": str(self.node_id) if self.node_id else None,
+            "base_seq": self.change.base,
+            "old_hash": str(self.old_hash) if self.old_hash else None,
+            "new_hash": str(self.new_hash) if self.new_hash else None,
+            "strategy": self.strategy,
+        }
 
 
 @dataclass(kw_only=True, slots=True)
@@ -27,7 +55,7 @@ class Outcome:
     sides: list[SideVersion] = field(default_factory=list)
     reviews: list[ReviewItem] = field(default_factory=list)
     stored: set[ContentHash] = field(default_factory=set)
-    traces: list[dict[str, object]] = field(default_factory=list)  # for the audit row
+    traces: list[Trace] = field(default_factory=list)  # of what was not refused
 
 
 class Settlement:
@@ -60,13 +88,20 @@ class Settlement:
         open_changes: list[tuple[int, TreeChange]] = []
         for index, change in enumerate(self.submitted.request.changes):
             base = self.bases.get(change.path)
-            refusal = refusal_of(change, base, self.authority)
-            name = self._name_for(change, base) if refusal is None else None
+            level = self.authority.level(change.path)
+            refusal = refusal_of(change, base, level, self.authority)
+            name = self._name_for(change, base, level) if refusal is None else None
             if name is None:
                 answers[index] = _refused(change, refusal or _no_name_left(change))
             else:
                 open_changes.append((index, self._as_tree_change(change, base, name)))
-        view = RequestView(tree=self.tree, bases=self.bases, authority=self.authority, policy=self.policy)
+        view = RequestView(
+            tree=self.tree,
+            bases=self.bases,
+            leaving=self._leaving(),
+            authority=self.authority,
+            policy=self.policy,
+        )
         settled = settle(
             [change for _, change in open_changes],
             view,
@@ -77,6 +112,13 @@ class Settlement:
             answers[index] = self._record(self.submitted.request.changes[index], result)
         self.outcome.answers = [answers[index] for index in range(len(answers))]
         return self.outcome
+
+    def _leaving(self) -> set[TreePath]:
+        """Where what the request deletes stands now, and where the writer saw it."""
+        deleted = [change.path for change in self.submitted.request.changes if change.action is ChangeAction.DELETE]
+        bases = (self.bases.get(path) for path in deleted)
+        now = (self.tree.node(base.node_id) for base in bases if base is not None)
+        return {*deleted, *(live.path for live in now if live is not None)}
 
     def _as_tree_change(self, change: Change, base: Live | None, name: TreePath) -> TreeChange:
         base_entry = None if base is None else base.entry
@@ -97,10 +139,10 @@ class Settlement:
             return TreeChange(path=target, entry=entry, base=base_entry, renamed_from=change.path)
         return TreeChange(path=name, entry=entry, base=base_entry)
 
-    def _name_for(self, change: Change, base: Live | None) -> TreePath | None:
+    def _name_for(self, change: Change, base: Live | None, level: Level) -> TreePath | None:
         """Who may only add, adds beside what has the name already."""
         adds = change.action is ChangeAction.WRITE and base is None
-        if not adds or self.authority.level(change.path) is not Level.READ_ADD:
+        if not adds or level is not Level.READ_ADD:
             return change.path
 
         def taken(path: TreePath) -> bool:
@@ -125,19 +167,16 @@ class Settlement:
         if settled.verdict is Verdict.SUPERSEDED:
             side = self._side(change, settled, "superseded")
             live = self.tree.at(settled.path)
-            return replace(self._answer(change, settled, ChangeStatus.SUPERSEDED, live), side_version_id=side.id)
-        merged = settled.verdict is Verdict.MERGED
-        lost = [self._side(change, settled, "superseded").id] if _lost_in_part(change, settled) else [None]
-        live = self._write(change, settled)
-        answer = self._answer(change, settled, ChangeStatus.MERGED if merged else ChangeStatus.WRITTEN, live)
-        return replace(answer, side_version_id=lost[0])
+            return self._answer(change, settled, ChangeStatus.SUPERSEDED, live, side=side)
+        lost = self._side(change, settled, "superseded") if _lost_in_part(change, settled) else None
+        status = ChangeStatus.MERGED if settled.verdict is Verdict.MERGED else ChangeStatus.WRITTEN
+        return self._answer(change, settled, status, self._write(change, settled), side=lost)
 
     def _needs_person(self, change: Change, settled: Settled) -> bool:
         request = self.submitted.request
         if request.is_decided or (request.closes and self.submitted.caller.principal.kind is PrincipalKind.USER):
             return False  # a person has decided
-        places = (change.path, change.target or change.path, settled.path)
-        return any(self.policy.is_critical(place) for place in places)
+        return any(map(self.policy.is_critical, {change.path, change.target or change.path, settled.path}))
 
     def _write(self, change: Change, settled: Settled) -> Live:
         """The new version a settled change makes, deletions included."""
@@ -212,8 +251,8 @@ class Settlement:
             conflicts=conflicts,
         )
         self.outcome.reviews.append(item)
-        answer = self._answer(change, settled, ChangeStatus.IN_REVIEW, current)
-        return replace(answer, side_version_id=side.id, review_id=item.id, conflicts=conflicts, reason=reason)
+        answer = self._answer(change, settled, ChangeStatus.IN_REVIEW, current, side=side)
+        return replace(answer, review_id=item.id, conflicts=conflicts, reason=reason)
 
     def _side(self, change: Change, settled: Settled, reason: str) -> SideVersion:
         base = self.bases.get(change.path)
@@ -246,22 +285,27 @@ class Settlement:
         if content_hash is not None and content_hash in self.contents.loaded:
             self.outcome.stored.add(content_hash)
 
-    def _answer(self, change: Change, settled: Settled, status: ChangeStatus, live: Live | None) -> ChangeAnswer:
+    def _answer(
+        self,
+        change: Change,
+        settled: Settled,
+        status: ChangeStatus,
+        live: Live | None,
+        *,
+        side: SideVersion | None = None,
+    ) -> ChangeAnswer:
         base = self.bases.get(change.path)
         strategy = settled.merged.strategy if settled.merged is not None else None
         self.outcome.traces.append(
-            {
-                "action": change.action,
-                "path": change.path,
-                "target": change.target,
-                "result_path": settled.path if settled.path != change.path else None,
-                "status": status,
-                "node_id": str(live.node_id) if live else None,
-                "base_seq": change.base,
-                "old_hash": str(base.content_hash) if base and base.content_hash else None,
-                "new_hash": str(live.content_hash) if live and live.content_hash else None,
-                "strategy": strategy,
-            }
+            Trace(
+                change=change,
+                status=status,
+                result_path=settled.path,
+                node_id=live.node_id if live else None,
+                old_hash=base.content_hash if base else None,
+                new_hash=live.content_hash if live else None,
+                strategy=strategy,
+            )
         )
         return ChangeAnswer(
             path=change.path,
@@ -271,6 +315,7 @@ class Settlement:
             number=live.number if live is not None else None,
             strategy=strategy,
             notes=settled.merged.notes if settled.merged is not None else (),
+            side_version_id=side.id if side is not None else None,
         )
 
 

@@ -1,6 +1,7 @@
 """The part of a project's head that is known in memory, with what is about to become of it."""
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -56,6 +57,11 @@ class WorkingTree:
 
     def at(self, path: TreePath) -> Live | None:
         return self._at.get(path)
+
+    def is_folder(self, path: TreePath) -> bool:
+        """Whether a folder stands there that is an entry of its own."""
+        live = self._at.get(path)
+        return live is not None and live.kind is Kind.DIRECTORY
 
     def knows_at(self, path: TreePath, seq: Seq) -> bool:
         """Whether `then` can tell."""
@@ -167,6 +173,7 @@ class RequestView:
 
     tree: WorkingTree
     bases: Mapping[TreePath, Live]  # what the writer saw at each path it names
+    leaving: AbstractSet[TreePath]  # where what it deletes stands
     authority: PathAuthority
     policy: ProjectPolicy
 
@@ -175,7 +182,9 @@ class RequestView:
         return None if live is None else live.entry
 
     def below(self, folder: TreePath) -> Iterable[TreePath]:
-        return self.tree.below(folder)
+        """In a folder that it deletes, what the writer cannot see does not count: that stays, and a folder for it."""
+        inside = self.tree.below(folder)
+        return filter(self.authority.sees, inside) if folder in self.leaving else inside
 
     def renamed_to(self, path: TreePath) -> TreePath | None:
         """Only to places where the writer may write: to others the file is simply gone."""

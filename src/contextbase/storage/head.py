@@ -10,8 +10,8 @@ import asyncpg
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import BlobMissing, Conflict, NotFound
-from contextbase.ids import NodeId, ProjectId, Seq
-from contextbase.storage.model import NewCommit, NewVersion
+from contextbase.ids import ProjectId, Seq
+from contextbase.storage.model import NewCommit
 
 __all__ = ["HeadRepository", "LockedHead"]
 
@@ -56,71 +56,52 @@ class HeadRepository:
         """
         seqs = [Seq(head.seq + offset) for offset in range(1, len(commits) + 1)]
         placed = [(seq, version) for seq, commit in zip(seqs, commits, strict=True) for version in commit.versions]
+        made = [(seq, version) for seq, version in placed if version.number == 1]
+        # Within one batch a node may be written again and again: all but its last version are replaced on arrival.
+        replaced_by = {(version.node_id, version.number - 1): seq for seq, version in placed}
+        here = {(version.node_id, version.number) for _, version in placed}
+        ended = {key: seq for key, seq in replaced_by.items() if key[1] > 0 and key not in here}
+        versions = [version for _, version in placed]
+        last = seqs[-1] if seqs else head.seq
         try:
-            await self._begin(connection, project_id, seqs, commits, placed)
-            await self._insert_versions(connection, project_id, placed)
+            done = await connection.execute(
+                _SQL.append_commits,
+                project_id,
+                seqs,
+                [commit.id for commit in commits],
+                [commit.principal_id for commit in commits],
+                [str(commit.operator_type) for commit in commits],
+                [commit.message for commit in commits],
+                [commit.run for commit in commits],
+                [version.node_id for _, version in made],
+                [seq for seq, _ in made],
+                last,
+                [node_id for node_id, _ in ended],
+                [number for _, number in ended],
+                list(ended.values()),
+                [version.node_id for version in versions],
+                [version.number for version in versions],
+                [seq for seq, _ in placed],
+                [replaced_by.get((version.node_id, version.number)) for version in versions],
+                [str(version.path) for version in versions],
+                [str(version.kind) for version in versions],
+                [version.content_hash for version in versions],
+                [version.size for version in versions],
+                [version.executable for version in versions],
+                [version.mime for version in versions],
+                [version.base_number for version in versions],
+                [version.merged_number for version in versions],
+                [version.sent_hash for version in versions],
+            )
         except asyncpg.ForeignKeyViolationError as error:
             if error.constraint_name in ("versions_keep_their_blob", "versions_keep_what_was_sent"):
                 raise BlobMissing("A version names a blob that is not stored; upload it first.") from error
             raise Conflict(f"The commit breaks a rule of the tree: {error.constraint_name}.") from error
         except asyncpg.IntegrityConstraintViolationError as error:
             raise Conflict(f"The commit breaks a rule of the tree: {error.constraint_name}.") from error
-        last = seqs[-1] if seqs else head.seq
-        await connection.execute(_SQL.move_head, project_id, last)
-        return last
-
-    async def _begin(
-        self,
-        connection: Connection,
-        project_id: ProjectId,
-        seqs: list[Seq],
-        commits: Sequence[NewCommit],
-        placed: list[tuple[Seq, NewVersion]],
-    ) -> None:
-        made = [(seq, version) for seq, version in placed if version.number == 1]
-        here = {(version.node_id, version.number) for _, version in placed}
-        ended = {key: seq for key, seq in _replaced_by(placed).items() if key[1] > 0 and key not in here}
-        done = await connection.fetchval(
-            _SQL.begin_commits,
-            project_id,
-            seqs,
-            [commit.id for commit in commits],
-            [commit.principal_id for commit in commits],
-            [str(commit.operator_type) for commit in commits],
-            [commit.message for commit in commits],
-            [commit.run for commit in commits],
-            [version.node_id for _, version in made],
-            [seq for seq, _ in made],
-            [node_id for node_id, _ in ended],
-            [number for _, number in ended],
-            list(ended.values()),
-        )
-        if done != len(ended):
+        if done != f"INSERT 0 {len(versions)}":
             raise Conflict("A version to be replaced is not its node's head any more.")
-
-    async def _insert_versions(
-        self, connection: Connection, project_id: ProjectId, placed: list[tuple[Seq, NewVersion]]
-    ) -> None:
-        # Within one batch a node may be written again and again: all but its last version are replaced on arrival.
-        replaced_by = _replaced_by(placed)
-        versions = [version for _, version in placed]
-        await connection.execute(
-            _SQL.insert_versions,
-            project_id,
-            [version.node_id for version in versions],
-            [version.number for version in versions],
-            [seq for seq, _ in placed],
-            [replaced_by.get((version.node_id, version.number)) for version in versions],
-            [str(version.path) for version in versions],
-            [str(version.kind) for version in versions],
-            [version.content_hash for version in versions],
-            [version.size for version in versions],
-            [version.executable for version in versions],
-            [version.mime for version in versions],
-            [version.base_number for version in versions],
-            [version.merged_number for version in versions],
-            [version.sent_hash for version in versions],
-        )
+        return last
 
 
 def _head(row: asyncpg.Record) -> LockedHead:
@@ -130,8 +111,3 @@ def _head(row: asyncpg.Record) -> LockedHead:
         policy_version=row["policy_version"],
         commit_id=row["commit_id"],
     )
-
-
-def _replaced_by(placed: list[tuple[Seq, NewVersion]]) -> dict[tuple[NodeId, int], Seq]:
-    """By node and number: the commit that ends the version."""
-    return {(version.node_id, version.number - 1): seq for seq, version in placed}

@@ -72,11 +72,14 @@ FROM versions
 WHERE project_id = $1 AND node_id = $2 AND seq <= $3 AND (replaced_seq IS NULL OR replaced_seq > $3)
 
 -- name: path_at
--- What is at a path in a snapshot.
+-- What is at a path in a snapshot: the last that came there, if it had not left yet.
 SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime, base_number, merged_number, sent_hash
-FROM versions
-WHERE project_id = $1 AND path = $2 AND seq <= $3 AND (replaced_seq IS NULL OR replaced_seq > $3)
-  AND kind <> 'deleted'
+FROM (
+    SELECT * FROM versions
+    WHERE project_id = $1 AND path = $2 AND seq <= $3 AND kind <> 'deleted'
+    ORDER BY seq DESC LIMIT 1
+) v
+WHERE replaced_seq IS NULL OR replaced_seq > $3
 
 -- name: diff_page
 -- The nodes that differ between snapshots $2 and $3, by node, after $4: O(changes), whatever the tree's size.
@@ -152,29 +155,29 @@ SELECT p.head, p.epoch, p.policy_version,
 FROM projects p
 WHERE p.id = $1 AND p.deleted_at IS NULL
 
--- name: begin_commits
--- Add commits and new nodes, and end the versions that are replaced: each must be its node's head. Says how many were.
+-- name: append_commits
+-- Add commits, new nodes and versions, end the versions that are replaced, and move the head ($10). Each version to end
+-- must be its node's head: unless all of them are, no version is added. (That they are counted also makes them end
+-- before others take their places.)
 WITH added AS (
     INSERT INTO commits (project_id, seq, id, principal_id, operator_type, message, run)
     SELECT $1, * FROM unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[])
 ), made AS (
     INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($8::uuid[], $9::bigint[])
+), moved AS (
+    UPDATE projects SET head = $10 WHERE id = $1
 ), ended AS (
     UPDATE versions v SET replaced_seq = r.seq
-    FROM unnest($10::uuid[], $11::integer[], $12::bigint[]) AS r (node_id, number, seq)
+    FROM unnest($11::uuid[], $12::integer[], $13::bigint[]) AS r (node_id, number, seq)
     WHERE v.project_id = $1 AND v.node_id = r.node_id AND v.number = r.number AND v.replaced_seq IS NULL
     RETURNING true
 )
-SELECT count(*) FROM ended
-
--- name: insert_versions
 INSERT INTO versions (project_id, node_id, number, seq, replaced_seq, path, kind, content_hash, size, executable, mime,
                       base_number, merged_number, sent_hash)
-SELECT $1, * FROM unnest($2::uuid[], $3::integer[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::bytea[],
-                         $9::bigint[], $10::boolean[], $11::text[], $12::integer[], $13::integer[], $14::bytea[])
-
--- name: move_head
-UPDATE projects SET head = $2 WHERE id = $1
+SELECT $1, new.*
+FROM unnest($14::uuid[], $15::integer[], $16::bigint[], $17::bigint[], $18::text[], $19::text[], $20::bytea[],
+            $21::bigint[], $22::boolean[], $23::text[], $24::integer[], $25::integer[], $26::bytea[]) AS new
+WHERE (SELECT count(*) FROM ended) = cardinality($11)
 
 -- name: insert_blob_content
 -- Create-only; something of another size under that name is damage, and is replaced.

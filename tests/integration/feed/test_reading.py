@@ -108,6 +108,16 @@ async def test_a_commit_to_hidden_paths_is_passed_over_and_the_cursor_moves_on(w
     assert (at(page.cursor), page.more) == ((3, 0), False)
 
 
+async def test_the_end_of_a_folder_is_told_alike_whether_hidden_things_stay_in_it_or_not(world: FeedWorld) -> None:
+    bob = await world.gate.agent("bob")
+    await world.gate.rule("full/secret/**", "hidden", bob)
+    await world.gate.rule("bare/secret/**", "hidden", bob)
+    await world.gate.commit(mkdir("full", 0), mkdir("bare", 0), write("full/secret/a", b"1", 0))
+    for folder in ("full", "bare"):
+        await world.gate.commit(delete(folder, 1), who=bob)
+    assert shown(await world.read(bob))[-2:] == [("deleted", "full"), ("deleted", "bare")]
+
+
 async def test_a_page_is_filled_past_what_is_hidden(world: FeedWorld) -> None:
     bob = await world.gate.agent("bob")
     await world.gate.rule("secret/**", "hidden", bob)

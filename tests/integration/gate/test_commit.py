@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import asyncpg
 import pytest
 from tests.support.gate_world import GateWorld, delete, mkdir, rename, write
 
@@ -237,3 +239,65 @@ async def test_a_file_in_the_place_of_a_folder_with_hidden_contents_is_refused_w
             folder, "box"
         ) == "box was not changed: you may put no file in the place of that folder."
     assert (await world.one(write("box/open", b"x", 1), who=agent)).status is ChangeStatus.WRITTEN
+
+
+async def test_deleting_a_folder_of_which_all_is_hidden_is_told_like_deleting_an_empty_one(world: GateWorld) -> None:
+    agent = await world.agent("unseeing")
+    for folder in ("full", "bare"):
+        await world.rule(f"{folder}/secret/**", "hidden", agent)
+    await world.commit(
+        mkdir("full", 0), mkdir("bare", 0), mkdir("full/secret", 0), *(write(f"full/secret/{n}", b"1", 0) for n in "ab")
+    )
+    full, bare = await world.one(delete("full", 1), agent), await world.one(delete("bare", 1), agent)
+    assert full == replace(bare, path=full.path, node_id=full.node_id)
+    assert full.status is ChangeStatus.WRITTEN
+    kept = {"full/secret": None, "full/secret/a": b"1", "full/secret/b": b"1"}
+    assert await world.files() == kept
+    assert (await world.one(mkdir("full", 3), agent)).status is ChangeStatus.WRITTEN
+    assert await world.files() == kept | {"full": None}
+    assert await world.problems() == []
+
+
+async def test_deleting_a_folder_asks_the_database_as_much_whether_hidden_things_are_in_it_or_not(
+    world: GateWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = await world.agent("unseeing")
+    for folder in ("full", "bare"):
+        await world.rule(f"{folder}/secret/**", "hidden", agent)
+    await world.commit(*(mkdir(folder, 0) for folder in ("first", "full", "bare")), write("full/secret/a", b"1", 0))
+    run, asked = asyncpg.Connection._do_execute, 0
+
+    async def counted(*arguments: object, **options: object) -> object:
+        nonlocal asked
+        asked += 1
+        return await run(*arguments, **options)
+
+    monkeypatch.setattr(asyncpg.Connection, "_do_execute", counted)
+    counts = {}
+    for folder in ("first", "full", "bare"):  # the first finds less at hand than the others
+        asked = 0
+        await world.one(delete(folder, 1), agent)
+        counts[folder] = asked
+    assert counts["full"] == counts["bare"] > 0
+
+
+async def test_a_folder_that_was_renamed_is_no_fuller_for_what_is_hidden_in_it(world: GateWorld) -> None:
+    agent = await world.agent("unseeing")
+    for folder in ("full", "bare"):
+        await world.rule(f"new-{folder}/secret/**", "hidden", agent)
+    await world.commit(mkdir("full", 0), mkdir("bare", 0))
+    await world.commit(
+        rename("full", "new-full", 1), rename("bare", "new-bare", 1), write("new-full/secret/a", b"1", 1)
+    )
+    full, bare = await world.one(delete("full", 1), agent), await world.one(delete("bare", 1), agent)
+    assert (full.status, full.reason) == (bare.status, bare.reason)
+
+
+async def test_what_came_into_a_folder_keeps_it_from_being_deleted_by_who_can_see_that(world: GateWorld) -> None:
+    agent = await world.agent("agent")
+    await world.rule("d/a-secret", "hidden", agent)
+    await world.commit(mkdir("d", 0), write("d/a-secret", b"1", 0))
+    await world.commit(write("d/new", b"2", 1))
+    answer = await world.one(delete("d", 1), agent)
+    assert (answer.status, answer.reason) == (ChangeStatus.IN_REVIEW, "folder-not-empty")
+    assert await world.files() == {"d": None, "d/a-secret": b"1", "d/new": b"2"}

@@ -5,6 +5,7 @@ from fastapi import Depends, FastAPI
 from contextbase import __version__
 from contextbase.bootstrap import Services
 from contextbase.interfaces.api.authentication import authenticate
+from contextbase.interfaces.api.direct import DirectRoute, DirectRoutes
 from contextbase.interfaces.api.document import DocumentedApp, problem_answers
 from contextbase.interfaces.api.metrics import Metrics
 from contextbase.interfaces.api.middleware import RequestMiddleware
@@ -28,6 +29,8 @@ from contextbase.interfaces.api.routes import (
     tokens,
     workspaces,
 )
+from contextbase.wire.commit import CommitCreate
+from contextbase.wire.tree import CheckoutRequest
 
 __all__ = ["create_app"]
 
@@ -44,6 +47,7 @@ def create_app(services: Services) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=problem_answers(413, 500),
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # we have our own; looking for it takes its time
     )
     app.state.services = services
     app.state.metrics = Metrics(services.metrics)
@@ -55,6 +59,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(health.router)
     app.include_router(pages.open_router)
     install_problem_handlers(app)
+    app.add_middleware(DirectRoutes, routes=_asked_most(services))
     app.add_middleware(
         RequestMiddleware,
         metrics=app.state.metrics,
@@ -62,3 +67,18 @@ def create_app(services: Services) -> FastAPI:
         larger={commits.UPLOADS: services.settings.max_upload_bytes},
     )
     return app
+
+
+def _asked_most(services: Services) -> list[DirectRoute]:
+    return [
+        DirectRoute(
+            path=commits.COMMIT,
+            body=CommitCreate,
+            answer=lambda body, caller, way_in: commits.commit(body, caller, services, way_in),
+        ),
+        DirectRoute(
+            path=snapshots.CHECKOUT,
+            body=CheckoutRequest,
+            answer=lambda body, caller, _: snapshots.checkout(body, caller, services),
+        ),
+    ]

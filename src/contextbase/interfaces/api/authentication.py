@@ -10,7 +10,15 @@ from contextbase.errors import Forbidden, Unauthenticated
 from contextbase.identity.model import Caller, PrincipalKind
 from contextbase.logs import trace_id
 
-__all__ = ["COOKIE", "AuthenticatedCaller", "AuthenticatedServices", "WayIn", "authenticate", "services_of"]
+__all__ = [
+    "COOKIE",
+    "AuthenticatedCaller",
+    "AuthenticatedServices",
+    "WayIn",
+    "authenticate",
+    "operator_type",
+    "services_of",
+]
 
 COOKIE: Final = "contextbase_token"
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})

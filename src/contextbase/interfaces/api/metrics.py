@@ -1,5 +1,8 @@
 """Prometheus metrics of one server process, beside what its services count."""
 
+from functools import cache
+from typing import Final
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
@@ -8,6 +11,8 @@ from prometheus_client.process_collector import ProcessCollector
 from contextbase import __version__
 
 __all__ = ["Metrics"]
+
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Metrics:
@@ -27,12 +32,15 @@ class Metrics:
         self._seconds = Histogram(
             "contextbase_http_request_seconds", "Time to answer.", ["method", "route"], registry=self._registry
         )
+        # The client finds a series by its labels anew each time, under a lock.
+        self._requests_of = cache(self._requests.labels)
+        self._seconds_of = cache(self._seconds.labels)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request under its route's template, so that paths cannot blow up the number of series."""
-        known = method if method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} else "other"
-        self._requests.labels(known, route, str(status)).inc()
-        self._seconds.labels(known, route).observe(seconds)
+        known = method if method in _METHODS else "other"
+        self._requests_of(known, route, status).inc()
+        self._seconds_of(known, route).observe(seconds)
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)

@@ -53,8 +53,8 @@ class RequestMiddleware:
             nonlocal status, begun
             if message["type"] == "http.response.start":
                 begun, status = True, message["status"]
-                own = {name for name, _ in message["headers"]}
-                added = [(name, value) for name, value in _HEADERS if name not in own]
+                own = dict(message["headers"])
+                added = [header for header in _HEADERS if header[0] not in own]
                 message["headers"] = [*message["headers"], *added, (b"x-trace-id", trace_id.get().encode())]
             await send(message)
 

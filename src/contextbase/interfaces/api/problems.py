@@ -14,7 +14,7 @@ from contextbase import errors
 from contextbase.logs import trace_id
 from contextbase.wire.problem import PROBLEM_TYPE, Problem
 
-__all__ = ["install_problem_handlers", "problem_response"]
+__all__ = ["error_response", "install_problem_handlers", "problem_response", "unexpected_problem"]
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +71,10 @@ def unexpected_problem() -> Response:
 async def _on_our_error(_: Request, error: Exception) -> Response:
     if not isinstance(error, errors.ContextbaseError):
         raise error
+    return error_response(error)
+
+
+def error_response(error: errors.ContextbaseError) -> Response:
     status = next(_STATUS[ancestor] for ancestor in type(error).__mro__ if ancestor in _STATUS)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error(error.message, extra={"code": error.code}, exc_info=error)

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import errno
+import gc
+import logging
 import os
 import signal
 import socket
@@ -33,6 +35,7 @@ async def serve(
     starting = asyncio.current_task()
     if starting is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, starting.cancel)
+    _leave_out_what_no_log_line_shows()
     with bind(settings.host, settings.port) as listener:
         url = settings.public_url or _url_of(listener, settings.host)
         async with open_services(settings, own=True, on_step=on_step) as services:
@@ -42,6 +45,7 @@ async def serve(
                 server = _Server(create_app(services), settings)
                 server.on_started = lambda: on_ready(services, url, secret)
                 server.on_stopping = services.feed.end
+                _look_for_garbage_less()
                 chores = [
                     asyncio.create_task(services.feed.keep_pruned(), name="feed-prune"),
                     asyncio.create_task(services.review_upkeep.keep_fresh(), name="review-upkeep"),
@@ -54,6 +58,18 @@ async def serve(
                         chore.cancel()
             finally:
                 services.data.withdraw()
+
+
+def _look_for_garbage_less() -> None:
+    """What is here now stays, and need not be looked through again and again; what comes leaves by itself, mostly."""
+    gc.freeze()
+    gc.set_threshold(20_000)
+
+
+def _leave_out_what_no_log_line_shows() -> None:
+    """Thread, process and place in the code: to find them out takes `logging` as long as the rest of a line."""
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # noqa: SLF001 - the documented way
 
 
 @contextlib.contextmanager

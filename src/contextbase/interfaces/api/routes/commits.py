@@ -25,8 +25,9 @@ from contextbase.wire.commit import (
     UploadView,
 )
 
-__all__ = ["UPLOADS", "bytes_of", "change_view", "content_of", "router"]
+__all__ = ["COMMIT", "UPLOADS", "bytes_of", "change_view", "content_of", "router"]
 
+COMMIT: Final = "/api/v1/collab/commit"
 UPLOADS: Final = "/api/v1/collab/uploads"
 _RAW_BODY: Final[dict[str, Any]] = {
     "requestBody": {
@@ -38,7 +39,7 @@ _RAW_BODY: Final[dict[str, Any]] = {
 router = APIRouter(tags=["collab"], responses=problem_answers(404, 409, 429))
 
 
-@router.post("/api/v1/collab/commit", response_model=CommitView)
+@router.post(COMMIT, response_model=CommitView)
 async def commit(
     body: CommitCreate,
     caller: AuthenticatedCaller,

@@ -31,9 +31,12 @@ from contextbase.wire.tree import (
     VersionView,
 )
 
-__all__ = ["author_view", "router"]
+__all__ = ["CHECKOUT", "author_view", "router"]
 
-router = APIRouter(prefix="/api/v1/collab", tags=["collab"], responses=problem_answers(404))
+_COLLAB: Final = "/api/v1/collab"
+CHECKOUT: Final = f"{_COLLAB}/checkout"
+
+router = APIRouter(prefix=_COLLAB, tags=["collab"], responses=problem_answers(404))
 
 Project = Annotated[ProjectName, Query()]
 Path = Annotated[str, Query(max_length=2048)]
@@ -48,7 +51,7 @@ _CONTENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.post("/checkout", response_model=CheckoutView, responses=problem_answers(409))
+@router.post(CHECKOUT.removeprefix(_COLLAB), response_model=CheckoutView, responses=problem_answers(409))
 async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services: AuthenticatedServices) -> Response:
     """Read paths, or what is below a prefix, in a snapshot: contents or references, with base versions."""
     project_id = await services.projects.id_of(caller, body.project)
