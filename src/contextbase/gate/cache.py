@@ -12,7 +12,7 @@ from contextbase.gate.read_model import SnapshotEntry
 from contextbase.gate.repository import GateRepository
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Caller
-from contextbase.ids import ContentHash, ProjectId, Seq, TokenId
+from contextbase.ids import ContentHash, PrincipalId, ProjectId, Seq, TokenId
 
 __all__ = ["ContentCache", "PolicyBook", "PolicyPage", "TreeCache"]
 
@@ -75,13 +75,13 @@ class TreeCache:
 
 @dataclass(slots=True)
 class PolicyPage:
-    """One version of a project's policy, and what it means for each token."""
+    """One version of a project's policy, and what it means for each token and whom it acts for."""
 
     policy: ProjectPolicy
-    _authorities: dict[tuple[TokenId, frozenset[UUID]], PathAuthority] = field(default_factory=dict)
+    _authorities: dict[tuple[TokenId, PrincipalId, frozenset[UUID]], PathAuthority] = field(default_factory=dict)
 
     def authority(self, caller: Caller, groups: frozenset[UUID]) -> PathAuthority:
-        key = (caller.token.id, groups)
+        key = (caller.token.id, caller.principal.id, groups)
         if key not in self._authorities:
             if len(self._authorities) >= _MOST_AUTHORITIES:
                 self._authorities.clear()

@@ -23,7 +23,7 @@ from contextbase.gate.plan import Planner
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import Level, PathAuthority
-from contextbase.ids import Clock, ContentHash, ProjectId, Seq, TokenId, TreePath
+from contextbase.ids import Clock, ContentHash, PrincipalId, ProjectId, Seq, TokenId, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.head import LockedHead
 from contextbase.storage.tree import TreeRepository
@@ -31,6 +31,7 @@ from contextbase.storage.tree import TreeRepository
 __all__ = ["Draft", "Drafter"]
 
 _LONGEST_TURN_SECONDS: Final = 0.0002
+_Who = tuple[TokenId, PrincipalId]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -135,7 +136,7 @@ class Drafter:
                 draft,
                 submitted,
                 {path: live for path, live in own.items() if live is not None},
-                authorities[submitted.caller.token.id],
+                authorities[_who(submitted)],
             )
 
     async def _plan(
@@ -157,14 +158,14 @@ class Drafter:
 
     async def _authorities(
         self, connection: Connection, rules: PolicyPage, batch: Sequence[Submitted]
-    ) -> dict[TokenId, PathAuthority]:
-        """By token id. Memberships are read anew: they are not part of the policy's version."""
-        callers = {submitted.caller.token.id: submitted.caller for submitted in batch}
+    ) -> dict[_Who, PathAuthority]:
+        """By token and whom it acts for. Memberships are read anew: they are not part of the policy's version."""
+        callers = {_who(submitted): submitted.caller for submitted in batch}
         principals = {caller.principal.id for caller in callers.values()} if rules.policy.uses_groups else ()
         groups = await self._repository.groups(connection, principals)
         return {
-            token_id: rules.authority(caller, groups.get(caller.principal.id, frozenset()))
-            for token_id, caller in callers.items()
+            who: rules.authority(caller, groups.get(caller.principal.id, frozenset()))
+            for who, caller in callers.items()
         }
 
     async def _admitted(
@@ -172,7 +173,7 @@ class Drafter:
         connection: Connection,
         draft: Draft,
         batch: Sequence[Submitted],
-        authorities: Mapping[TokenId, PathAuthority],
+        authorities: Mapping[_Who, PathAuthority],
     ) -> list[Submitted]:
         """The requests that can be planned, with every change of a folder spelt out."""
         admitted = []
@@ -184,7 +185,7 @@ class Drafter:
             if max(change.base for change in request.changes) > draft.head.seq:
                 draft.answer_at_once(submitted, _from_the_future(submitted, draft.head.seq))
                 continue
-            authority = authorities[submitted.caller.token.id]
+            authority = authorities[_who(submitted)]
             try:
                 changes = await expand_folders(connection, self._tree, request.project_id, authority, request.changes)
             except ContextbaseError as error:
@@ -236,14 +237,17 @@ def _bring(draft: Draft, batch: Sequence[Submitted], bases: Mapping[tuple[TreePa
                     contents.sizes[live.content_hash] = live.size
 
 
-def _added(batch: Sequence[Submitted], authorities: Mapping[TokenId, PathAuthority]) -> set[TreePath]:
+def _who(submitted: Submitted) -> _Who:
+    return submitted.caller.token.id, submitted.caller.principal.id
+
+
+def _added(batch: Sequence[Submitted], authorities: Mapping[_Who, PathAuthority]) -> set[TreePath]:
     """The names that somebody writes who may only add."""
     return {
         change.path
         for submitted in batch
         for change in submitted.request.changes
-        if change.action is ChangeAction.WRITE
-        and authorities[submitted.caller.token.id].level(change.path) is Level.READ_ADD
+        if change.action is ChangeAction.WRITE and authorities[_who(submitted)].level(change.path) is Level.READ_ADD
     }
 
 

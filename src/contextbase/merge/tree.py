@@ -17,6 +17,7 @@
 | retargeted symlink  | retargeted symlink              | conflict, symlinks are never merged as text           |
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -140,14 +141,23 @@ class _Settlement:
         self.read = read
         self.policy = policy
         self.done: dict[TreePath, Entry | None] = {}
+        self._put_below: Counter[TreePath] = Counter()  # how many entries of `done` stand below each folder
 
     def settle(self, change: Change) -> Settled:
         settled = self._delete(change) if change.entry is None else self._write(change, change.entry)
         if settled.verdict is not Verdict.CONFLICT:
             if settled.removed is not None:
-                self.done[settled.removed] = None
-            self.done[settled.path] = settled.entry
+                self._put(settled.removed, None)
+            self._put(settled.path, settled.entry)
         return settled
+
+    def _put(self, path: TreePath, entry: Entry | None) -> None:
+        more = (entry is not None) - (self.done.get(path) is not None)
+        self.done[path] = entry
+        folder = path.parent if more else None
+        while folder is not None:
+            self._put_below[folder] += more
+            folder = folder.parent
 
     def _entry(self, path: TreePath) -> Entry | None:
         return self.done[path] if path in self.done else self.head.entry(path)
@@ -244,9 +254,10 @@ class _Settlement:
         return entry.kind is not EntryKind.DIRECTORY and self._has_below(path, leaving=leaving)
 
     def _has_below(self, path: TreePath, *, leaving: TreePath | None = None) -> bool:
-        written = (place for place, entry in self.done.items() if entry is not None and place.is_below(path))
-        places = (place for place in self.head.below(path) if self.done.get(place, _UNTOUCHED) is not None)
-        return any(place != leaving for source in (written, places) for place in source)
+        leaves = leaving is not None and leaving.is_below(path) and self.done.get(leaving) is not None
+        if self._put_below[path] > leaves:
+            return True
+        return any(place != leaving and self.done.get(place, _UNTOUCHED) is not None for place in self.head.below(path))
 
 
 def _conflict(change: Change, path: TreePath, conflict: TreeConflict) -> Settled:

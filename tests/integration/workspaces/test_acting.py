@@ -1,0 +1,47 @@
+"""Who manages a project runs agents with its own token; each agent is held to its own rules, and so is the manager."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.support.postgres import database_copy
+from tests.support.workspace_world import WorkspaceWorld, open_world
+from tests.support.workspaces import read_tree
+
+from contextbase.audit.model import OperatorType
+from contextbase.db.database import DatabaseAddress
+from contextbase.gate.model import ChangeStatus
+from contextbase.identity.levels import Level
+from contextbase.workspaces.checkpoints import Wish
+
+
+@pytest.fixture
+async def world(embedded_database_server: DatabaseAddress, tmp_path: Path) -> AsyncIterator[WorkspaceWorld]:
+    async with (
+        database_copy(embedded_database_server, "contextbase_template") as address,
+        open_world(address, tmp_path / "data", "copy") as world,
+    ):
+        yield world
+
+
+async def test_an_agent_sees_no_more_because_its_manager_does_nor_the_reverse(world: WorkspaceWorld) -> None:
+    await world.put({"a.txt": b"a\n", "secret.txt": b"secret\n"})
+    await world.rule("secret.txt", Level.HIDDEN)
+    everything = {"a.txt": b"a\n", "secret.txt": b"secret\n"}
+    assert await world.tree() == everything
+    created = await world.services.workspaces.create(world.owner, world.project_id, "ann")
+    assert read_tree(created.record.path) == {"a.txt": b"a\n"}
+    assert await world.tree() == everything
+
+
+async def test_an_agent_may_change_no_more_because_its_manager_may(world: WorkspaceWorld) -> None:
+    await world.put({"a.txt": b"a\n"})
+    await world.rule("a.txt", Level.READ)
+    workspaces = world.services.workspaces
+    created = await workspaces.create(world.owner, world.project_id, "ann")
+    (created.record.path / "a.txt").write_bytes(b"mine\n")
+    await world.put({"b.txt": b"b\n"})
+    _, committed = await workspaces.commit(
+        world.owner, world.project_id, "ann", wish=Wish(), operator_type=OperatorType.API
+    )
+    assert [one.answered.answer.status for one in committed.changes] == [ChangeStatus.REFUSED]
