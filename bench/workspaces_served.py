@@ -1,5 +1,6 @@
 """The figures of workspaces that need the database: made, committed and completed as the server does it."""
 
+import os
 import time
 from pathlib import Path
 from random import Random
@@ -37,6 +38,7 @@ async def measure_served(folder: Path, paths: list[str], random: Random) -> dict
                 await services.workspaces.create(owner, project_id)
                 await services.workspaces.abandon(owner, project_id)
                 await _commit(services, owner, project_id, random.sample(paths, 10), random)
+            os.sync()
             return await _rounds(services, owner, project_id, paths, random)
     finally:
         unmount_all(folder)
