@@ -96,6 +96,8 @@ def hash_of(file: int) -> tuple[ContentHash, int]:
     while piece := os.pread(file, _PIECE, size):
         digest.update(piece)
         size += len(piece)
+        if len(piece) < _PIECE:
+            break  # its end; who writes on meanwhile shows in its status
     return ContentHash(digest.digest()), size
 
 
