@@ -325,6 +325,18 @@ async def test_a_conflict_goes_to_review_and_on_request_both_sides_lie_in_the_fo
     assert await world.tree() == {"a.txt": b"theirs\n"}
 
 
+async def test_later_edits_of_a_contested_file_do_not_overwrite_the_others_version(world: WorkspaceWorld) -> None:
+    await world.put({"a.txt": b"one\n"})
+    folder = await world.create("ann")
+    await world.put({"a.txt": b"theirs\n"})
+    (folder / "a.txt").write_bytes(b"mine\n")
+    await world.commit("ann")
+    (folder / "a.txt").write_bytes(b"mine, and more\n")
+    completed = await world.complete("ann")
+    assert [one.answered.answer.status for one in completed.committed.changes] == [ChangeStatus.IN_REVIEW]
+    assert await world.tree() == {"a.txt": b"theirs\n"}
+
+
 async def test_a_process_in_the_folder_keeps_it_and_its_later_work_is_not_lost(world: WorkspaceWorld) -> None:
     folder = await world.create("ann")
     if world.provider != "overlay":
