@@ -15,6 +15,7 @@ class Limit(StrEnum):
     PROCESSES = "processes"
     EXECUTION_TIME = "execution-time"
     OUTPUT = "output"
+    DISK = "disk"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +27,7 @@ class ResourceLimits:
     max_processes: int | None = 10
     max_execution_time: float | None = 300  # seconds by the clock on the wall
     max_output: int | None = 10 << 20  # bytes written to standard output and standard error
+    max_disk: int | None = None  # bytes it may add to its folder
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -1,0 +1,161 @@
+"""What a sandbox is made from, what runs in it, and how that ends."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from typing import Final
+from uuid import UUID
+
+from contextbase.errors import InvalidInput
+from contextbase.ids import ContentHash
+from contextbase.limits import Limit, ResourceLimits
+
+__all__ = [
+    "HOME",
+    "SANDBOX_LIMITS",
+    "WORKSPACE",
+    "Command",
+    "Network",
+    "Outcome",
+    "Output",
+    "SandboxId",
+    "SandboxInfo",
+    "SandboxSpec",
+    "SandboxState",
+    "SandboxStats",
+    "StorageProof",
+    "Stream",
+    "TerminalSize",
+    "shell_argv",
+]
+
+WORKSPACE: Final = PurePosixPath("/workspace")
+HOME: Final = PurePosixPath("/home/agent")
+
+SANDBOX_LIMITS: Final = ResourceLimits(
+    max_memory=2 << 30, max_cpu=100, max_processes=512, max_execution_time=3600, max_output=64 << 20, max_disk=10 << 30
+)
+"""What an agent's sandbox may use when nobody says otherwise."""
+
+
+class SandboxId(UUID):
+    """A sandbox's own id, given by whoever creates it."""
+
+
+class Network(StrEnum):
+    NONE = "none"
+    LOOPBACK = "loopback"  # its own programs can talk to each other over 127.0.0.1, and to nobody else
+
+
+class SandboxState(StrEnum):
+    CREATED = "created"
+    RUNNING = "running"
+    STOPPED = "stopped"  # nothing runs in it; its files are as they were
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxSpec:
+    """`folder` is bound at /workspace. Without one the sandbox holds its files itself: they are copied in and out,
+    and it is only removed against a proof that they are stored elsewhere (drivers may not offer this)."""
+
+    id: SandboxId
+    folder: Path | None
+    is_read_only: bool = False  # the folder cannot be changed from inside
+    limits: ResourceLimits = SANDBOX_LIMITS
+    network: Network = Network.NONE
+    environment: Mapping[str, str] = field(default_factory=dict)  # seen by each command, beside PATH, HOME and the like
+    labels: Mapping[str, str] = field(default_factory=dict)  # the caller's own ids, given back by `inspect`
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TerminalSize:
+    rows: int = 24
+    columns: int = 80
+
+    def __post_init__(self) -> None:
+        if not (0 < self.rows < 10_000 and 0 < self.columns < 10_000):
+            raise InvalidInput(f"A terminal of {self.rows} rows and {self.columns} columns is none.")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)  # over the sandbox's own
+    cwd: PurePosixPath = WORKSPACE  # inside; relative to /workspace
+    has_input: bool = False  # False: standard input is empty
+    timeout: float | None = None  # seconds; never longer than the limits allow
+    terminal: TerminalSize | None = None  # a terminal of this size: all its output is STDOUT
+
+    def __post_init__(self) -> None:
+        if not self.argv or not self.argv[0]:
+            raise InvalidInput("There is no command to run.")
+        pieces = [*self.argv, str(self.cwd), *self.environment, *self.environment.values()]
+        if any("\0" in piece for piece in pieces):
+            raise InvalidInput("A command, its folder and its environment hold no NUL characters.")
+        if any(not name or "=" in name for name in self.environment):
+            raise InvalidInput("The name of a variable is not empty and holds no '='.")
+        if self.timeout is not None and not self.timeout > 0:
+            raise InvalidInput(f"A timeout is more than 0 seconds, not {self.timeout}.")
+
+
+def shell_argv(text: str) -> tuple[str, ...]:
+    """What has a shell run `text`."""
+    return ("/bin/sh", "-c", text)
+
+
+class Stream(StrEnum):
+    STDOUT = "stdout"
+    STDERR = "stderr"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Output:
+    stream: Stream
+    data: bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """How a command ended. Exactly one of `exit_code` and `signal` is set; `stopped_by` says which limit was the
+    reason, if one was."""
+
+    exit_code: int | None
+    signal: int | None = None
+    stopped_by: Limit | None = None
+    forks_refused: bool = False  # it wanted more processes than its limit, and went on without
+    slowed_down: bool = False  # it wanted more of the processor than its limit
+    seconds: float
+    cpu_seconds: float | None = None  # None: the driver cannot tell
+    peak_memory: int | None = None  # bytes; None: the driver cannot tell
+
+    @property
+    def succeeded(self) -> bool:
+        return self.exit_code == 0 and self.stopped_by is None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxInfo:
+    id: SandboxId
+    driver: str
+    state: SandboxState
+    holds_files: bool  # its files are in it and nowhere else
+    labels: Mapping[str, str]
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxStats:
+    memory: int  # bytes now
+    peak_memory: int | None
+    cpu_seconds: float
+    processes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StorageProof:
+    """That a sandbox's files are stored: the hash of the archive of /workspace as `copy_out` gave it after the stop.
+    Whoever stored that archive's files has it; a driver compares it with what is there before it removes anything."""
+
+    archive: ContentHash
