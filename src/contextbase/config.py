@@ -111,6 +111,38 @@ class Settings(BaseSettings):
     workspace_max_files: Annotated[int, Field(ge=1)] = Field(
         200_000, description="Most changes one commit of a workspace may bring."
     )
+    sandbox_driver: Literal["auto", "bubblewrap", "docker", "none"] = Field(
+        "auto", description="What agents' commands run in; auto: bubblewrap where it works, else docker."
+    )
+    sandbox_without_isolation: bool = Field(
+        False,
+        description="Allow sandbox_driver 'none': commands can then do all that their account can, anywhere.",
+    )
+    sandbox_image: str = Field(
+        "contextbase-agent:latest", description="Image of Docker sandboxes; images/ says how to build it.", min_length=1
+    )
+    sandbox_extra_folders: tuple[Path, ...] = Field(
+        (), description="Folders of this machine that bubblewrap sandboxes see, beside /usr, and cannot change."
+    )
+    sandbox_memory_bytes: Annotated[int, Field(ge=16_777_216)] = Field(
+        2_147_483_648, description="Most memory of one sandbox."
+    )
+    sandbox_cpu_percent: Annotated[float, Field(gt=0)] = Field(
+        100.0, description="Most processor time of one sandbox, in percent of one processor."
+    )
+    sandbox_processes: Annotated[int, Field(ge=2)] = Field(512, description="Most processes of one sandbox.")
+    sandbox_seconds: Annotated[float, Field(gt=0)] = Field(
+        3600.0, description="Longest a command in a sandbox may run."
+    )
+    sandbox_output_bytes: Annotated[int, Field(ge=1024)] = Field(
+        67_108_864, description="Most output of one command in a sandbox."
+    )
+    sandbox_most_running: Annotated[int, Field(ge=1)] = Field(
+        100, description="Most commands of `contextbase run` at the same time."
+    )
+    sandbox_idle_minutes: Annotated[float, Field(gt=0)] = Field(
+        30.0, description="How long a sandbox is kept running after its last command."
+    )
     mirror_max_bytes: Annotated[int, Field(ge=0)] = Field(
         21_474_836_480, description="Room for this machine's copies of snapshots; what is in use may take more."
     )

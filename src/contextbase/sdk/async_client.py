@@ -16,6 +16,8 @@ from contextbase.sdk.connection import Body, Connection, parsed
 from contextbase.sdk.history import AsyncHistory
 from contextbase.sdk.policies import AsyncPolicies
 from contextbase.sdk.reviews import AsyncReviews
+from contextbase.sdk.runs import AsyncRuns
+from contextbase.sdk.sandboxes import AsyncSandboxes
 from contextbase.sdk.workspaces import AsyncWorkspaces
 from contextbase.wire.commit import ChangeBody, CommitCreate, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
@@ -55,6 +57,8 @@ class AsyncClient:
         self.history = AsyncHistory(self._connection)
         self.reviews = AsyncReviews(self._connection)
         self.workspaces = AsyncWorkspaces(self._connection)
+        self.runs = AsyncRuns(self._connection)
+        self.sandboxes = AsyncSandboxes(self._connection, self.workspaces)
 
     async def __aenter__(self) -> Self:
         return self

@@ -12,6 +12,8 @@ from contextbase.sdk.history import History
 from contextbase.sdk.policies import Policies
 from contextbase.sdk.portal import Portal
 from contextbase.sdk.reviews import Reviews
+from contextbase.sdk.runs import Runs
+from contextbase.sdk.sandboxes import Sandboxes
 from contextbase.sdk.workspaces import Workspaces
 from contextbase.wire.commit import ChangeBody, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
@@ -43,6 +45,8 @@ class Client:
         self.history = History(self._client.history, self._portal)
         self.reviews = Reviews(self._client.reviews, self._portal)
         self.workspaces = Workspaces(self._client.workspaces, self._portal)
+        self.runs = Runs(self._client.runs, self._portal)
+        self.sandboxes = Sandboxes(self._client.sandboxes, self._portal)
 
     def __enter__(self) -> Self:
         return self

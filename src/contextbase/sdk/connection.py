@@ -3,25 +3,26 @@
 import asyncio
 import random
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from contextbase.errors import ContextbaseError, InvalidInput, Unavailable, error_of_code
 from contextbase.wire.problem import Problem
 
-__all__ = ["Body", "Connection", "parsed"]
+__all__ = ["Body", "Connection", "error_of", "parsed"]
 
 Body = TypeVar("Body", bound=BaseModel)
 Answer = TypeVar("Answer")
 
 _FIRST_WAIT_SECONDS: Final = 0.1
 _LONGEST_WAIT_SECONDS: Final = 5.0
+_SILENCE_SECONDS: Final = 45.0  # of a stream: several of its signs of life
 
 
 class Connection:
@@ -98,15 +99,49 @@ class Connection:
 
     @asynccontextmanager
     async def stream(
-        self, path: str, /, *, headers: dict[str, str] | None = None, **query: Any
+        self,
+        path: str,
+        body: BaseModel | None = None,
+        /,
+        *,
+        headers: dict[str, str] | None = None,
+        read_seconds: float = 0,
+        **query: Any,
     ) -> AsyncIterator[httpx.Response]:
-        """An answer whose body is read piece by piece."""
+        """An answer whose body is read piece by piece; a `body` of one's own is posted."""
+        kind = {} if body is None else {"Content-Type": "application/json"}
+        timeout = httpx.Timeout(self._timeout_seconds, read=max(self._timeout_seconds, read_seconds))
         with _unavailable_if_silent(self._url):
-            async with self._http.stream("GET", path, params=_given(query), headers=headers) as response:
+            async with self._http.stream(
+                "GET" if body is None else "POST",
+                path,
+                params=_given(query),
+                headers=kind | (headers or {}),
+                timeout=timeout,
+                content=None if body is None else _json(body),
+            ) as response:
                 if not response.is_success:
                     await response.aread()
                     raise _error_of(response)
                 yield response
+
+    async def items(self, adapter: TypeAdapter[Answer], path: str, body: BaseModel) -> AsyncGenerator[Answer, None]:
+        """The items of a stream of server-sent events, to its end."""
+        async with self.stream(
+            path, body, headers={"Accept": "text/event-stream"}, read_seconds=_SILENCE_SECONDS
+        ) as response:
+            async for line in response.aiter_lines():
+                if line.startswith("data: "):
+                    try:
+                        yield adapter.validate_json(line.removeprefix("data: "))
+                    except ValidationError as error:
+                        raise Unavailable("The stream broke off in the middle of an item.") from error
+
+    def socket_of(self, path: str, **query: Any) -> tuple[str, dict[str, str]]:
+        """The address of a web socket and the headers to open it with."""
+        address = self._http.base_url.join(path).copy_merge_params(_given(query))
+        scheme = "wss" if address.scheme == "https" else "ws"
+        return str(address.copy_with(scheme=scheme)), {"Authorization": self._http.headers["Authorization"]}
 
     async def retried(self, attempt: Callable[[], Awaitable[Answer]]) -> Answer:
         """For requests that may be sent again: until it is answered, waiting longer each time."""
@@ -159,7 +194,10 @@ def _check_address(url: str) -> None:
 
 def _error_of(response: httpx.Response) -> ContextbaseError:
     try:
-        problem = Problem.model_validate_json(response.content)
+        return error_of(Problem.model_validate_json(response.content))
     except ValidationError:
         return Unavailable(f"The server answered with status {response.status_code} and no reason.")
+
+
+def error_of(problem: Problem) -> ContextbaseError:
     return error_of_code(problem.code, problem.detail, **problem.details | {"trace_id": problem.trace_id})

@@ -16,7 +16,7 @@ from contextbase.workspaces.model import (
     WorkspaceId,
 )
 
-__all__ = ["LocalContent", "Provider", "SnapshotSource"]
+__all__ = ["LocalContent", "Occupants", "Provider", "SnapshotSource"]
 
 LocalContent = bytes | Path
 """The bytes themselves, or a file that holds them and is only read."""
@@ -100,4 +100,13 @@ class Provider(Protocol):
 
     async def close_other_views(self, kept: Collection[View]) -> None:
         """Remove all but these, and those a process is in."""
+        ...
+
+
+class Occupants(Protocol):
+    """Who else is in workspaces' folders: a mount can be taken down under a sandbox that has it bound, and what is
+    written there afterwards would be lost."""
+
+    async def leave(self, workspace_id: WorkspaceId) -> None:
+        """When this returns nothing of theirs is in the folder; `Conflict` when somebody will not leave now."""
         ...

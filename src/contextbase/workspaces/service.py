@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -11,26 +11,26 @@ from weakref import WeakValueDictionary
 from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, ContextbaseError, Forbidden, HeldElsewhere, InvalidInput, NotFound, TooBusy
+from contextbase.errors import Conflict, ContextbaseError, InvalidInput, NotFound, TooBusy
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, SystemClock, TreePath, new_uuid
 from contextbase.storage.blobs.waiting import in_thread
+from contextbase.workspaces.admission import Admission
 from contextbase.workspaces.agents import Agents
 from contextbase.workspaces.checkpoints import Checkpoints, Committed, Wish
 from contextbase.workspaces.comparing import WorkspaceDiffs
 from contextbase.workspaces.editing import left_in
 from contextbase.workspaces.model import View, WorkspaceId
 from contextbase.workspaces.node import Node
-from contextbase.workspaces.ports import Provider
+from contextbase.workspaces.ports import Occupants, Provider
 from contextbase.workspaces.registry import Record, Registry, WorkspaceState
 from contextbase.workspaces.sending import Look
-from contextbase.workspaces.sight import Sight, hides_more
+from contextbase.workspaces.sight import Sight
 
 __all__ = ["Completed", "Created", "Workspaces"]
 
 _MOST_TRIES: Final = 5
-_AS_IT_WAS: Final = "Nothing is lost: the folder is as it was."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +61,8 @@ class Workspaces:
         checkpoints: Checkpoints,
         diffs: WorkspaceDiffs,
         sight: Sight,
+        admission: Admission,
+        occupants: Occupants,
     ) -> None:
         self._database = database
         self._gate = gate
@@ -70,6 +72,8 @@ class Workspaces:
         self._checkpoints = checkpoints
         self._diffs = diffs
         self._sight = sight
+        self._admission = admission
+        self._occupants = occupants
         self._locks: WeakValueDictionary[WorkspaceId, asyncio.Lock] = WeakValueDictionary()
         self._creating: set[WorkspaceId] = set()
 
@@ -85,7 +89,7 @@ class Workspaces:
                     existing = await stack.enter_async_context(self._alone_with(acting, project_id))
                 except NotFound:  # another call has just ended it
                     continue
-                await self._refuse_narrowed(acting, existing)
+                await self._admission.refuse_narrowed(acting, existing)
                 await (await self.node.site()).provider.open_workspace(existing.id)
                 return Created(record=existing, is_new=False)
         raise TooBusy(f"Other calls end the workspaces of {acting.principal.name} as they are made; try again.")
@@ -122,7 +126,7 @@ class Workspaces:
         """Where the agent works; after a crash or reboot the folder is there again when this returns."""
         acting = await self._agents.acting(caller, project_id, agent)
         async with self._alone_with(acting, project_id) as record:
-            await self._refuse_narrowed(acting, record)
+            await self._admission.refuse_narrowed(acting, record)
             await (await self.node.site()).provider.open_workspace(record.id)
         async with self._database.connection() as connection:
             await self._registry.seen(connection, record.id)
@@ -132,7 +136,7 @@ class Workspaces:
         """What is in the folder and not committed yet."""
         acting = await self._agents.acting(caller, project_id, agent)
         async with self._alone_with(acting, project_id) as record:
-            await self._refuse_narrowed(acting, record)
+            await self._admission.refuse_narrowed(acting, record)
             return record, await self._checkpoints.look(record)
 
     async def diff(
@@ -148,7 +152,7 @@ class Workspaces:
         """How what is not committed yet differs, in path order, and where the next page starts."""
         acting = await self._agents.acting(caller, project_id, agent)
         async with self._alone_with(acting, project_id) as record:
-            await self._refuse_narrowed(acting, record)
+            await self._admission.refuse_narrowed(acting, record)
             look = await self._checkpoints.look(record)
             wanted = sorted(
                 (
@@ -191,15 +195,15 @@ class Workspaces:
         Harmless when it was completed already."""
         acting = await self._agents.acting(caller, project_id, agent)
         way_in = self._agents.way_in(acting, caller, operator_type)
-        meant = await self._last(acting, project_id)
+        meant = await self._admission.last(acting, project_id)
         async with self.alone(meant.id):
-            last = await self._last(acting, project_id)
+            last = await self._admission.last(acting, project_id)
             if last.id != meant.id:
                 raise Conflict("Another call has ended this workspace, and a new one was made; ask for its status.")
             if last.state is WorkspaceState.COMPLETED:
                 return Completed(record=last, committed=Committed(seq=None), is_removed=True)
-            record = await self._found(acting, project_id)
-            await self._refuse_narrower(acting, record)
+            record = await self._admission.found(acting, project_id)
+            await self._admission.refuse_narrower(acting, record)
             provider = (await self.node.site()).provider
             try:
                 completed = await self._complete(acting, record, provider, wish, way_in, discard=discard)
@@ -215,6 +219,7 @@ class Workspaces:
         acting = await self._agents.acting(caller, project_id, agent)
         provider = (await self.node.site()).provider
         async with self._alone_with(acting, project_id) as record:
+            await self._occupants.leave(record.id)
             await provider.close_workspace(record.id)
             await self._end(provider, record, WorkspaceState.ABANDONED)
         return replace(record, state=WorkspaceState.ABANDONED)
@@ -281,62 +286,6 @@ class Workspaces:
         finally:
             self._creating.discard(record.id)
 
-    async def _last(self, acting: Caller, project_id: ProjectId) -> Record:
-        """The acting agent's newest workspace, whether it is open or ended."""
-        acting.require(Action.READ, project_id)
-        async with self._database.connection() as connection:
-            record = await self._registry.last_one(connection, project_id, acting.principal.id)
-        if record is None:
-            raise NotFound(f"{acting.principal.name} has no workspace in this project; create one.")
-        return record
-
-    async def _found(self, acting: Caller, project_id: ProjectId) -> Record:
-        """The acting agent's open workspace, if it is on this node."""
-        acting.require(Action.READ, project_id)
-        async with self._database.connection() as connection:
-            record = await self._registry.open_one(connection, project_id, acting.principal.id)
-        if record is None:
-            raise NotFound(f"{acting.principal.name} has no open workspace in this project; create one.")
-        if record.node != self.node.name:
-            raise HeldElsewhere(
-                f"The workspace of {acting.principal.name} is on the node {record.node}, and this is "
-                f"{self.node.name}; send the request there.",
-                node=record.node,
-            )
-        return record
-
-    async def _refuse_narrowed(self, acting: Caller, record: Record) -> None:
-        """What may be seen no more is not shown again, although the folder was made when it could be."""
-        async with self._database.connection() as connection:
-            opened = await self._gate.opened(connection, acting, record.project_id)
-            if opened.epoch != record.epoch or opened.policy.version == record.policy_version:
-                return
-            now = await self._sight.at(connection, record.project_id, opened, record.base)
-        provider = (await self.node.site()).provider
-        then = (await provider.open_workspace(record.id)).view
-        if not hides_more(now.masked, then):
-            return
-        with suppress(Conflict):  # a process is in it: it sees what it saw, until it ends
-            await provider.close_workspace(record.id)
-        raise Forbidden(
-            "What you may see in this project was narrowed since the workspace was made. Its changes can still be "
-            f"committed: complete or abandon it, then create a new one. {_AS_IT_WAS}"
-        )
-
-    async def _refuse_narrower(self, acting: Caller, record: Record) -> None:
-        """A token for one folder has no business in a workspace that was made with one for more."""
-        prefix = acting.token.path_prefix
-        if prefix is None:
-            return
-        provider = (await self.node.site()).provider
-        shown = (await provider.open_workspace(record.id)).view
-        async with self._database.connection() as connection:
-            masked = await self._sight.masked_around(connection, shown.snapshot, prefix)
-        if hides_more(masked, shown):
-            raise Forbidden(
-                f"This token is for {prefix}, and the workspace shows more; use the token it was made with."
-            )
-
     async def _complete(
         self,
         acting: Caller,
@@ -349,6 +298,7 @@ class Workspaces:
     ) -> Completed:
         kept_because: list[str] = []
         try:
+            await self._occupants.leave(record.id)
             await provider.close_workspace(record.id)
         except Conflict as busy:
             kept_because.append(busy.message)
@@ -383,12 +333,12 @@ class Workspaces:
     @asynccontextmanager
     async def _alone_with(self, acting: Caller, project_id: ProjectId) -> AsyncIterator[Record]:
         """The acting agent's open workspace, as it is once no other call is at it."""
-        meant = await self._found(acting, project_id)
+        meant = await self._admission.found(acting, project_id)
         async with self.alone(meant.id):
-            record = await self._found(acting, project_id)
+            record = await self._admission.found(acting, project_id)
             if record.id != meant.id:
                 raise NotFound(f"The workspace {meant.id} was ended by another call meanwhile.")
-            await self._refuse_narrower(acting, record)
+            await self._admission.refuse_narrower(acting, record)
             yield record
 
     @asynccontextmanager

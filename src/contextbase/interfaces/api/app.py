@@ -23,9 +23,12 @@ from contextbase.interfaces.api.routes import (
     policies,
     projects,
     reviews,
+    runs,
+    sandboxes,
     snapshots,
     system,
     tags,
+    terminal,
     tokens,
     workspaces,
 )
@@ -34,6 +37,7 @@ from contextbase.wire.tree import CheckoutRequest
 
 __all__ = ["create_app"]
 
+_WORK = (workspaces, runs, sandboxes)
 _PAST = (archives, blame, diffs, going_back, reviews, tags)
 
 
@@ -52,10 +56,11 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     app.state.metrics = Metrics(services.metrics)
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
-    for module in (commits, snapshots, feed, workspaces, history, *_PAST, policies, projects, tokens, system, pages):
+    for module in (commits, snapshots, feed, *_WORK, history, *_PAST, policies, projects, tokens, system, pages):
         app.include_router(
             module.router, dependencies=[Depends(authenticate)], responses=problem_answers(400, 401, 403, 422, 503)
         )
+    app.include_router(terminal.router)  # authenticates by itself: there is no answer to a refused socket otherwise
     app.include_router(health.router)
     app.include_router(pages.open_router)
     install_problem_handlers(app)

@@ -3,6 +3,7 @@
 from typing import Annotated, Final
 
 from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
 
 from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services
@@ -24,12 +25,12 @@ COOKIE: Final = "contextbase_token"
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def services_of(request: Request) -> Services:
+def services_of(request: HTTPConnection) -> Services:
     services: Services = request.app.state.services
     return services
 
 
-async def authenticate(request: Request) -> Caller:
+async def authenticate(request: HTTPConnection) -> Caller:
     secret = _bearer(request)
     if secret is None and (secret := request.cookies.get(COOKIE)):
         _refuse_foreign_pages(request)
@@ -39,7 +40,7 @@ async def authenticate(request: Request) -> Caller:
     return await services_of(request).identity.authenticate(secret, origin=origin, trace_id=trace_id.get())
 
 
-def _bearer(request: Request) -> str | None:
+def _bearer(request: HTTPConnection) -> str | None:
     header = request.headers.get("authorization")
     if header is None:
         return None
@@ -49,9 +50,9 @@ def _bearer(request: Request) -> str | None:
     return secret.strip()
 
 
-def _refuse_foreign_pages(request: Request) -> None:
+def _refuse_foreign_pages(request: HTTPConnection) -> None:
     """A browser sends the cookie along; a page of another site must not be able to change anything with it."""
-    if request.method in _SAFE:
+    if request.scope.get("method") in _SAFE:  # a web socket has none
         return
     host = request.headers.get("host")
     if not host or request.headers.get("origin") not in (f"http://{host}", f"https://{host}"):

@@ -14,7 +14,7 @@ from contextbase import errors
 from contextbase.logs import trace_id
 from contextbase.wire.problem import PROBLEM_TYPE, Problem
 
-__all__ = ["error_response", "install_problem_handlers", "problem_response", "unexpected_problem"]
+__all__ = ["error_response", "install_problem_handlers", "problem_of", "problem_response", "unexpected_problem"]
 
 _log = logging.getLogger(__name__)
 
@@ -46,15 +46,22 @@ _CODE_OF_STATUS: Final = {404: "not_found", 405: "method_not_allowed", 413: "too
 def problem_response(
     status: int, code: str, detail: str, details: dict[str, object] | None = None, headers: dict[str, str] | None = None
 ) -> Response:
-    problem = Problem(
+    return _response(_problem(status, code, detail, details or {}), headers)
+
+
+def _problem(status: int, code: str, detail: str, details: dict[str, object]) -> Problem:
+    return Problem(
         title=HTTPStatus(status).phrase,
         status=status,
         code=code,
         detail=detail,
         trace_id=trace_id.get(),
-        details=details or {},
+        details=details,
     )
-    return Response(problem.model_dump_json(), status_code=status, media_type=PROBLEM_TYPE, headers=headers)
+
+
+def _response(problem: Problem, headers: dict[str, str] | None) -> Response:
+    return Response(problem.model_dump_json(), status_code=problem.status, media_type=PROBLEM_TYPE, headers=headers)
 
 
 def install_problem_handlers(app: FastAPI) -> None:
@@ -75,14 +82,19 @@ async def _on_our_error(_: Request, error: Exception) -> Response:
 
 
 def error_response(error: errors.ContextbaseError) -> Response:
+    problem = problem_of(error)
+    return _response(problem, _HEADERS.get(HTTPStatus(problem.status)))
+
+
+def problem_of(error: errors.ContextbaseError) -> Problem:
     status = next(_STATUS[ancestor] for ancestor in type(error).__mro__ if ancestor in _STATUS)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error(error.message, extra={"code": error.code}, exc_info=error)
     if isinstance(error, errors.Misconfigured | errors.Damaged):
         # How the server is set up, or what of it is broken, is the operator's business: it is in the log.
         detail = "The server has a problem that its operator must look at; its log has the trace id."
-        return problem_response(status, error.code, detail)
-    return problem_response(status, error.code, error.message, dict(error.details), _HEADERS.get(status))
+        return _problem(status, error.code, detail, {})
+    return _problem(status, error.code, error.message, dict(error.details))
 
 
 async def _on_invalid_request(_: Request, error: Exception) -> Response:

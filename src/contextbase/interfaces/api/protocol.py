@@ -45,6 +45,11 @@ class OneWrite(asyncio.Transport):
     def is_closing(self) -> bool:
         return self._transport.is_closing()
 
+    def unwrapped(self) -> asyncio.Transport:
+        """The transport itself, for who takes the connection over."""
+        self._release()
+        return self._transport
+
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self._transport.get_extra_info(name, default)
 
@@ -70,6 +75,11 @@ class LimitedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(OneWrite(transport))
+
+    def handle_websocket_upgrade(self) -> None:
+        if isinstance(self.transport, OneWrite):
+            self.transport = self.transport.unwrapped()
+        super().handle_websocket_upgrade()
 
     def data_received(self, data: bytes) -> None:
         self._kept += len(data)

@@ -50,6 +50,7 @@ async def serve(
                     asyncio.create_task(services.feed.keep_pruned(), name="feed-prune"),
                     asyncio.create_task(services.review_upkeep.keep_fresh(), name="review-upkeep"),
                     asyncio.create_task(services.workspace_upkeep.keep(), name="workspace-upkeep"),
+                    asyncio.create_task(services.sandbox_upkeep.keep(), name="sandbox-upkeep"),
                 ]
                 try:
                     await server.serve(sockets=[listener])
@@ -125,7 +126,8 @@ class _Server(uvicorn.Server):
                 # Only behind a proxy: otherwise anyone on this machine could write any origin into the audit trail.
                 proxy_headers=settings.public_url is not None,
                 lifespan="off",
-                ws="none",  # no route speaks it
+                ws="websockets-sansio",
+                ws_max_size=1 << 20,
                 timeout_graceful_shutdown=round(settings.shutdown_grace_seconds),
                 timeout_keep_alive=30,
             )

@@ -25,6 +25,8 @@ from contextbase.interfaces.cli import (
     policies,
     projects,
     reviews,
+    run,
+    sandboxes,
     server,
     tags,
     tokens,
@@ -86,6 +88,8 @@ app.command()(going_back.bring_back)
 app.command()(going_back.purge)
 app.add_typer(reviews.commands, name="review")
 app.add_typer(workspaces.commands, name="workspace")
+app.command()(run.run)
+app.add_typer(sandboxes.commands, name="sandbox")
 app.add_typer(policies.commands, name="policy")
 app.add_typer(database.commands, name="db")
 app.command()(watch.watch)

@@ -14,6 +14,9 @@ from contextbase.audit.chain import AuditKey
 from contextbase.audit.repository import AuditRepository, has_begun
 from contextbase.backup.create import BackupService
 from contextbase.backup.restore import RestoreService
+from contextbase.bootstrap.agents import open_agent_side
+from contextbase.bootstrap.reviews import open_reviews
+from contextbase.bootstrap.sandboxes import limits_of
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
 from contextbase.db.database import Database, DatabaseAddress
@@ -47,16 +50,13 @@ from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.identity.service import IdentityService
 from contextbase.ids import ContentHash, SystemClock
-from contextbase.review.acting import SystemPrincipal
-from contextbase.review.adviser import Adviser
-from contextbase.review.chat import ChatResolver
+from contextbase.limits import ResourceLimits
 from contextbase.review.desk import Desk
-from contextbase.review.repository import ReviewRepository
-from contextbase.review.retrying import RetryingResolver
 from contextbase.review.service import Reviews
-from contextbase.review.showing import Showing
-from contextbase.review.standing import Standings
 from contextbase.review.upkeep import Upkeep
+from contextbase.runs.commands import CommandRuns
+from contextbase.runs.sandboxes import AgentSandboxes
+from contextbase.runs.upkeep import SandboxUpkeep
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.local import LocalBlobStore
@@ -70,17 +70,8 @@ from contextbase.storage.fsck import Fsck
 from contextbase.storage.head import HeadRepository
 from contextbase.storage.projects import ProjectService
 from contextbase.storage.tree import TreeRepository
-from contextbase.workspaces.agents import Agents
-from contextbase.workspaces.checkpoints import Checkpoints
-from contextbase.workspaces.comparing import WorkspaceDiffs
-from contextbase.workspaces.model import Owner
-from contextbase.workspaces.node import Node
-from contextbase.workspaces.registry import Registry
-from contextbase.workspaces.sending import Quota, Sender
 from contextbase.workspaces.service import Workspaces
 from contextbase.workspaces.shared_views import SharedViews
-from contextbase.workspaces.sight import Sight
-from contextbase.workspaces.source import DatabaseSnapshots
 from contextbase.workspaces.upkeep import WorkspaceUpkeep
 
 __all__ = ["Services", "open_database", "open_restore", "open_services", "problems_outside"]
@@ -122,6 +113,10 @@ class Services:
     workspaces: Workspaces
     shared_views: SharedViews
     workspace_upkeep: WorkspaceUpkeep
+    sandboxes: AgentSandboxes
+    sandbox_upkeep: SandboxUpkeep
+    sandbox_limits: ResourceLimits
+    runs: CommandRuns
 
 
 @asynccontextmanager
@@ -226,10 +221,8 @@ async def open_services(
         desk = Desk(
             database=database, gate=gate, repository=gate_repository, audit=audit, clock=clock, hint=notifier.hint
         )
-        reviews, upkeep = _reviews(settings, database, gate, desk, catalog, audit=audit, notifier=notifier)
-        workspaces, shared_views, workspace_upkeep = _workspaces(
-            settings, data, database, gate, catalog=catalog, notifier=notifier
-        )
+        reviews, upkeep = open_reviews(settings, database, gate, desk, catalog, audit=audit, notifier=notifier)
+        agents = open_agent_side(settings, data, database, gate, catalog=catalog, notifier=notifier, stack=stack)
         yield Services(
             settings=settings,
             data=data,
@@ -265,9 +258,13 @@ async def open_services(
             collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
             fsck=Fsck(database=database, store=catalog.store, audit=audit),
             backups=BackupService(database=database, large_blobs=large, audit_key=audit_key, clock=clock),
-            workspaces=workspaces,
-            shared_views=shared_views,
-            workspace_upkeep=workspace_upkeep,
+            workspaces=agents.workspaces,
+            shared_views=agents.shared_views,
+            workspace_upkeep=agents.workspace_upkeep,
+            sandboxes=agents.sandboxes,
+            sandbox_upkeep=agents.sandbox_upkeep,
+            sandbox_limits=limits_of(settings),
+            runs=agents.runs,
         )
 
 
@@ -285,102 +282,6 @@ async def open_restore(
             configured_key=_configured_key(settings),
             clock=SystemClock(),
         )
-
-
-def _reviews(
-    settings: Settings,
-    database: Database,
-    gate: Gate,
-    desk: Desk,
-    catalog: BlobCatalog,
-    *,
-    audit: AuditRepository,
-    notifier: Notifier,
-) -> tuple[Reviews, Upkeep]:
-    repository, clock, system = ReviewRepository(), SystemClock(), SystemPrincipal(database)
-    standings = Standings(database=database, gate=gate, repository=repository, catalog=catalog)
-    adviser = None
-    if settings.resolver_url is not None:
-        key = settings.resolver_api_key
-        resolver = ChatResolver(
-            url=settings.resolver_url,
-            model=settings.resolver_model,
-            api_key=None if key is None else key.get_secret_value(),
-            timeout_seconds=settings.resolver_timeout_seconds,
-        )
-        adviser = Adviser(
-            database=database,
-            repository=repository,
-            standings=standings,
-            desk=desk,
-            system=system,
-            resolver=RetryingResolver(resolver),
-            clock=clock,
-            applies=settings.resolver_apply,
-        )
-    upkeep = Upkeep(
-        database=database, repository=repository, standings=standings, desk=desk, system=system, adviser=adviser
-    )
-    reviews = Reviews(
-        database=database,
-        gate=gate,
-        repository=repository,
-        standings=standings,
-        showing=Showing(standings=standings, catalog=catalog),
-        desk=desk,
-        upkeep=upkeep,
-        audit=audit,
-        clock=clock,
-        hint=notifier.hint,
-    )
-    return reviews, upkeep
-
-
-def _workspaces(
-    settings: Settings, data: DataFolder, database: Database, gate: Gate, *, catalog: BlobCatalog, notifier: Notifier
-) -> tuple[Workspaces, SharedViews, WorkspaceUpkeep]:
-    source = DatabaseSnapshots(database=database, catalog=catalog, spool=SpoolFolder(data.node / "tmp"))
-    node = Node(
-        settings.node_name or data.node_name(),
-        data.node,
-        source,
-        owner=Owner.of_agents(settings.agent_uid),
-        wanted=None if settings.workspace_provider == "auto" else settings.workspace_provider,
-        largest_file=settings.max_upload_bytes,
-    )
-    registry = Registry()
-    sender = Sender(
-        database=database,
-        gate=gate,
-        catalog=catalog,
-        repository=GateRepository(),
-        registry=registry,
-        node=node,
-        quota=Quota(bytes=settings.workspace_max_bytes, files=settings.workspace_max_files),
-    )
-    sight = Sight(registry)
-    workspaces = Workspaces(
-        database=database,
-        gate=gate,
-        registry=registry,
-        agents=Agents(database=database, repository=IdentityRepository()),
-        node=node,
-        checkpoints=Checkpoints(
-            database=database, registry=registry, source=source, sender=sender, node=node, hint=notifier.hint
-        ),
-        diffs=WorkspaceDiffs(node=node, source=source),
-        sight=sight,
-    )
-    views = SharedViews(database=database, gate=gate, sight=sight, node=node)
-    upkeep = WorkspaceUpkeep(
-        database=database,
-        registry=registry,
-        node=node,
-        workspaces=workspaces,
-        views=views,
-        mirror_max_bytes=settings.mirror_max_bytes,
-    )
-    return workspaces, views, upkeep
 
 
 async def problems_outside(settings: Settings) -> dict[str, str]:

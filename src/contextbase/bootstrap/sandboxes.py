@@ -1,0 +1,32 @@
+"""Which driver runs sandboxes here, and with which limits."""
+
+from collections.abc import Awaitable, Callable
+
+from contextbase.config import Settings
+from contextbase.errors import MachineProblem
+from contextbase.limits import ResourceLimits
+from contextbase.sandbox.ports import SandboxDriver
+from contextbase.workspaces.node import Node
+
+__all__ = ["limits_of", "sandbox_driver"]
+
+
+def limits_of(settings: Settings) -> ResourceLimits:
+    """The most that a sandbox may use; whoever makes one may ask for less."""
+    return ResourceLimits(
+        max_memory=settings.sandbox_memory_bytes,
+        max_cpu=settings.sandbox_cpu_percent,
+        max_processes=settings.sandbox_processes,
+        max_execution_time=settings.sandbox_seconds,
+        max_output=settings.sandbox_output_bytes,
+        max_disk=settings.workspace_max_bytes,
+    )
+
+
+def sandbox_driver(settings: Settings, node: Node) -> Callable[[], Awaitable[SandboxDriver]]:
+    """What opens the driver at its first use; `MachineProblem` when there can be none."""
+
+    async def open_driver() -> SandboxDriver:
+        raise MachineProblem(f"{settings.sandbox_driver} {node.name}")
+
+    return open_driver

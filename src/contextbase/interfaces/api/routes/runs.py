@@ -1,0 +1,75 @@
+"""One command by an agent: a workspace, a sandbox, the command, and what it changed brought back."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.feed_stream import EVENT_STREAM
+from contextbase.interfaces.api.item_stream import item_stream
+from contextbase.interfaces.api.run_views import OutputTexts, collected_run, run_item
+from contextbase.runs.model import CommitWhen, RunRequest, RunStep, lowered
+from contextbase.runs.shell import shell_argv
+from contextbase.sandbox.model import WORKSPACE, Command, Network, Outcome, Output
+from contextbase.wire.sandbox import RunCommandCreate, RunItem, RunView
+from contextbase.workspaces.checkpoints import Wish
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/v1/runs", tags=["runs"], responses=problem_answers(404, 409, 429))
+
+STREAMED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}, "description": "All at the end, or a stream."}
+}
+
+
+@router.post("/command", response_model=RunView, responses=STREAMED)
+async def run_command(
+    body: RunCommandCreate,
+    request: Request,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    way_in: WayIn,
+) -> Any:
+    """Run a command in a workspace of its own, then commit what it changed.
+
+    With `Accept: text/event-stream` what happens is told as it happens: items of the type started, output, ended, and
+    completed, kept or failed. Whoever hangs up ends the command; what it had changed stays in its workspace."""
+    project_id = await services.projects.id_of(caller, body.project_id)
+    wanted = RunRequest(
+        command=Command(
+            argv=tuple(body.argv) if body.argv is not None else shell_argv(body.command or ""),
+            cwd=WORKSPACE / PurePosixPath(body.cwd or "."),
+            has_input=body.stdin is not None,
+            timeout=body.timeout,
+        ),
+        given=None if body.stdin is None else body.stdin.encode(),
+        limits=lowered(services.sandbox_limits, body.limits.model_dump()),
+        network=Network(body.network),
+        environment=body.environment,
+        commit_when=CommitWhen(body.commit),
+        wish=Wish(message=body.message, run=body.run),
+    )
+    steps = services.runs.run(caller, project_id, body.agent_id, wanted, operator_type=way_in)
+    if EVENT_STREAM in request.headers.get("accept", ""):
+        return await item_stream(_items(steps))
+    async with aclosing(steps):
+        return await collected_run(steps)
+
+
+async def _items(steps: AsyncGenerator[RunStep, None]) -> AsyncGenerator[RunItem, None]:
+    texts = OutputTexts()
+    async with aclosing(steps):
+        async for step in steps:
+            if isinstance(step, Output):
+                if (item := texts.item(step)) is not None:
+                    yield item
+                continue
+            if isinstance(step, Outcome):
+                for rest in texts.rest():
+                    yield rest
+            yield run_item(step)

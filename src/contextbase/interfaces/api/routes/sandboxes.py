@@ -1,0 +1,153 @@
+"""Sandboxes for agents elsewhere: a workspace in which they run one command after the other."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response
+
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.feed_stream import EVENT_STREAM
+from contextbase.interfaces.api.item_stream import item_stream
+from contextbase.interfaces.api.routes.runs import STREAMED
+from contextbase.interfaces.api.run_views import (
+    OutputTexts,
+    collected_exec,
+    outcome_view,
+    sandbox_view,
+    status_view,
+)
+from contextbase.runs.conversation import answers
+from contextbase.runs.model import lowered
+from contextbase.runs.shell import continued
+from contextbase.sandbox.model import WORKSPACE, Command, Network, Outcome, Output, SandboxId
+from contextbase.sandbox.ports import Execution
+from contextbase.wire.commit import ProjectName
+from contextbase.wire.sandbox import (
+    CommandBody,
+    EndedItem,
+    ExecItem,
+    ExecView,
+    SandboxCreate,
+    SandboxPage,
+    SandboxView,
+)
+
+__all__ = ["command_of", "router"]
+
+router = APIRouter(prefix="/api/v1/sandboxes", tags=["sandboxes"], responses=problem_answers(404, 409, 421, 429))
+
+
+@router.post("", status_code=201, responses={200: {"model": SandboxView, "description": "It had one already"}})
+async def create(
+    body: SandboxCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, response: Response
+) -> SandboxView:
+    """A sandbox on the agent's workspace, which is made if need be; or the one it has already, as it is."""
+    project_id = await services.projects.id_of(caller, body.project_id)
+    status, is_new = await services.sandboxes.create(
+        caller,
+        project_id,
+        body.agent_id,
+        limits=lowered(services.sandbox_limits, body.limits.model_dump()),
+        network=Network(body.network),
+        environment=body.environment,
+    )
+    if not is_new:
+        response.status_code = 200
+    return status_view(status)
+
+
+@router.get("")
+async def list_sandboxes(
+    *,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    project_id: Annotated[ProjectName | None, Query(description="Left out: all you may see.")] = None,
+    before: UUID | None = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> SandboxPage:
+    """Newest first: everybody's for 'admin', else your own."""
+    found = await services.sandboxes.list(
+        caller,
+        await services.projects.id_of(caller, project_id) if project_id else caller.token.project_id,
+        before=None if before is None else _id(before),
+        limit=limit + 1,
+    )
+    return SandboxPage(
+        sandboxes=[sandbox_view(record) for record in found[:limit]],
+        next_before=found[limit - 1].id if len(found) > limit else None,
+    )
+
+
+@router.get("/{sandbox_id}")
+async def status(sandbox_id: UUID, caller: AuthenticatedCaller, services: AuthenticatedServices) -> SandboxView:
+    """Its state, and what it uses now."""
+    return status_view(await services.sandboxes.status(caller, _id(sandbox_id)))
+
+
+@router.post("/{sandbox_id}/exec", response_model=ExecView, responses=STREAMED)
+async def exec_command(
+    sandbox_id: UUID,
+    body: CommandBody,
+    request: Request,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+) -> Any:
+    """Run a command to its end. Files stay, and so does the folder that a `cd` went to; what is left running in the
+    background goes on.
+
+    With `Accept: text/event-stream` the output is told as it comes: items of the type output, then ended, or failed.
+    Whoever hangs up ends the command."""
+    execution = await services.sandboxes.exec(caller, _id(sandbox_id), command_of(body))
+    steps = _steps(execution, None if body.stdin is None else body.stdin.encode())
+    if EVENT_STREAM in request.headers.get("accept", ""):
+        return await item_stream(_items(steps))
+    async with aclosing(steps):
+        return await collected_exec(steps)
+
+
+@router.delete("/{sandbox_id}")
+async def remove(sandbox_id: UUID, caller: AuthenticatedCaller, services: AuthenticatedServices) -> SandboxView:
+    """End all that runs in it, and the sandbox. The workspace stays, with the work in it: commit or complete that."""
+    return sandbox_view(await services.sandboxes.remove(caller, _id(sandbox_id)))
+
+
+def command_of(body: CommandBody) -> Command:
+    """In a sandbox that lasts."""
+    command = body.argv if body.command is None else body.command
+    return Command(
+        argv=continued(command or "", is_placed=body.cwd is not None),
+        environment=body.environment,
+        cwd=WORKSPACE / PurePosixPath(body.cwd or "."),
+        has_input=body.stdin is not None,
+        timeout=body.timeout,
+    )
+
+
+async def _steps(execution: Execution, given: bytes | None) -> AsyncGenerator[Output | Outcome, None]:
+    try:
+        async with aclosing(answers(execution, given)) as pieces:
+            async for piece in pieces:
+                yield piece
+        yield await execution.wait()
+    finally:
+        await execution.kill()
+
+
+async def _items(steps: AsyncGenerator[Output | Outcome, None]) -> AsyncGenerator[ExecItem, None]:
+    texts = OutputTexts()
+    async with aclosing(steps):
+        async for step in steps:
+            if isinstance(step, Outcome):
+                for rest in texts.rest():
+                    yield rest
+                yield EndedItem(outcome=outcome_view(step))
+            elif (item := texts.item(step)) is not None:
+                yield item
+
+
+def _id(sandbox_id: UUID) -> SandboxId:
+    return SandboxId(int=sandbox_id.int)

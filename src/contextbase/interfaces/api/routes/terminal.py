@@ -1,0 +1,91 @@
+"""A terminal in a sandbox, over a web socket: binary messages are what is typed and shown, text ones are JSON."""
+
+import asyncio
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
+from pydantic import ValidationError
+
+from contextbase.errors import Conflict, ContextbaseError
+from contextbase.interfaces.api.authentication import authenticate, services_of
+from contextbase.interfaces.api.problems import error_response
+from contextbase.interfaces.api.run_views import outcome_view
+from contextbase.runs.shell import continued
+from contextbase.sandbox.model import Command, SandboxId, TerminalSize
+from contextbase.sandbox.ports import Execution
+from contextbase.wire.sandbox import EndedItem, TerminalControl
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/v1/sandboxes")
+
+_UNREADABLE = 1007
+
+
+@router.websocket("/{sandbox_id}/terminal")
+async def terminal(
+    websocket: WebSocket,
+    sandbox_id: UUID,
+    rows: Annotated[int, Query(ge=1, le=9999)] = 24,
+    columns: Annotated[int, Query(ge=1, le=9999)] = 80,
+    command: Annotated[str | None, Query(max_length=8192)] = None,
+) -> None:
+    """A shell, or a command for one. To change the size: {"resize": {"rows": 40, "columns": 120}}. When it has ended,
+    the item `ended` comes as text, and the socket closes. Whoever hangs up ends it."""
+    try:
+        caller = await authenticate(websocket)
+        execution = await services_of(websocket).sandboxes.exec(
+            caller,
+            SandboxId(int=sandbox_id.int),
+            Command(
+                argv=continued(command or "exec $0 -i", is_placed=False),
+                has_input=True,
+                terminal=TerminalSize(rows=rows, columns=columns),
+            ),
+        )
+    except ContextbaseError as error:
+        await websocket.send_denial_response(error_response(error))
+        return
+    try:
+        await websocket.accept()
+        await _talk(websocket, execution)
+    finally:
+        await execution.kill()
+
+
+async def _talk(websocket: WebSocket, execution: Execution) -> None:
+    showing = asyncio.create_task(_show(websocket, execution))
+    typing = asyncio.create_task(_type(websocket, execution))
+    await asyncio.wait({showing, typing}, return_when=asyncio.FIRST_COMPLETED)
+    if typing.done() and not showing.done():  # hung up
+        await execution.kill()
+    typing.cancel()
+    results = await asyncio.gather(showing, typing, return_exceptions=True)
+    for result in results:
+        if isinstance(result, Exception) and not isinstance(result, WebSocketDisconnect | Conflict):
+            raise result
+
+
+async def _show(websocket: WebSocket, execution: Execution) -> None:
+    async for piece in execution.output():
+        await websocket.send_bytes(piece.data)
+    ended = EndedItem(outcome=outcome_view(await execution.wait()))
+    await websocket.send_text(ended.model_dump_json())
+    await websocket.close()
+
+
+async def _type(websocket: WebSocket, execution: Execution) -> None:
+    while True:
+        message: dict[str, Any] = dict(await websocket.receive())
+        if message["type"] == "websocket.disconnect":
+            return
+        if (data := message.get("bytes")) is not None:
+            await execution.write(data)
+            continue
+        try:
+            control = TerminalControl.model_validate_json(message.get("text") or "")
+        except ValidationError:
+            await websocket.close(_UNREADABLE, 'A text message is JSON such as {"resize": {"rows": 1, "columns": 1}}.')
+            return
+        await execution.resize(TerminalSize(rows=control.resize.rows, columns=control.resize.columns))

@@ -1,0 +1,240 @@
+"""`contextbase run`: commands of agents, each in a workspace and a sandbox of its own."""
+
+import asyncio
+import sys
+import time
+from base64 import b64decode
+from collections.abc import Mapping
+from contextlib import aclosing
+from secrets import token_hex
+from typing import Annotated, Any, Final, cast, get_args
+
+import typer
+from rich.live import Live
+
+from contextbase.errors import ContextbaseError, InvalidInput
+from contextbase.interfaces.cli.connection import Data, Project, address, connect, named
+from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json
+from contextbase.interfaces.cli.run_text import (
+    Progress,
+    drawn_progress,
+    drawn_summary,
+    exit_code_of,
+    how_it_ended,
+)
+from contextbase.interfaces.cli.workspace_text import drawn_completion, went_in
+from contextbase.sdk import AsyncClient, Client
+from contextbase.sdk.connection import error_of
+from contextbase.sdk.runs import RunOptions
+from contextbase.wire.sandbox import (
+    CommitWhenName,
+    CompletedItem,
+    EndedItem,
+    FailedItem,
+    KeptItem,
+    LimitsBody,
+    NetworkName,
+    OutcomeView,
+    OutputItem,
+    StartedItem,
+)
+from contextbase.wire.workspace import WorkspaceCompleteView
+
+__all__ = [
+    "Cpu",
+    "Environment",
+    "Memory",
+    "Network",
+    "Processes",
+    "Timeout",
+    "network_of",
+    "run",
+    "variables_of",
+    "written",
+]
+
+_MOST_AT_ONCE: Final = 100
+_INDEX: Final = "CONTEXTBASE_RUN_INDEX"
+
+Environment = Annotated[
+    list[str] | None, typer.Option("--env", "-e", metavar="NAME=VALUE", help="For the command.", show_default=False)
+]
+Timeout = Annotated[float | None, typer.Option(help="Seconds it may take.", min=0.001, show_default=False)]
+Memory = Annotated[int | None, typer.Option(help="Megabytes it may use.", min=16, show_default=False)]
+Cpu = Annotated[float | None, typer.Option(help="Percent of one processor.", min=1, show_default=False)]
+Processes = Annotated[int | None, typer.Option(help="How many it may start.", min=2, show_default=False)]
+Network = Annotated[str, typer.Option(help="none or loopback.")]
+
+
+@errors_shown
+def run(
+    command: Annotated[list[str], typer.Argument(help="A program and its arguments, after --.", metavar="-- COMMAND")],
+    count: Annotated[int, typer.Option("-n", help="So many agents side by side.", min=1, max=10_000)] = 1,
+    agent: Annotated[
+        str | None, typer.Option("--agent", "-a", help="Who runs it; default: a new agent.", show_default=False)
+    ] = None,
+    message: Annotated[str, typer.Option("--message", "-m", help="Why; it is in the log.")] = "",
+    commit: Annotated[str, typer.Option(help="When what it changed is committed: success, always, never.")] = "success",
+    environment: Environment = None,
+    timeout: Timeout = None,
+    memory: Memory = None,
+    cpu: Cpu = None,
+    processes: Processes = None,
+    network: Network = "none",
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Run a command in a workspace and a sandbox, and commit what it changed.
+
+    Its output is ours, and so is its exit code (124: a limit stopped it). Exit code 1 also when not everything went
+    in. With -n, $CONTEXTBASE_RUN_INDEX tells the agents apart."""
+    if commit not in get_args(CommitWhenName):
+        raise InvalidInput(f"{commit[:40]!r} is not one of {', '.join(get_args(CommitWhenName))}.")
+    limits = LimitsBody(max_memory=None if memory is None else memory << 20, max_cpu=cpu, max_processes=processes)
+    options = RunOptions(
+        limits=limits,
+        network=network_of(network),
+        commit=cast("CommitWhenName", commit),
+        message=message,
+        environment=variables_of(environment),
+    )
+    if timeout is not None:
+        options["timeout"] = timeout
+    if count > 1:
+        agents = asyncio.run(_side_by_side(address(data), named(project), command, agent, count, options))
+        if as_json:
+            print_json([_told(one) for one in agents])
+        else:
+            error_console.print(*drawn_summary(agents), sep="\n", highlight=False, soft_wrap=True)
+        raise typer.Exit(0 if all(one.went_well for one in agents) else 1)
+    with connect(data) as client:
+        if as_json:
+            answer = client.runs.command(named(project), command, agent=agent, **options)
+            print_json(answer)
+            _leave(answer.outcome, answer.completed)
+        _leave(*_streamed(client, named(project), command, agent, options))
+
+
+def variables_of(environment: list[str] | None) -> dict[str, str]:
+    return dict(_variable(text) for text in environment or ())
+
+
+def network_of(text: str) -> NetworkName:
+    if text not in get_args(NetworkName):
+        raise InvalidInput(f"{text[:40]!r} is not a network: {' or '.join(get_args(NetworkName))}.")
+    return cast("NetworkName", text)
+
+
+def written(item: OutputItem) -> None:
+    """As the command wrote it."""
+    stream = sys.stdout if item.stream == "stdout" else sys.stderr
+    stream.buffer.write(_bytes(item))
+    stream.buffer.flush()
+
+
+def _streamed(
+    client: Client, project: str, command: list[str], agent: str | None, options: RunOptions
+) -> tuple[OutcomeView, WorkspaceCompleteView | None]:
+    outcome: OutcomeView | None = None
+    for item in client.runs.stream(project, command, agent=agent, **options):
+        match item:
+            case OutputItem():
+                written(item)
+            case EndedItem():
+                outcome = item.outcome
+                if not outcome.succeeded:
+                    error_console.print(f"[yellow]{how_it_ended(outcome)}[/]", highlight=False)
+            case CompletedItem() if outcome is not None:
+                for line in drawn_completion(item.completed, here=None):
+                    error_console.print(line, soft_wrap=True, highlight=False)
+                return outcome, item.completed
+            case KeptItem() if outcome is not None:
+                name = item.workspace.agent_id.removeprefix("agent:")
+                error_console.print(
+                    f"{item.because.capitalize()}, so nothing is committed. Its work is in the workspace of {name}: "
+                    f"contextbase workspace status|complete|abandon --agent {name}",
+                    soft_wrap=True,
+                    highlight=False,
+                )
+                return outcome, None
+            case FailedItem():
+                raise error_of(item.problem)
+            case _:
+                continue
+    raise ContextbaseError("The server ended the stream before it was over; ask for the workspace's status.")
+
+
+def _leave(outcome: OutcomeView, completed: WorkspaceCompleteView | None) -> None:
+    if not outcome.succeeded:
+        raise typer.Exit(exit_code_of(outcome))
+    raise typer.Exit(0 if completed is None or (completed.removed and went_in(completed)) else 1)
+
+
+async def _side_by_side(
+    server: tuple[str, str], project: str, command: list[str], agent: str | None, count: int, options: RunOptions
+) -> list[Progress]:
+    name = (agent or f"run-{token_hex(3)}").removeprefix("agent:")
+    agents = [Progress(agent=f"{name}-{number}") for number in range(1, count + 1)]
+    room = asyncio.Semaphore(_MOST_AT_ONCE)
+    async with AsyncClient(*server) as client:
+
+        async def one(number: int, progress: Progress) -> None:
+            variables = {**options.get("environment", {}), _INDEX: str(number)}
+            async with room:
+                await _followed(client, project, command, progress, {**options, "environment": variables})
+
+        with Live(
+            console=error_console,
+            get_renderable=lambda: drawn_progress(agents),
+            refresh_per_second=8,
+            transient=not error_console.is_terminal,
+        ):
+            await asyncio.gather(*(one(number, progress) for number, progress in enumerate(agents, 1)))
+    return agents
+
+
+async def _followed(
+    client: AsyncClient, project: str, command: list[str], progress: Progress, options: Mapping[str, Any]
+) -> None:
+    try:
+        async with aclosing(client.runs.stream(project, command, agent=progress.agent, **options)) as items:
+            async for item in items:
+                match item:
+                    case StartedItem():
+                        progress.started = time.monotonic()
+                    case OutputItem():
+                        progress.take_output(_bytes(item).decode(errors="replace"))
+                    case EndedItem():
+                        progress.outcome = item.outcome
+                    case CompletedItem():
+                        progress.take_completed(item.completed)
+                    case KeptItem():
+                        progress.kept_because = item.because
+                    case FailedItem():
+                        progress.error = item.problem.detail
+    except ContextbaseError as error:
+        progress.error = error.message
+    progress.ended = time.monotonic()
+
+
+def _told(one: Progress) -> dict[str, Any]:
+    return {
+        "agent": one.agent,
+        "went_well": one.went_well,
+        "outcome": None if one.outcome is None else one.outcome.model_dump(),
+        "changes": dict(one.counts),
+        "kept_because": one.kept_because,
+        "error": one.error,
+    }
+
+
+def _bytes(item: OutputItem) -> bytes:
+    return b64decode(item.base64) if item.base64 is not None else (item.text or "").encode()
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise InvalidInput(f"{text[:40]!r} is no NAME=VALUE.")
+    return name, value

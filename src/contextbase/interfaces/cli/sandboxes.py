@@ -1,0 +1,224 @@
+"""`contextbase sandbox …`: sandboxes on agents' workspaces, to run one command after the other in."""
+
+import asyncio
+import os
+import signal
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from contextbase.errors import InvalidInput
+from contextbase.interfaces.cli.connection import Data, Project, address, connect, named
+from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json, print_line, print_table
+from contextbase.interfaces.cli.run import (
+    Cpu,
+    Environment,
+    Memory,
+    Network,
+    Processes,
+    Timeout,
+    network_of,
+    variables_of,
+    written,
+)
+from contextbase.interfaces.cli.run_text import exit_code_of, how_it_ended
+from contextbase.interfaces.cli.workspaces import Agent
+from contextbase.sdk import AsyncClient
+from contextbase.sdk.connection import error_of
+from contextbase.sdk.sandboxes import ExecOptions
+from contextbase.wire.sandbox import EndedItem, FailedItem, LimitsBody, OutputItem
+
+if TYPE_CHECKING:
+    from contextbase.sdk.terminal import AsyncTerminal
+
+__all__ = ["commands"]
+
+commands = typer.Typer(help="Sandboxes on agents' workspaces.", no_args_is_help=True)
+
+Id = Annotated[str, typer.Argument(metavar="SANDBOX", help="Its id, as create and list print it.")]
+
+
+@commands.command("create")
+@errors_shown
+def create(
+    environment: Environment = None,
+    memory: Memory = None,
+    cpu: Cpu = None,
+    processes: Processes = None,
+    network: Network = "none",
+    agent: Agent = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Make a sandbox on an agent's workspace, and print its id. An agent that has one already gets that one."""
+    limits = LimitsBody(max_memory=None if memory is None else memory << 20, max_cpu=cpu, max_processes=processes)
+    with connect(data) as client:
+        sandbox = client.sandboxes.create(
+            named(project),
+            agent=agent,
+            limits=limits,
+            network=network_of(network),
+            environment=variables_of(environment),
+        )
+    if as_json:
+        print_json(sandbox.view)
+    else:
+        print_line(str(sandbox.id))
+
+
+@commands.command("list")
+@errors_shown
+def list_(
+    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.", min=1, max=1000)] = 100,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List sandboxes, newest first: everybody's for 'admin', else your own."""
+    with connect(data) as client:
+        found = client.sandboxes.list(project, limit=limit).sandboxes
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ("SANDBOX", "AGENT", "DRIVER", "NETWORK", "NODE", "SEEN"),
+        (
+            (one.sandbox_id, one.agent_id, one.driver, one.network, one.node, f"{one.seen_at:%Y-%m-%d %H:%M}")
+            for one in found
+        ),
+        empty="There is no sandbox. Make one: contextbase sandbox create",
+    )
+
+
+@commands.command("status")
+@errors_shown
+def status(sandbox: Id, data: Data = None, as_json: Json = False) -> None:
+    """Show whether it runs, and what it uses."""
+    with connect(data) as client:
+        view = client.sandboxes.get(_id(sandbox)).view
+    if as_json:
+        print_json(view)
+        return
+    print_line(f"{view.state}, {view.driver} on {view.node}, of {view.agent_id}")
+    if view.memory is not None:
+        print_line(
+            f"{view.memory / 2**20:.1f} MB, {view.processes} processes, {view.cpu_seconds:.1f} s of processor time"
+        )
+
+
+@commands.command("exec")
+@errors_shown
+def exec_(
+    sandbox: Id,
+    command: Annotated[list[str], typer.Argument(help="A program and its arguments, after --.", metavar="-- COMMAND")],
+    environment: Environment = None,
+    timeout: Timeout = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Run a command in it. Its output is ours, and so is its exit code (124: a limit stopped it)."""
+    with connect(data) as client:
+        opened = client.sandboxes.get(_id(sandbox))
+        options = ExecOptions(environment=variables_of(environment))
+        if timeout is not None:
+            options["timeout"] = timeout
+        if as_json:
+            answer = opened.exec(command, **options)
+            print_json(answer)
+            raise typer.Exit(exit_code_of(answer.outcome))
+        for item in opened.stream(command, **options):
+            match item:
+                case OutputItem():
+                    written(item)
+                case EndedItem():
+                    if not item.outcome.succeeded:
+                        error_console.print(f"[yellow]{how_it_ended(item.outcome)}[/]", highlight=False)
+                    raise typer.Exit(exit_code_of(item.outcome))
+                case FailedItem():
+                    raise error_of(item.problem)
+
+
+@commands.command("shell")
+@errors_shown
+def shell(
+    sandbox: Id,
+    command: Annotated[str | None, typer.Argument(help="For the shell; default: talk to it.")] = None,
+    data: Data = None,
+) -> None:
+    """Open a terminal in it."""
+    if not sys.stdin.isatty():
+        raise InvalidInput("A shell needs a terminal; for programs there is `contextbase sandbox exec`.")
+    raise typer.Exit(asyncio.run(_terminal(address(data), _id(sandbox), command)))
+
+
+@commands.command("remove")
+@errors_shown
+def remove(sandbox: Id, data: Data = None, as_json: Json = False) -> None:
+    """End all that runs in it, and the sandbox. The workspace stays, with the work in it."""
+    with connect(data) as client:
+        view = client.sandboxes.get(_id(sandbox)).remove()
+    if as_json:
+        print_json(view)
+    else:
+        print_line(f"The sandbox is gone. The workspace of {view.agent_id} is as it was.")
+
+
+async def _terminal(server: tuple[str, str], sandbox_id: UUID, command: str | None) -> int:
+    loop = asyncio.get_running_loop()
+    size = os.get_terminal_size()
+    async with AsyncClient(*server) as client:
+        sandbox = await client.sandboxes.get(sandbox_id)
+        async with sandbox.terminal(command, rows=size.lines, columns=size.columns) as terminal:
+            typed: asyncio.Queue[bytes] = asyncio.Queue(16)
+            loop.add_reader(sys.stdin.fileno(), lambda: _take(typed))
+            loop.add_signal_handler(signal.SIGWINCH, lambda: loop.create_task(_resize(terminal)))
+            sending = asyncio.create_task(_send(terminal, typed))
+            try:
+                with _raw_terminal():
+                    while piece := await terminal.receive():
+                        sys.stdout.buffer.write(piece)
+                        sys.stdout.buffer.flush()
+            finally:
+                loop.remove_reader(sys.stdin.fileno())
+                loop.remove_signal_handler(signal.SIGWINCH)
+                sending.cancel()
+            return 0 if terminal.outcome is None else exit_code_of(terminal.outcome)
+
+
+def _take(typed: asyncio.Queue[bytes]) -> None:
+    if not typed.full():  # what is typed faster than it is sent waits in the terminal
+        typed.put_nowait(os.read(sys.stdin.fileno(), 4096))
+
+
+async def _send(terminal: "AsyncTerminal", typed: asyncio.Queue[bytes]) -> None:
+    while data := await typed.get():
+        await terminal.send(data)
+
+
+async def _resize(terminal: "AsyncTerminal") -> None:
+    size = os.get_terminal_size()
+    await terminal.resize(rows=size.lines, columns=size.columns)
+
+
+@contextmanager
+def _raw_terminal() -> Iterator[None]:
+    before = termios.tcgetattr(sys.stdin)
+    tty.setraw(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise InvalidInput(f"{text[:40]!r} is not a sandbox's id; `contextbase sandbox list` shows them.") from None

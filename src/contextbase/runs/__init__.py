@@ -1,0 +1,1 @@
+"""Commands of agents: each in a workspace and a sandbox, and what they changed brought back."""

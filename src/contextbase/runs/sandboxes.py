@@ -1,0 +1,177 @@
+"""A sandbox on an agent's workspace that lasts: for agents elsewhere, who send one command after the other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from contextbase.db.database import Database
+from contextbase.errors import Conflict, Forbidden, NotFound
+from contextbase.identity.model import Action, Caller, Principal
+from contextbase.ids import ProjectId, SystemClock, new_uuid
+from contextbase.limits import ResourceLimits
+from contextbase.runs.driving import Driving
+from contextbase.runs.model import SandboxRecord
+from contextbase.runs.occupancy import Occupancy
+from contextbase.runs.repository import SandboxRepository
+from contextbase.sandbox.model import Command, Network, SandboxId, SandboxSpec, SandboxState, SandboxStats
+from contextbase.sandbox.ports import Execution, SandboxDriver
+from contextbase.workspaces.registry import Record
+from contextbase.workspaces.service import Workspaces
+
+__all__ = ["AgentSandboxes", "SandboxStatus"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxStatus:
+    record: SandboxRecord
+    workspace: Record
+    state: SandboxState
+    stats: SandboxStats | None  # None: nothing runs in it
+
+
+class AgentSandboxes:
+    """A workspace has one sandbox at the most. A sandbox that stopped (a reboot, a long silence) starts again with the
+    next command: the workspace is as it was, the rest of its files is gone."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        repository: SandboxRepository,
+        workspaces: Workspaces,
+        occupancy: Occupancy,
+        driving: Driving,
+    ) -> None:
+        self._database = database
+        self._repository = repository
+        self._workspaces = workspaces
+        self._occupancy = occupancy
+        self._driving = driving
+
+    async def create(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        agent: str | None,
+        *,
+        limits: ResourceLimits,
+        network: Network,
+        environment: Mapping[str, str],
+    ) -> tuple[SandboxStatus, bool]:
+        """On the agent's workspace, made if need be; False: it had this one already, as it is."""
+        caller.require(Action.WRITE, project_id)
+        workspace = (await self._workspaces.create(caller, project_id, agent)).record
+        driver = await self._driving.driver()
+        now = SystemClock().now()
+        record = SandboxRecord(
+            id=SandboxId(int=new_uuid().int),
+            workspace_id=workspace.id,
+            project_id=project_id,
+            principal=workspace.principal,
+            node=workspace.node,
+            driver=driver.name,
+            network=network,
+            limits=limits,
+            created_at=now,
+            seen_at=now,
+        )
+        async with self._database.connection() as connection:
+            made_at = await self._repository.insert(connection, record)
+            existing = None if made_at else await self._repository.of_workspace(connection, workspace.id)
+        if made_at is None:
+            if existing is None:
+                raise Conflict("Another call has just removed the sandbox of this workspace; try again.")
+            return await self._status(existing, workspace), False
+        record = replace(record, created_at=made_at, seen_at=made_at)
+        try:
+            await self._make(driver, record, workspace, environment)
+        except BaseException:
+            await self._occupancy.leave(workspace.id)
+            raise
+        return await self._status(record, workspace), True
+
+    async def status(self, caller: Caller, sandbox_id: SandboxId) -> SandboxStatus:
+        record, workspace = await self._entered(caller, sandbox_id)
+        return await self._status(record, workspace)
+
+    async def list(
+        self, caller: Caller, project_id: ProjectId | None, *, before: SandboxId | None = None, limit: int = 100
+    ) -> list[SandboxRecord]:
+        """Newest first: everybody's for who may manage the project (None: all), else the caller's own."""
+        everybody = Action.ADMIN in caller.token.actions
+        caller.require(Action.ADMIN if everybody else Action.READ, project_id)
+        async with self._database.connection() as connection:
+            return await self._repository.page(
+                connection,
+                project_id=project_id,
+                agent=None if everybody else caller.principal.id,
+                before=before,
+                limit=limit,
+            )
+
+    async def exec(self, caller: Caller, sandbox_id: SandboxId, command: Command) -> Execution:
+        record, _ = await self._entered(caller, sandbox_id)
+        driver = await self._driving.driver(record.driver)
+        async with self._database.connection() as connection:
+            await self._repository.seen(connection, record.id)
+        try:
+            return await driver.exec(record.id, command)
+        except Conflict:
+            await driver.start(record.id)
+            return await driver.exec(record.id, command)
+
+    async def remove(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
+        """End all that runs in it, and the sandbox. The workspace stays, with the work in it."""
+        record = await self._found(caller, sandbox_id)
+        await self._occupancy.leave(record.workspace_id)
+        return record
+
+    async def _make(
+        self, driver: SandboxDriver, record: SandboxRecord, workspace: Record, environment: Mapping[str, str]
+    ) -> None:
+        spec = SandboxSpec(
+            id=record.id,
+            folder=workspace.path,
+            limits=record.limits,
+            network=record.network,
+            environment=environment,
+            labels={"workspace": str(workspace.id), "project": str(workspace.project_id)},
+        )
+        await driver.create(spec)
+        await driver.start(record.id)
+
+    async def _status(self, record: SandboxRecord, workspace: Record) -> SandboxStatus:
+        driver = await self._driving.driver(record.driver)
+        try:
+            state = (await driver.inspect(record.id)).state
+            stats = await driver.stats(record.id) if state is SandboxState.RUNNING else None
+        except Conflict:  # it ended between the two questions
+            state, stats = SandboxState.STOPPED, None
+        return SandboxStatus(record=record, workspace=workspace, state=state, stats=stats)
+
+    async def _entered(self, caller: Caller, sandbox_id: SandboxId) -> tuple[SandboxRecord, Record]:
+        """The sandbox and its workspace, if the caller may still see what is in it; else nothing goes on in there."""
+        record = await self._found(caller, sandbox_id)
+        try:
+            workspace = await self._workspaces.path(caller, record.project_id, _name(record.principal))
+        except Forbidden:
+            if record.node == self._driving.node:
+                await self._occupancy.leave(record.workspace_id)
+            raise
+        if workspace.id != record.workspace_id:
+            raise NotFound("The workspace of this sandbox has ended; create a new one.")
+        return record, workspace
+
+    async def _found(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
+        """Who may not act for its agent does not learn that it is there."""
+        async with self._database.connection() as connection:
+            record = await self._repository.get(connection, sandbox_id)
+        if record is not None:
+            own = record.principal.id == caller.principal.id
+            if own or Action.ADMIN in caller.token.actions:
+                caller.require(Action.WRITE if own else Action.ADMIN, record.project_id)
+                return record
+        raise NotFound(f"There is no sandbox {sandbox_id}.")
+
+
+def _name(principal: Principal) -> str:
+    return f"{principal.kind}:{principal.name}"

@@ -1,0 +1,91 @@
+"""A terminal in a sandbox, over a web socket."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from pydantic import ValidationError
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+
+from contextbase.errors import ContextbaseError, Unavailable
+from contextbase.sdk.connection import error_of
+from contextbase.sdk.portal import Portal
+from contextbase.wire.problem import Problem
+from contextbase.wire.sandbox import EndedItem, OutcomeView
+
+__all__ = ["AsyncTerminal", "Terminal", "open_terminal"]
+
+
+class AsyncTerminal:
+    """What a terminal's user types and sees."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self.outcome: OutcomeView | None = None
+        """How the command ended; None until then."""
+
+    async def send(self, data: bytes) -> None:
+        """What is typed. After the end it goes nowhere."""
+        try:
+            await self._socket.send(data)
+        except ConnectionClosed:
+            return
+
+    async def receive(self) -> bytes:
+        """What is shown next; empty at the end."""
+        try:
+            message = await self._socket.recv()
+        except ConnectionClosed:
+            return b""
+        if isinstance(message, bytes):
+            return message
+        self.outcome = EndedItem.model_validate_json(message).outcome
+        return b""
+
+    async def resize(self, *, rows: int, columns: int) -> None:
+        """After the end it does nothing."""
+        try:
+            await self._socket.send(json.dumps({"resize": {"rows": rows, "columns": columns}}))
+        except ConnectionClosed:
+            return
+
+
+@asynccontextmanager
+async def open_terminal(address: str, headers: dict[str, str]) -> AsyncIterator[AsyncTerminal]:
+    try:
+        socket = await connect(address, additional_headers=headers, proxy=None, max_size=None)
+    except InvalidStatus as refusal:
+        raise _error_of(refusal) from refusal
+    except (OSError, WebSocketException) as error:
+        raise Unavailable(f"No terminal could be opened ({type(error).__name__}).") from error
+    async with socket:
+        yield AsyncTerminal(socket)
+
+
+class Terminal:
+    """`AsyncTerminal` for code that is not async."""
+
+    def __init__(self, terminal: AsyncTerminal, portal: Portal) -> None:
+        self._terminal = terminal
+        self._portal = portal
+
+    @property
+    def outcome(self) -> OutcomeView | None:
+        return self._terminal.outcome
+
+    def send(self, data: bytes) -> None:
+        self._portal.run(self._terminal.send(data))
+
+    def receive(self) -> bytes:
+        return self._portal.run(self._terminal.receive())
+
+    def resize(self, *, rows: int, columns: int) -> None:
+        self._portal.run(self._terminal.resize(rows=rows, columns=columns))
+
+
+def _error_of(refusal: InvalidStatus) -> ContextbaseError:
+    try:
+        return error_of(Problem.model_validate_json(refusal.response.body or b""))
+    except ValidationError:
+        return Unavailable(f"The server answered with status {refusal.response.status_code} and no reason.")

@@ -1,0 +1,91 @@
+"""Which workspace a caller means, and whether it may still be worked with."""
+
+from contextlib import suppress
+
+from contextbase.db.database import Database
+from contextbase.errors import Conflict, Forbidden, HeldElsewhere, NotFound
+from contextbase.gate.service import Gate
+from contextbase.identity.model import Action, Caller
+from contextbase.ids import ProjectId
+from contextbase.workspaces.node import Node
+from contextbase.workspaces.ports import Occupants
+from contextbase.workspaces.registry import Record, Registry
+from contextbase.workspaces.sight import Sight, hides_more
+
+__all__ = ["Admission"]
+
+
+class Admission:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        gate: Gate,
+        registry: Registry,
+        node: Node,
+        sight: Sight,
+        occupants: Occupants,
+    ) -> None:
+        self._database = database
+        self._gate = gate
+        self._registry = registry
+        self._node = node
+        self._sight = sight
+        self._occupants = occupants
+
+    async def last(self, acting: Caller, project_id: ProjectId) -> Record:
+        """The acting agent's newest workspace, whether it is open or ended."""
+        acting.require(Action.READ, project_id)
+        async with self._database.connection() as connection:
+            record = await self._registry.last_one(connection, project_id, acting.principal.id)
+        if record is None:
+            raise NotFound(f"{acting.principal.name} has no workspace in this project; create one.")
+        return record
+
+    async def found(self, acting: Caller, project_id: ProjectId) -> Record:
+        """The acting agent's open workspace, if it is on this node."""
+        acting.require(Action.READ, project_id)
+        async with self._database.connection() as connection:
+            record = await self._registry.open_one(connection, project_id, acting.principal.id)
+        if record is None:
+            raise NotFound(f"{acting.principal.name} has no open workspace in this project; create one.")
+        if record.node != self._node.name:
+            raise HeldElsewhere(
+                f"The workspace of {acting.principal.name} is on the node {record.node}, and this is "
+                f"{self._node.name}; send the request there.",
+                node=record.node,
+            )
+        return record
+
+    async def refuse_narrowed(self, acting: Caller, record: Record) -> None:
+        """What may be seen no more is not shown again, although the folder was made when it could be."""
+        async with self._database.connection() as connection:
+            opened = await self._gate.opened(connection, acting, record.project_id)
+            if opened.epoch != record.epoch or opened.policy.version == record.policy_version:
+                return
+            now = await self._sight.at(connection, record.project_id, opened, record.base)
+        provider = (await self._node.site()).provider
+        then = (await provider.open_workspace(record.id)).view
+        if not hides_more(now.masked, then):
+            return
+        with suppress(Conflict):  # a process is in it: it sees what it saw, until it ends
+            await self._occupants.leave(record.id)
+            await provider.close_workspace(record.id)
+        raise Forbidden(
+            "What you may see in this project was narrowed since the workspace was made. Its changes can still be "
+            "committed: complete or abandon it, then create a new one. Nothing is lost: the folder is as it was."
+        )
+
+    async def refuse_narrower(self, acting: Caller, record: Record) -> None:
+        """A token for one folder has no business in a workspace that was made with one for more."""
+        prefix = acting.token.path_prefix
+        if prefix is None:
+            return
+        provider = (await self._node.site()).provider
+        shown = (await provider.open_workspace(record.id)).view
+        async with self._database.connection() as connection:
+            masked = await self._sight.masked_around(connection, shown.snapshot, prefix)
+        if hides_more(masked, shown):
+            raise Forbidden(
+                f"This token is for {prefix}, and the workspace shows more; use the token it was made with."
+            )
