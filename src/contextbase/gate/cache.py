@@ -99,9 +99,13 @@ class PolicyBook:
         self._contents = contents
         self._pages: dict[ProjectId, PolicyPage] = {}
 
-    async def page(self, connection: Connection, project_id: ProjectId, version: int) -> PolicyPage:
+    def known(self, project_id: ProjectId, version: int) -> PolicyPage | None:
         page = self._pages.get(project_id)
-        if page is None or page.policy.version != version:
+        return None if page is None or page.policy.version != version else page
+
+    async def page(self, connection: Connection, project_id: ProjectId, version: int) -> PolicyPage:
+        page = self.known(project_id, version)
+        if page is None:
             page = PolicyPage(await self._repository.policy(connection, project_id))
             self._contents.clear()
             if len(self._pages) >= _MOST_PROJECTS:

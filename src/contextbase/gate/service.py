@@ -29,6 +29,7 @@ from contextbase.storage.head import HeadRepository
 __all__ = ["Gate", "OpenedProject"]
 
 _SQL: Final = load_queries("contextbase.gate")
+_MOST_REMEMBERED: Final = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,6 +59,7 @@ class Gate:
         self._policies = policies
         self._catalog = catalog
         self._group_commit = group_commit
+        self._last_opened: dict[ProjectId, tuple[Seq, UUID, int]] = {}  # head, epoch and policy version
 
     async def commit(self, caller: Caller, request: CommitRequest, *, operator_type: OperatorType) -> CommitAnswer:
         """Settle the request's changes; when this returns, every one but the refused is durably in the project.
@@ -106,6 +108,7 @@ class Gate:
         if row is None:
             raise NotFound(f"There is no project {project_id}.")
         rules = await self._policies.page(connection, project_id, row["policy_version"])
+        self._remember(project_id, Seq(row["head"]), row["epoch"], row["policy_version"])
         principals = {caller.principal.id for caller in callers} if rules.policy.uses_groups else ()
         groups = await self._repository.groups(connection, principals)
         return [
@@ -117,6 +120,19 @@ class Gate:
             )
             for caller in callers
         ]
+
+    def last_opened(self, caller: Caller, project_id: ProjectId) -> OpenedProject | None:
+        """As `opened`, from memory: true only of a project that has the same head, epoch and policy version still."""
+        seq, epoch, version = self._last_opened.get(project_id, (Seq(0), None, 0))
+        rules = self._policies.known(project_id, version)
+        if epoch is None or rules is None or rules.policy.uses_groups:  # who is in a group is not remembered
+            return None
+        return OpenedProject(seq=seq, epoch=epoch, policy=rules.policy, authority=rules.authority(caller, frozenset()))
+
+    def _remember(self, project_id: ProjectId, seq: Seq, epoch: UUID, policy_version: int) -> None:
+        if len(self._last_opened) >= _MOST_REMEMBERED:
+            self._last_opened.clear()
+        self._last_opened[project_id] = (seq, epoch, policy_version)
 
     async def authority(self, connection: Connection, caller: Caller, project_id: ProjectId) -> PathAuthority:
         """What the caller may see and do in the project."""

@@ -71,9 +71,11 @@ SELECT v.path FROM versions v
 WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind <> 'deleted'
 
 -- name: insert_workspace
--- Nothing comes back when the agent has an open one in the project.
+-- Nothing comes back when the agent has an open one in the project, or ($10) the project has moved on meanwhile.
 INSERT INTO workspaces (id, project_id, principal_id, node, provider, path, epoch, base_seq, policy_version)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9
+FROM projects
+WHERE id = $2 AND (NOT $10 OR (head = $8 AND epoch = $7 AND policy_version = $9 AND deleted_at IS NULL))
 ON CONFLICT DO NOTHING
 RETURNING created_at
 

@@ -53,8 +53,9 @@ class Record:
 class Registry:
     """Every method works in the caller's transaction."""
 
-    async def insert(self, connection: Connection, record: Record) -> datetime | None:
-        """When it was made; None when the agent has an open workspace in the project."""
+    async def insert(self, connection: Connection, record: Record, *, on_head: bool = False) -> datetime | None:
+        """When it was made; None when the agent has an open workspace in the project, or (`on_head`) the project's head
+        or policy is not what the record says."""
         made_at: datetime | None = await connection.fetchval(
             _SQL.insert_workspace,
             record.id,
@@ -66,6 +67,7 @@ class Registry:
             record.epoch,
             record.base,
             record.policy_version,
+            on_head,
         )
         return made_at
 

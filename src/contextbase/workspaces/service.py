@@ -12,7 +12,7 @@ from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, ContextbaseError, InvalidInput, NotFound, TooBusy
-from contextbase.gate.service import Gate
+from contextbase.gate.service import Gate, OpenedProject
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, SystemClock, TreePath, new_uuid
 from contextbase.storage.blobs.waiting import in_thread
@@ -97,12 +97,24 @@ class Workspaces:
     async def _new(self, acting: Caller, project_id: ProjectId) -> Record | None:
         """None when the agent has one already."""
         provider = (await self.node.site()).provider
+        remembered = self._gate.last_opened(acting, project_id)
+        view = None if remembered is None else self._sight.known(project_id, remembered)
+        if remembered is not None and view is not None:
+            # A trip to the database less, if what we remember is true: the row says so, while the folder is made.
+            record = self._record(acting, provider, project_id, remembered)
+            if (made_at := await self._make(provider, record, view, on_head=True)) is not None:
+                return replace(record, created_at=made_at, seen_at=made_at)
         async with self._database.connection() as connection:
             opened = await self._gate.opened(connection, acting, project_id)
             view = await self._sight.of_head(connection, project_id, opened)
+        record = self._record(acting, provider, project_id, opened)
+        made_at = await self._make(provider, record, view)
+        return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)
+
+    def _record(self, acting: Caller, provider: Provider, project_id: ProjectId, opened: OpenedProject) -> Record:
         now = SystemClock().now()
         workspace_id = WorkspaceId(int=new_uuid().int)
-        record = Record(
+        return Record(
             id=workspace_id,
             project_id=project_id,
             principal=acting.principal,
@@ -119,8 +131,6 @@ class Workspaces:
             seen_at=now,
             ended_at=None,
         )
-        made_at = await self._make(provider, record, view)
-        return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)
 
     async def path(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> Record:
         """Where the agent works; after a crash or reboot the folder is there again when this returns."""
@@ -261,14 +271,15 @@ class Workspaces:
         """Its folder may be there before its row."""
         return workspace_id in self._creating
 
-    async def _make(self, provider: Provider, record: Record, view: View) -> datetime | None:
-        """The row and the folder at the same time; None when the agent has a workspace already."""
+    async def _make(self, provider: Provider, record: Record, view: View, *, on_head: bool = False) -> datetime | None:
+        """The row and the folder at the same time; None when the agent has a workspace already, or (`on_head`) the
+        head is another."""
         self._creating.add(record.id)
         try:
             made = asyncio.create_task(provider.create_workspace(record.id, view))
             try:
                 async with self._database.connection() as connection:
-                    made_at = await self._registry.insert(connection, record)
+                    made_at = await self._registry.insert(connection, record, on_head=on_head)
             except BaseException:
                 await asyncio.gather(made, return_exceptions=True)
                 await provider.cleanup(record.id)

@@ -33,6 +33,13 @@ class Sight:
         snapshot = SnapshotKey(project_id=project_id, epoch=opened.epoch, seq=seq)
         return View(snapshot=snapshot, masked=await self._masked(connection, snapshot, opened.authority))
 
+    def known(self, project_id: ProjectId, opened: OpenedProject) -> View | None:
+        """As `of_head`, if it can be told from memory."""
+        snapshot = SnapshotKey(project_id=project_id, epoch=opened.epoch, seq=opened.seq)
+        authority = opened.authority
+        masked = frozenset() if authority.sees_everything else self._known.get((snapshot, authority.sight))
+        return None if masked is None else View(snapshot=snapshot, masked=masked)
+
     async def masked_around(
         self, connection: Connection, snapshot: SnapshotKey, prefix: TreePath
     ) -> frozenset[TreePath]:
