@@ -126,14 +126,13 @@ class Settlement:
             return TreeChange(path=change.path, entry=None, base=base_entry)
         if change.action is ChangeAction.MAKE_DIRECTORY:
             return TreeChange(path=change.path, entry=Entry(kind=EntryKind.DIRECTORY), base=base_entry)
-        executable = change.executable
-        if executable is None:
-            executable = base.executable if base is not None else False
         content = change.content.hash if change.content is not None else None
         kind = EntryKind(change.kind)
         if change.action is ChangeAction.RENAME and base is not None and change.content is None:
             content, kind = base.content_hash, EntryKind(base.kind)
-        entry = Entry(kind=kind, content=content, executable=executable)
+        was_executable = base is not None and base.executable
+        executable = was_executable if change.executable is None else change.executable
+        entry = Entry(kind=kind, content=content, executable=executable and kind is EntryKind.FILE)
         if change.action is ChangeAction.RENAME:
             target = change.target or change.path
             return TreeChange(path=target, entry=entry, base=base_entry, renamed_from=change.path)

@@ -85,6 +85,14 @@ async def test_directories_links_and_modes_are_kept(world: GateWorld) -> None:
     ]  # fmt: skip
 
 
+async def test_a_link_in_the_place_of_a_program_is_not_executable(world: GateWorld) -> None:
+    await world.commit(write("run", b"#!/bin/sh\n", 0, executable=True))
+    await world.commit(write("run", b"elsewhere", 1, kind=ContentKind.SYMLINK))
+    async with world.database.connection() as connection:
+        [link] = await world.tree.page(connection, world.project.id, Seq(2))
+    assert (link.kind, link.executable) == ("symlink", False)
+
+
 async def test_an_atomic_commit_is_all_or_nothing(world: GateWorld) -> None:
     bob = await world.agent("bob")
     await world.rule("locked/**", "R")
