@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from contextbase.config import Settings
-from contextbase.errors import MachineProblem
 from contextbase.limits import ResourceLimits
+from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.workspaces.node import Node
 
@@ -24,9 +24,11 @@ def limits_of(settings: Settings) -> ResourceLimits:
 
 
 def sandbox_driver(settings: Settings, node: Node) -> Callable[[], Awaitable[SandboxDriver]]:
-    """What opens the driver at its first use; `MachineProblem` when there can be none."""
+    """What opens the driver at its first use; `Unavailable` when there can be none."""
 
     async def open_driver() -> SandboxDriver:
-        raise MachineProblem(f"{settings.sandbox_driver} {node.name}")
+        return BubblewrapDriver(
+            node.root / "bubblewrap", owner=node.owner, node=node.name, extra_read_only=settings.sandbox_extra_folders
+        )
 
     return open_driver

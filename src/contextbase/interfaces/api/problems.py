@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI, Request, WebSocket
+from fastapi.exceptions import RequestValidationError, ValidationException, WebSocketRequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
@@ -68,6 +68,7 @@ def install_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(errors.ContextbaseError, _on_our_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(WebSocketRequestValidationError, _on_invalid_socket)
 
 
 def unexpected_problem() -> Response:
@@ -100,6 +101,16 @@ def problem_of(error: errors.ContextbaseError) -> Problem:
 async def _on_invalid_request(_: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
+    return _invalid(error)
+
+
+async def _on_invalid_socket(socket: WebSocket, error: Exception) -> None:
+    if not isinstance(error, WebSocketRequestValidationError):
+        raise error
+    await socket.send_denial_response(_invalid(error))
+
+
+def _invalid(error: ValidationException) -> Response:
     problems = [{"where": _where(problem["loc"]), "problem": problem["msg"]} for problem in error.errors()[:20]]
     first = problems[0] if problems else {"where": "body", "problem": "not valid"}
     detail = f"The request is not valid at {first['where']}: {first['problem']}."

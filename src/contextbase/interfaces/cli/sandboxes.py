@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 import termios
@@ -172,7 +173,7 @@ def remove(sandbox: Id, data: Data = None, as_json: Json = False) -> None:
 
 async def _terminal(server: tuple[str, str], sandbox_id: UUID, command: str | None) -> int:
     loop = asyncio.get_running_loop()
-    size = os.get_terminal_size()
+    size = shutil.get_terminal_size()
     async with AsyncClient(*server) as client:
         sandbox = await client.sandboxes.get(sandbox_id)
         async with sandbox.terminal(command, rows=size.lines, columns=size.columns) as terminal:
@@ -203,7 +204,7 @@ async def _send(terminal: "AsyncTerminal", typed: asyncio.Queue[bytes]) -> None:
 
 
 async def _resize(terminal: "AsyncTerminal") -> None:
-    size = os.get_terminal_size()
+    size = shutil.get_terminal_size()
     await terminal.resize(rows=size.lines, columns=size.columns)
 
 

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Final
 
 from contextbase.errors import Conflict, InvalidInput, MachineProblem
 from contextbase.sandbox.bubblewrap.launching import Launching, folder_of

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from contextbase.sandbox.launcher import system
-from contextbase.sandbox.launcher.order import Order, Task
+from contextbase.sandbox.launcher.order import Order
 
-__all__ = ["INFO_DESCRIPTOR", "FILTER_DESCRIPTOR", "WAITING_PROGRAM", "Holder", "HolderFailed"]
+__all__ = ["FILTER_DESCRIPTOR", "INFO_DESCRIPTOR", "WAITING_PROGRAM", "Holder", "HolderFailed"]
 
 INFO_DESCRIPTOR, FILTER_DESCRIPTOR = 3, 4
 WAITING_PROGRAM: Final = "/bin/cat"

@@ -1,0 +1,105 @@
+"""Commands of agents over a real gate, a real database, real workspaces and real sandboxes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from tests.support.require import require_program
+from tests.support.workspace_world import WorkspaceWorld, open_world
+
+from contextbase.audit.model import OperatorType
+from contextbase.db.database import DatabaseAddress
+from contextbase.identity.model import Caller
+from contextbase.runs.model import CommitWhen, Kept, RunRequest, RunStep, Started
+from contextbase.runs.sandboxes import SandboxStatus
+from contextbase.runs.shell import continued, shell_argv
+from contextbase.sandbox.model import WORKSPACE, Command, Network, Outcome, Output, SandboxId
+from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.service import Completed
+
+__all__ = ["RunWorld", "Told", "open_run_world"]
+
+LONGEST = 60.0
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a run came to."""
+
+    steps: tuple[RunStep, ...]
+
+    @property
+    def output(self) -> str:
+        return b"".join(step.data for step in self.steps if isinstance(step, Output)).decode()
+
+    @property
+    def outcome(self) -> Outcome:
+        [outcome] = [step for step in self.steps if isinstance(step, Outcome)]
+        return outcome
+
+    @property
+    def started(self) -> Started:
+        assert isinstance(self.steps[0], Started)
+        return self.steps[0]
+
+    @property
+    def end(self) -> Completed | Kept:
+        assert isinstance(self.steps[-1], Completed | Kept)
+        return self.steps[-1]
+
+
+@dataclass
+class RunWorld:
+    world: WorkspaceWorld
+
+    def request(self, text: str, when: CommitWhen = CommitWhen.SUCCESS) -> RunRequest:
+        return RunRequest(
+            command=Command(argv=shell_argv(text), timeout=LONGEST),
+            limits=self.world.services.sandbox_limits,
+            commit_when=when,
+            wish=Wish(),
+        )
+
+    async def run(
+        self, text: str, agent: str | None = None, *, when: CommitWhen = CommitWhen.SUCCESS, who: Caller | None = None
+    ) -> Told:
+        """As the owner, who may make agents."""
+        world = self.world
+        steps = world.services.runs.run(
+            who or world.owner,
+            world.project_id,
+            agent,
+            self.request(text, when),
+            operator_type=OperatorType.API,
+        )
+        async with asyncio.timeout(LONGEST):
+            return Told(tuple([step async for step in steps]))
+
+    async def sandbox(self, who: Caller, network: Network = Network.NONE) -> SandboxStatus:
+        services = self.world.services
+        status, _ = await services.sandboxes.create(
+            who, self.world.project_id, None, limits=services.sandbox_limits, network=network, environment={}
+        )
+        return status
+
+    async def exec(self, who: Caller, sandbox_id: SandboxId, text: str) -> tuple[str, Outcome]:
+        command = Command(argv=continued(text, is_placed=False), cwd=WORKSPACE / PurePosixPath("."), timeout=LONGEST)
+        execution = await self.world.services.sandboxes.exec(who, sandbox_id, command)
+        async with asyncio.timeout(LONGEST):
+            written = b"".join([piece.data async for piece in execution.output()])
+            return written.decode(), await execution.wait()
+
+
+@asynccontextmanager
+async def open_run_world(address: DatabaseAddress, folder: Path, **options: object) -> AsyncIterator[RunWorld]:
+    require_program("bwrap", "apt-get install bubblewrap")
+    options = {"sandbox_driver": "bubblewrap", **options}
+    async with open_world(address, folder, "overlay", **options) as world:
+        run_world = RunWorld(world)
+        try:
+            yield run_world
+        finally:
+            for record in await world.services.sandboxes.list(world.owner, None):
+                await world.services.sandboxes.remove(world.owner, record.id)
