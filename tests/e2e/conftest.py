@@ -1,5 +1,6 @@
 """The API that a module of tests shares and what it logs; a server, and the command line that talks to it."""
 
+import asyncio
 import logging
 import os
 import sys
@@ -11,6 +12,7 @@ import pytest_asyncio
 from tests.support.api import MAX_BODY, Api, opened_api, url_of
 from tests.support.cli import Cli
 from tests.support.postgres import database_copy, reachable_folder
+from tests.support.run_world import remove_sandboxes
 from tests.support.server import Done, ServerProcess, start_server
 from tests.support.workspaces import unmount_all
 
@@ -31,6 +33,7 @@ async def api(
             async with opened_api(settings) as api:
                 yield api
         finally:
+            await remove_sandboxes(data)
             unmount_all(data)
 
 
@@ -59,6 +62,7 @@ def server() -> Iterator[ServerProcess]:
             with start_server(folder / "data") as server:
                 yield server
         finally:
+            asyncio.run(remove_sandboxes(folder / "data"))
             unmount_all(folder)
 
 

@@ -24,10 +24,12 @@ ACTIONS = frozenset({"read", "write", "admin"})
 READ_LEVELS = ("R", "RA", "RW-", "RW")
 LEVELS = ("hidden", *READ_LEVELS)
 NO_PROJECT = "no-such-project"
+TERMINAL = ("?", "/api/v1/sandboxes/{sandbox_id}/terminal")  # a web socket: tests/e2e/test_sandbox_api.py
 COLLAB = "/api/v1/collab"
 HISTORY = "/api/v1/history"
 REVIEWS = "/api/v1/reviews"
 WORKSPACE = "/api/v1/workspace"
+SANDBOXES = "/api/v1/sandboxes"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class World:
 @dataclass(frozen=True)
 class Route:
     needs: frozenset[str]
-    about: str  # project: refused like one that does not exist; server: not for a project's tokens; anyone
+    # project: refused like one that does not exist; server: not for a project's tokens; anyone; sandbox: its agent's
+    about: str
     request: Callable[[World, str], dict[str, Any]] = lambda _, __: {}  # given the project's name
     ok: int = 200
     fill: Callable[[World, str], dict[str, str]] = lambda _, __: {}
@@ -99,6 +102,7 @@ def as_itself(*_: Any) -> dict[str, str]:
 
 
 A_WORKSPACE = ("POST", f"{WORKSPACE}/create")
+A_SANDBOX = ("POST", SANDBOXES)
 
 TABLE: dict[tuple[str, str], Route] = {
     ("GET", "/api/v1/version"): route("", "anyone"),
@@ -166,6 +170,16 @@ TABLE: dict[tuple[str, str], Route] = {
         "read", "project", its_own, fill=as_itself, first=A_WORKSPACE
     ),
     ("POST", f"{WORKSPACE}/{{agent_id}}/abandon"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
+    ("POST", "/api/v1/runs/command"): route(
+        "read write", "project", lambda _, project: {"json": {"project_id": project, "command": "true"}}
+    ),
+    A_SANDBOX: route("read write", "project", lambda _, project: {"json": {"project_id": project}}, ok=201),
+    ("GET", SANDBOXES): route("read", "project", its_own),
+    ("GET", f"{SANDBOXES}/{{sandbox_id}}"): route("read write", "sandbox"),
+    ("POST", f"{SANDBOXES}/{{sandbox_id}}/exec"): route(
+        "read write", "sandbox", lambda *_: {"json": {"command": "true"}}
+    ),
+    ("DELETE", f"{SANDBOXES}/{{sandbox_id}}"): route("read write", "sandbox"),
     ("GET", f"{COLLAB}/policies"): route("admin", "project", query()),
     ("PUT", f"{COLLAB}/policies/rules"): route("admin", "project", rule),
     ("DELETE", f"{COLLAB}/policies/rules"): route(
@@ -234,11 +248,11 @@ async def test_every_route_is_in_the_table(api: Api) -> None:
         for method in found.methods or "?"
         if method != "HEAD"
     }
-    assert {(method, path) for method, path in routes if path not in OPEN_ROUTES | BROKEN_ROUTES} == set(TABLE)
+    assert {(method, path) for method, path in routes if path not in OPEN_ROUTES | BROKEN_ROUTES} == {*TABLE, TERMINAL}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("key", TABLE, ids=" ".join)
+@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about != "sandbox"], ids=" ".join)
 async def test_a_route_takes_the_tokens_that_allow_it_and_no_other(api: Api, key: tuple[str, str], kind: str) -> None:
     entry, world = TABLE[key], await a_world(api)
     own = None if entry.about == "server" else world.project.name
@@ -252,7 +266,7 @@ async def test_a_route_takes_the_tokens_that_allow_it_and_no_other(api: Api, key
     assert answer.status_code == entry.ok, answer.text
 
 
-@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about != "anyone"], ids=" ".join)
+@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about not in ("anyone", "sandbox")], ids=" ".join)
 async def test_a_token_of_another_project_learns_and_changes_nothing(api: Api, key: tuple[str, str]) -> None:
     """Whatever its principal may do here: the token is not for here."""
     world, other = await a_world(api), await a_project(api)
@@ -269,6 +283,35 @@ async def test_a_token_of_another_project_learns_and_changes_nothing(api: Api, k
         assert problem["detail"].replace(world.project.name, NO_PROJECT) == nowhere["detail"]
         by_id = assert_problem(await ask(world, key, secret, project=str(world.project_id)), 404, "not_found")
         assert by_id["detail"].replace(str(world.project_id), NO_PROJECT) == nowhere["detail"]
+
+
+@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about == "sandbox"], ids=" ".join)
+async def test_a_sandbox_is_its_agents_and_its_managers_and_there_for_nobody_else(
+    api: Api, key: tuple[str, str]
+) -> None:
+    world, other, name = await a_world(api), await a_project(api), f"s-{uuid4().hex[:8]}"
+    secret = await world.project.token(name, kind="agent", actions=["read", "write"])
+    reader = await world.project.token(name, kind="agent", actions=["read"])
+    stranger = await world.project.token(f"{name}-2", kind="agent", actions=["read", "write"])
+    elsewhere = await other.token(f"{name}-3", kind="user", actions=sorted(ACTIONS))
+    manager = await world.project.token(f"{name}-4", kind="user", actions=sorted(ACTIONS))
+    made = await ask(world, A_SANDBOX, secret)
+    assert made.status_code == 201, made.text
+    (method, path), entry = key, TABLE[key]
+
+    async def asked(who: str) -> httpx.Response:
+        place = path.replace("{sandbox_id}", made.json()["sandbox_id"])
+        return await api.stranger.request(
+            method, place, headers=api.as_bearer(who), **entry.request(world, world.project.name)
+        )
+
+    for who in (stranger, elsewhere):
+        assert_problem(await asked(who), 404, "not_found")
+    assert_problem(await asked(reader), 403, "forbidden")
+    assert (await asked(secret)).status_code == entry.ok
+    if method == "DELETE":
+        made = await ask(world, A_SANDBOX, secret)
+    assert (await asked(manager)).status_code == entry.ok
 
 
 # What a writer at each level may do below `area/`, where it has no rights above that level.

@@ -10,16 +10,19 @@ from tests.support.require import require_program
 from tests.support.workspace_world import WorkspaceWorld, open_world
 
 from contextbase.audit.model import OperatorType
+from contextbase.data_folder import DataFolder
 from contextbase.db.database import DatabaseAddress
 from contextbase.identity.model import Caller
 from contextbase.runs.model import CommitWhen, Kept, RunRequest, RunStep, Started
 from contextbase.runs.sandboxes import SandboxStatus
 from contextbase.runs.shell import continued, shell_argv
+from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.model import WORKSPACE, Command, Network, Outcome, Output, SandboxId
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import Owner
 from contextbase.workspaces.service import Completed
 
-__all__ = ["RunWorld", "Told", "open_run_world"]
+__all__ = ["RunWorld", "Told", "open_run_world", "remove_sandboxes"]
 
 LONGEST = 60.0
 
@@ -97,9 +100,17 @@ async def open_run_world(address: DatabaseAddress, folder: Path, **options: obje
     require_program("bwrap", "apt-get install bubblewrap")
     options = {"sandbox_driver": "bubblewrap", **options}
     async with open_world(address, folder, "overlay", **options) as world:
-        run_world = RunWorld(world)
         try:
-            yield run_world
+            yield RunWorld(world)
         finally:
-            for record in await world.services.sandboxes.list(world.owner, None):
-                await world.services.sandboxes.remove(world.owner, record.id)
+            await remove_sandboxes(folder)
+
+
+async def remove_sandboxes(data: Path) -> None:
+    """Those that are left on a data folder: they outlive the server that made them."""
+    root = DataFolder(data).node / "bubblewrap"
+    if root.exists():
+        driver = BubblewrapDriver(root, owner=Owner.of_agents(None), node=DataFolder(data).node_name())
+        for info in await driver.found():
+            await driver.remove(info.id)
+        await driver.close()

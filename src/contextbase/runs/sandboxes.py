@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, Forbidden, NotFound
+from contextbase.errors import Conflict, Forbidden, MachineProblem, NotFound
 from contextbase.identity.model import Action, Caller, Principal
 from contextbase.ids import ProjectId, SystemClock, new_uuid
 from contextbase.limits import ResourceLimits
@@ -144,6 +144,8 @@ class AgentSandboxes:
         try:
             state = (await driver.inspect(record.id)).state
             stats = await driver.stats(record.id) if state is SandboxState.RUNNING else None
+        except MachineProblem:  # nothing here counts what it uses
+            stats = None
         except Conflict:  # it ended between the two questions
             state, stats = SandboxState.STOPPED, None
         return SandboxStatus(record=record, workspace=workspace, state=state, stats=stats)
@@ -165,10 +167,12 @@ class AgentSandboxes:
         """Who may not act for its agent does not learn that it is there."""
         async with self._database.connection() as connection:
             record = await self._repository.get(connection, sandbox_id)
-        if record is not None:
-            own = record.principal.id == caller.principal.id
-            if own or Action.ADMIN in caller.token.actions:
-                caller.require(Action.WRITE if own else Action.ADMIN, record.project_id)
+        token = caller.token
+        if record is not None and token.project_id in (None, record.project_id):
+            if record.principal.id == caller.principal.id:
+                caller.require(Action.WRITE, record.project_id)
+                return record
+            if Action.ADMIN in token.actions:
                 return record
         raise NotFound(f"There is no sandbox {sandbox_id}.")
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 import typer
 from pydantic import BaseModel, ValidationError
 from rich.console import Console
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from contextbase.errors import ContextbaseError, InvalidInput
@@ -87,9 +87,7 @@ def visible(text: str) -> str:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
     """A table, or the sentence `empty` when there are no rows."""
-    # The first column names the row, and what it says may be wanted for the next command: whole.
-    headers = [Column(name, no_wrap=number == 0) for number, name in enumerate(columns)]
-    table = Table(*headers, box=None, header_style="bold", pad_edge=False)
+    table = Table(*columns, box=None, header_style="bold", pad_edge=False)
     for row in rows:
         table.add_row(*(Text("" if cell is None else visible(str(cell))) for cell in row))
     console.print(table if table.row_count else empty)

@@ -89,11 +89,8 @@ def list_(
         print_json(found)
         return
     print_table(
-        ("SANDBOX", "AGENT", "DRIVER", "NETWORK", "NODE", "SEEN"),
-        (
-            (one.sandbox_id, one.agent_id, one.driver, one.network, one.node, f"{one.seen_at:%Y-%m-%d %H:%M}")
-            for one in found
-        ),
+        ("SANDBOX", "AGENT", "DRIVER", "SEEN"),
+        ((one.sandbox_id, one.agent_id, one.driver, f"{one.seen_at:%m-%d %H:%M}") for one in found),
         empty="There is no sandbox. Make one: contextbase sandbox create",
     )
 

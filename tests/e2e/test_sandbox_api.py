@@ -1,0 +1,201 @@
+"""Runs and sandboxes as an agent elsewhere uses them: over HTTP and a web socket, with the clients."""
+
+import asyncio
+import base64
+import signal
+from uuid import uuid4
+
+import httpx
+import pytest
+from tests.support.postgres import reachable_folder
+from tests.support.require import require_program, require_root
+from tests.support.run_world import remove_sandboxes
+from tests.support.server import ServerProcess, start_server
+from tests.support.workspaces import unmount_all
+
+from contextbase.data_folder import DataFolder
+from contextbase.errors import InvalidInput, NotFound, Unauthenticated
+from contextbase.sdk import AsyncClient, Client
+from contextbase.wire.sandbox import (
+    CompletedItem,
+    EndedItem,
+    ExecItem,
+    KeptItem,
+    LimitsBody,
+    OutputItem,
+    RunItem,
+    StartedItem,
+)
+
+LONGEST = 60.0
+
+
+def secret_of(server: ServerProcess) -> str:
+    secret = DataFolder(server.data).read_owner_token()
+    assert secret is not None
+    return secret
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Client:
+    require_root()
+    require_program("bwrap", "apt-get install bubblewrap")
+    return Client(server.url, secret_of(server))
+
+
+@pytest.fixture
+def project(client: Client) -> str:
+    return client.create_project(f"p-{uuid4().hex[:8]}").name
+
+
+def output(items: list[RunItem] | list[ExecItem]) -> bytes:
+    pieces = [item for item in items if isinstance(item, OutputItem)]
+    return b"".join(base64.b64decode(one.base64) if one.base64 else (one.text or "").encode() for one in pieces)
+
+
+def test_a_run_is_told_whole_at_its_end(client: Client, project: str) -> None:
+    ran = client.runs.command(project, "cat; echo new > n.txt; echo oops >&2", stdin="given\n", message="why")
+    assert (ran.stdout, ran.stderr, ran.outcome.exit_code) == ("given\n", "oops\n", 0)
+    assert ran.completed is not None
+    assert [(one.path, one.status) for one in ran.completed.changes] == [("n.txt", "written")]
+    assert client.log(project).commits[0].message == "why"
+
+
+def test_a_run_is_told_as_it_happens(client: Client, project: str) -> None:
+    items = list(client.runs.stream(project, ["sh", "-c", "printf 'h\\303\\244\\377'; echo x > n.txt"]))
+    assert isinstance(items[0], StartedItem)
+    assert output(items) == b"h\xc3\xa4\xff"
+    assert isinstance(items[-2], EndedItem)
+    assert isinstance(items[-1], CompletedItem)
+
+
+def test_a_run_that_fails_is_an_answer_and_its_work_is_kept(client: Client, project: str) -> None:
+    items = list(client.runs.stream(project, "echo x > n.txt; exit 7", agent="careless"))
+    assert isinstance(items[-2], EndedItem)
+    assert items[-2].outcome.exit_code == 7
+    assert isinstance(items[-1], KeptItem)
+    client.workspaces.abandon(project, agent="careless")
+
+
+def test_limits_stop_a_command_and_it_is_said_which(client: Client, project: str) -> None:
+    slow = client.runs.command(project, "sleep 600", timeout=0.5)
+    assert slow.outcome.stopped_by == "execution-time"
+    hungry = client.runs.command(
+        project, "head -c 400000000 /dev/zero | tail -c 300000000 | wc -c", limits=LimitsBody(max_memory=64 << 20)
+    )
+    assert hungry.outcome.stopped_by == "memory"
+    chatty = client.runs.command(project, "yes", limits=LimitsBody(max_output=100_000))
+    assert chatty.outcome.stopped_by == "output"
+    assert len(chatty.stdout) <= 100_000
+    with pytest.raises(InvalidInput, match="max_memory"):
+        client.runs.command(project, "true", limits=LimitsBody(max_memory=1 << 40))
+
+
+def test_what_comes_to_nothing_is_told_before_anything_is_made(client: Client, project: str) -> None:
+    with pytest.raises(NotFound):
+        list(client.runs.stream("no-such-project", "true"))
+    with pytest.raises(InvalidInput):
+        client.runs.command(project, "true", cwd="no/such/folder")
+    assert client.workspaces.list(project).workspaces == []
+
+
+def test_hanging_up_ends_the_command(client: Client, project: str) -> None:
+    items = client.runs.stream(project, "echo begun > n.txt; cat n.txt; sleep 600; echo never > n.txt", agent="hasty")
+    assert isinstance(next(items), StartedItem)
+    assert isinstance(next(items), OutputItem)
+    items.close()  # type: ignore[attr-defined] # it is a generator
+    for _ in range(100):
+        ended = client.workspaces.complete(project, agent="hasty")
+        if ended.removed:
+            break
+        asyncio.run(asyncio.sleep(0.1))
+    assert ended.removed
+    [entry] = client.checkout(project, paths=["n.txt"], contents=True).entries
+    assert entry.text == "begun\n"
+
+
+def test_commands_in_a_sandbox_go_on_where_the_last_one_was(client: Client, project: str) -> None:
+    sandbox = client.sandboxes.create(project, agent="visitor", environment={"GREETING": "hello"})
+    assert sandbox.exec("mkdir -p deep; cd deep; export LOST=1").outcome.exit_code == 0
+    assert sandbox.exec("pwd; echo $GREETING$LOST").stdout == "/workspace/deep\nhello\n"
+    assert sandbox.exec(["pwd"]).stdout == "/workspace/deep\n"
+    assert sandbox.exec(["pwd"], cwd=".").stdout == "/workspace\n"
+    assert sandbox.exec(["no-such-program"]).outcome.exit_code == 127
+    assert output(list(sandbox.stream("cat", stdin="ä\n"))) == "ä\n".encode()
+    sandbox.exec("echo dig > map.txt")
+    assert [change.path for change in sandbox.changes().changes] == ["deep", "deep/map.txt"]
+    assert sandbox.commit("a map").seq == 1
+    assert sandbox.status().state == "running"
+    assert client.sandboxes.get(sandbox.id).view.agent_id == "agent:visitor"
+    assert sandbox.complete().removed
+    with pytest.raises(NotFound):
+        sandbox.exec("true")
+
+
+def test_a_sandbox_survives_a_restart_of_the_server() -> None:
+    require_root()
+    require_program("bwrap", "apt-get install bubblewrap")
+    with reachable_folder() as folder:
+        data = folder / "data"
+        try:
+            with start_server(data) as server, Client(server.url, secret_of(server)) as client:
+                project = client.create_project("first").name
+                sandbox = client.sandboxes.create(project, agent="patient")
+                sandbox.exec("mkdir d; cd d; echo one > /tmp/kept")
+                server.stop(signal.SIGTERM)
+            with start_server(data) as server, Client(server.url, secret_of(server)) as client:
+                same = client.sandboxes.get(sandbox.id)
+                assert same.exec("pwd; cat /tmp/kept").stdout == "/workspace/d\none\n"
+                assert same.complete().removed
+        finally:
+            asyncio.run(remove_sandboxes(data))
+            unmount_all(folder)
+
+
+async def test_a_terminal_shows_what_is_typed_and_takes_a_new_size(server: ServerProcess) -> None:
+    require_root()
+    async with AsyncClient(server.url, secret_of(server)) as client, asyncio.timeout(LONGEST):
+        project = (await client.create_project(f"p-{uuid4().hex[:8]}")).name
+        sandbox = await client.sandboxes.create(project, agent="typist")
+        async with sandbox.terminal(rows=10, columns=50) as terminal:
+            await terminal.resize(rows=33, columns=77)
+            await terminal.send(b"stty size; tty; exit 5\n")
+            shown = b""
+            while piece := await terminal.receive():
+                shown += piece
+        assert b"33 77" in shown
+        assert b"/dev/pts/" in shown
+        assert terminal.outcome is not None
+        assert terminal.outcome.exit_code == 5
+        await sandbox.remove()
+
+
+async def test_a_terminal_is_refused_like_any_other_request(server: ServerProcess) -> None:
+    require_root()
+    async with AsyncClient(server.url, secret_of(server)) as client, asyncio.timeout(LONGEST):
+        project = (await client.create_project(f"p-{uuid4().hex[:8]}")).name
+        sandbox = await client.sandboxes.create(project, agent="private")
+        async with AsyncClient(server.url, "cb_wrong") as stranger:
+            sandbox_of_stranger = type(sandbox)(sandbox.view, stranger._connection, stranger.workspaces)
+            with pytest.raises(Unauthenticated):
+                async with sandbox_of_stranger.terminal():
+                    pass
+        with pytest.raises(InvalidInput):
+            async with sandbox.terminal(rows=0):
+                pass
+        await sandbox.remove()
+
+
+def test_a_page_of_another_site_opens_no_terminal_with_the_login_cookie(server: ServerProcess) -> None:
+    answer = httpx.get(
+        f"{server.url}/api/v1/sandboxes/{uuid4()}/terminal",
+        headers={
+            "Cookie": f"contextbase_token={secret_of(server)}",
+            "Origin": "https://elsewhere.example",
+            "Connection": "Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+        },
+    )
+    assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
