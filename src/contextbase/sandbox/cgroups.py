@@ -4,6 +4,8 @@ A node has a folder `contextbase-<name>` below the group that the server itself 
 limits its sandboxes, too. In it a sandbox has a group with its limits, and each command a leaf below that.
 """
 
+import asyncio
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,10 +14,11 @@ from typing import Final, Protocol
 
 from contextbase.limits import ResourceLimits
 
-__all__ = ["NO_LIMITS", "ControlGroup", "Usage", "find_groups"]
+__all__ = ["NO_LIMITS", "ControlGroup", "Usage", "find_groups", "remove_group"]
 
 _PERIOD: Final = 100_000  # microseconds
 _WANTED: Final = ("memory", "pids", "cpu")
+_TRIES, _PAUSE = 500, 0.01
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -188,6 +191,15 @@ class UnifiedGroup:
         (self.folder / name).write_text(str(value), encoding="ascii")
 
 
+async def remove_group(group: ControlGroup) -> bool:
+    """False when there still are processes in it: what is killed takes a moment to leave."""
+    for _ in range(_TRIES):
+        if group.remove():
+            return True
+        await asyncio.sleep(_PAUSE)
+    return False
+
+
 def find_groups(name: str, *, own: str | None = None, mounts: str | None = None) -> tuple[ControlGroup | None, str]:
     """The node's own group, made, and a sentence for the operator; without one, the sentence says why. The texts are
     those of /proc/self/cgroup and /proc/self/mountinfo, unless they are given."""
@@ -256,7 +268,7 @@ def _hand_down(folder: Path) -> None:
     except OSError as error:
         if str(os.getpid()) not in (folder / "cgroup.procs").read_text(encoding="ascii").split():
             raise
-        if error.errno != 16:  # EBUSY
+        if error.errno != errno.EBUSY:
             raise
         leaf = folder / "server"
         leaf.mkdir(exist_ok=True)

@@ -22,7 +22,7 @@ import termios
 from typing import Any, Final, NoReturn
 
 from contextbase.sandbox.launcher import archives, system
-from contextbase.sandbox.launcher.groups import Groups
+from contextbase.sandbox.launcher.groups import Groups, join_groups
 from contextbase.sandbox.launcher.holder import Holder, HolderFailed
 from contextbase.sandbox.launcher.order import Order, Refusal, Task
 from contextbase.sandbox.launcher.processes import started_at
@@ -30,6 +30,7 @@ from contextbase.sandbox.launcher.processes import started_at
 __all__ = ["run_errand"]
 
 _CONNECT_SECONDS: Final = 10
+_MOST_DESCRIPTORS: Final = 8
 _KILL_AGAIN: Final = 10  # milliseconds
 
 
@@ -39,12 +40,19 @@ class _Refused(Exception):
         self.refusal = refusal
 
 
-def run_errand(descriptors: list[int]) -> NoReturn:
-    """`descriptors`: the order, the socket to the server, and those that the order says it comes with."""
-    order_file, control, *streams = descriptors
+def run_errand(server: socket.socket, groups: list[str]) -> NoReturn:
+    """Join these groups, wait for the server's order, carry it out."""
+    try:
+        join_groups(groups)
+    except OSError as error:
+        _say(server, refused=Refusal.MACHINE, why=f"{error.strerror} ({error.filename})")
+        os._exit(0)
+    _, descriptors, _, _ = socket.recv_fds(server, 1, _MOST_DESCRIPTORS)
+    if not descriptors:
+        os._exit(0)  # it is not needed
+    order_file, *streams = descriptors
     order = Order.from_bytes(os.pread(order_file, os.fstat(order_file).st_size, 0))
     os.close(order_file)
-    server = socket.socket(fileno=control)
     try:
         _Errand(order, server, streams).run()
     except _Refused as refused:

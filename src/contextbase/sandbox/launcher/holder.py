@@ -69,10 +69,6 @@ class Holder:
 
 def _become_bubblewrap(order: Order, mount: int | None, info: int, said: int) -> NoReturn:
     system.hide_memory()
-    for path in order.holder_groups:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        os.write(descriptor, b"0")
-        os.close(descriptor)
     os.setsid()
     if mount is not None and order.mount_at is not None:
         system.leave_mounts()
