@@ -32,6 +32,7 @@ __all__ = ["Launching"]
 _OURS: Final = 3
 """Processes of a sandbox that are not the agent's: bubblewrap outside, bubblewrap inside, the program that waits."""
 
+_FEW_TRIES: Final = 5
 _OPEN_FILES: Final = 65_536
 _ENVIRONMENT: Final = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -61,8 +62,11 @@ class Launching:
         self._spares = Spares(launcher, groups)
         self._groups = groups
         self._owner = owner
+        self._clearing: set[asyncio.Task[bool]] = set()
 
     async def close(self) -> None:
+        for clearing in tuple(self._clearing):
+            await clearing
         await self._spares.close()
         await self._launcher.close()
 
@@ -105,56 +109,60 @@ class Launching:
 
     async def run(self, spec: SandboxSpec, holder: RunningHolder | None, command: Command) -> LaunchedExecution:
         """In this sandbox; without a holder in one that is made for the command and ends with it."""
-        has_terminal = command.terminal is not None
-        terminal = {"TERM": "xterm-256color"} if has_terminal else {}
-        streams = (
-            Streams.pipes(has_input=command.has_input)
-            if command.terminal is None
-            else Streams.terminal(command.terminal, has_input=command.has_input)
-        )
+        size = command.terminal
         longest = [seconds for seconds in (command.timeout, spec.limits.max_execution_time) if seconds is not None]
         return await self._start(
             spec,
             holder,
-            streams,
+            None if size is not None else Streams.pipes(has_input=command.has_input),
+            has_input=command.has_input,
             max_output=spec.limits.max_output,
             timeout=min(longest, default=None),
             task=Task.RUN,
             argv=command.argv,
-            environment={**_ENVIRONMENT, **terminal, **spec.environment, **command.environment},
+            environment={
+                **_ENVIRONMENT,
+                **({} if size is None else {"TERM": "xterm-256color"}),
+                **spec.environment,
+                **command.environment,
+            },
             path=str(WORKSPACE / command.cwd),
-            has_terminal=has_terminal,
+            terminal=None if size is None else (size.rows, size.columns),
         )
 
     async def archive(
         self, spec: SandboxSpec, holder: RunningHolder | None, task: Task, folder: PurePosixPath
     ) -> LaunchedExecution:
         """Pack a folder to standard output, or unpack standard input into it."""
-        streams = Streams.pipes(has_input=task is Task.UNPACK)
-        path = str(WORKSPACE / folder)
-        return await self._start(spec, holder, streams, max_output=None, timeout=None, task=task, path=path)
+        pipes = Streams.pipes(has_input=task is Task.UNPACK)
+        return await self._start(spec, holder, pipes, task=task, path=str(WORKSPACE / folder))
 
     async def _start(
         self,
         spec: SandboxSpec,
         holder: RunningHolder | None,
-        streams: Streams,
+        pipes: Streams | None,
         *,
-        max_output: int | None,
-        timeout: float | None,
+        has_input: bool = False,
+        max_output: int | None = None,
+        timeout: float | None = None,
         **values: Any,
     ) -> LaunchedExecution:
+        """Without `pipes` it comes with a terminal."""
+        theirs = () if pipes is None else pipes.theirs
         try:
             async with self._place(spec, holder) as place:
                 order = self._order(place, **values)
                 mounted = place.folder if holder is None else None
-                await self._answered(place.conversation, order, streams.theirs, mounted=mounted)
+                said = await self._answered(place.conversation, order, theirs, mounted=mounted)
+                streams = pipes or Streams.terminal(said.descriptors[0], has_input=has_input)
                 return self._followed(place, streams, max_output=max_output, timeout=timeout)
         except BaseException:
-            streams.close()
+            if pipes is not None:
+                pipes.close()
             raise
         finally:
-            streams.hand_over()
+            _close_all(theirs)
 
     @asynccontextmanager
     async def _place(self, spec: SandboxSpec, holder: RunningHolder | None) -> AsyncIterator[_Place]:
@@ -237,6 +245,12 @@ class Launching:
         finally:
             conversation.close()
 
+    def _clear_up(self, group: ControlGroup, *, holds_strays: bool) -> None:
+        """Remove it soon: whoever told of the end is in it, too, and about to go. With strays it stays."""
+        clearing = asyncio.create_task(remove_group(group, tries=_FEW_TRIES) if holds_strays else remove_group(group))
+        self._clearing.add(clearing)
+        clearing.add_done_callback(self._clearing.discard)
+
     def _followed(
         self, place: _Place, streams: Streams, *, max_output: int | None, timeout: float | None
     ) -> LaunchedExecution:
@@ -249,10 +263,8 @@ class Launching:
                 with contextlib.suppress(asyncio.CancelledError):
                     await watching
             outcome = account.outcome(ended)
-            if place.leaf is not None and place.holder is None:
-                await remove_group(place.leaf)
-            elif place.leaf is not None:
-                place.leaf.remove()  # unless it left something running
+            if place.leaf is not None:
+                self._clear_up(place.leaf, holds_strays=place.holder is not None)
             return outcome
 
         execution = LaunchedExecution(

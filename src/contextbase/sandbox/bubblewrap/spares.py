@@ -32,7 +32,8 @@ class Spares:
     async def take(self) -> Spare:
         task, self._next = self._next, None
         spare = await (self._made() if task is None else task)
-        self._next = asyncio.create_task(self._made())
+        if self._next is None:
+            self._next = asyncio.create_task(self._made())
         return spare
 
     async def close(self) -> None:

@@ -46,7 +46,7 @@ class Order:
     argv: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     path: str = "/"  # the folder to start in or to pack, or the socket to connect to
-    has_terminal: bool = False
+    terminal: tuple[int, int] | None = None  # its rows and columns
 
     def as_bytes(self) -> bytes:
         return json.dumps(asdict(self)).encode("ascii")
