@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import signal
+from collections.abc import Iterator
 from uuid import uuid4
 
 import httpx
@@ -37,10 +38,11 @@ def secret_of(server: ServerProcess) -> str:
 
 
 @pytest.fixture
-def client(server: ServerProcess) -> Client:
+def client(server: ServerProcess) -> Iterator[Client]:
     require_root()
     require_program("bwrap", "apt-get install bubblewrap")
-    return Client(server.url, secret_of(server))
+    with Client(server.url, secret_of(server)) as client:
+        yield client
 
 
 @pytest.fixture
