@@ -82,7 +82,6 @@ class CommandRuns:
         await asyncio.gather(*self._clearing, return_exceptions=True)
 
     async def _steps(self, run: _Run) -> AsyncGenerator[RunStep, None]:
-        has_ended = False
         try:
             with self._occupancy.entered(run.workspace.id):
                 driver = await self._driving.driver()
@@ -95,11 +94,13 @@ class CommandRuns:
                     outcome = await execution.wait()
                 finally:
                     await execution.kill()
-            has_ended = True
-            yield outcome
-        finally:
-            if not has_ended:
-                self._clear_later(run)
+        except ContextbaseError:
+            await self._clear(run)
+            raise
+        except BaseException:  # given up: whoever did will not wait
+            self._clear_later(run)
+            raise
+        yield outcome
         yield await self._settle(run, outcome)
 
     async def _settle(self, run: _Run, outcome: Outcome) -> Completed | Kept:
@@ -116,18 +117,17 @@ class CommandRuns:
         _, look = await self._workspaces.status(run.caller, run.workspace.project_id, run.agent)
         return bool(look.changes or look.found.reported or look.left)
 
+    async def _clear(self, run: _Run) -> None:
+        """The workspace of a command that came to no end goes, if there is nothing in it."""
+        try:
+            if not await self._holds_work(run):
+                await self._workspaces.abandon(run.caller, run.workspace.project_id, run.agent)
+        except ContextbaseError as error:
+            extra = {"workspace_id": str(run.workspace.id), "error": error.message}
+            _log.warning("the workspace of a command that was given up is kept", extra=extra)
+
     def _clear_later(self, run: _Run) -> None:
-        """The workspace of a command that was given up goes, if there is nothing in it."""
-
-        async def clear() -> None:
-            try:
-                if not await self._holds_work(run):
-                    await self._workspaces.abandon(run.caller, run.workspace.project_id, run.agent)
-            except ContextbaseError as error:
-                extra = {"workspace_id": str(run.workspace.id), "error": error.message}
-                _log.warning("the workspace of a command that was given up is kept", extra=extra)
-
-        task = asyncio.create_task(clear())
+        task = asyncio.create_task(self._clear(run))
         self._clearing.add(task)
         task.add_done_callback(self._clearing.discard)
 
