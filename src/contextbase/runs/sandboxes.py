@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, Forbidden, MachineProblem, NotFound
+from contextbase.errors import Conflict, MachineProblem, NotFound
 from contextbase.identity.model import Action, Caller, Principal
 from contextbase.ids import ProjectId, SystemClock, new_uuid
 from contextbase.limits import ResourceLimits
@@ -151,14 +151,9 @@ class AgentSandboxes:
         return SandboxStatus(record=record, workspace=workspace, state=state, stats=stats)
 
     async def _entered(self, caller: Caller, sandbox_id: SandboxId) -> tuple[SandboxRecord, Record]:
-        """The sandbox and its workspace, if the caller may still see what is in it; else nothing goes on in there."""
+        """The sandbox and its workspace, if the caller may still see what is in it."""
         record = await self._found(caller, sandbox_id)
-        try:
-            workspace = await self._workspaces.path(caller, record.project_id, _name(record.principal))
-        except Forbidden:
-            if record.node == self._driving.node:
-                await self._occupancy.leave(record.workspace_id)
-            raise
+        workspace = await self._workspaces.path(caller, record.project_id, _name(record.principal))
         if workspace.id != record.workspace_id:
             raise NotFound("The workspace of this sandbox has ended; create a new one.")
         return record, workspace
