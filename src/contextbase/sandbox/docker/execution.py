@@ -1,0 +1,330 @@
+"""A command that runs in a container, and how it ends."""
+
+import asyncio
+import signal
+import struct
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Final
+
+from contextbase.errors import Conflict, ContextbaseError, InvalidInput, NotFound, Unavailable
+from contextbase.limits import Limit, ResourceLimits
+from contextbase.sandbox.docker.engine import Engine, Hijacked
+from contextbase.sandbox.model import Command, Outcome, Output, Stream, TerminalSize
+
+__all__ = ["DockerExecution", "Surroundings", "Use", "entering"]
+
+# The shell says its process id, which is the command's too, and becomes the command. Docker has no other way to tell
+# it, and the id is the only way to end one command of several.
+_ENTER: Final = 'cd -- "$1" 2>/dev/null || { echo -; exit 126; }; shift; echo $$; exec "$@"'
+_ENTER_TERMINAL: Final = f'stty rows "$1" cols "$2" 2>/dev/null; shift 2; {_ENTER}'
+_LONGEST_GREETING: Final = 4096
+_FRAME: Final = struct.Struct(">BxxxL")
+_PIECE: Final = 64 << 10
+_AHEAD: Final = 256 << 10  # bytes read before anybody wants them: what a short command writes fits
+_END_OF_TRANSMISSION: Final = b"\x04"
+_EXIT_CODE_SECONDS: Final = 10
+
+# Docker tells a signal as 128 + its number, like a shell. Only those that nobody takes for an exit code of a program's
+# own are told as signals: 129, for one, is what git says when it is called wrongly.
+_SIGNALS: Final = frozenset(
+    {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE}
+    | {signal.SIGILL, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGSYS, signal.SIGTRAP}
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Use:
+    oom_kills: int
+    forks_refused: int
+    slowed_down: int
+    cpu_seconds: float
+    peak_memory: int | None
+
+    def since(self, before: "Use") -> "Use":
+        return Use(
+            oom_kills=self.oom_kills - before.oom_kills,
+            forks_refused=self.forks_refused - before.forks_refused,
+            slowed_down=self.slowed_down - before.slowed_down,
+            cpu_seconds=self.cpu_seconds - before.cpu_seconds,
+            peak_memory=self.peak_memory,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Surroundings:
+    """What an execution asks of the sandbox it runs in."""
+
+    kill: Callable[[int], Coroutine[None, None, None]]  # the command with this process id inside
+    ended: Callable[[], Awaitable[None]]  # called once, after the last other call
+    use: Callable[[], Use | None] = lambda: None  # by all that ran in the sandbox so far
+    watch: Callable[[], Awaitable[Limit]] | None = None  # returns when the command must not go on
+
+
+def entering(command: Command) -> list[str]:
+    """The argv that starts it in its folder."""
+    script, size = _ENTER, []
+    if command.terminal is not None:
+        script, size = _ENTER_TERMINAL, [str(command.terminal.rows), str(command.terminal.columns)]
+    return ["/bin/sh", "-c", script, "sh", *size, str(command.cwd), *command.argv]
+
+
+class DockerExecution:
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        exec_id: str,
+        connection: Hijacked,
+        command: Command,
+        limits: ResourceLimits,
+        surroundings: Surroundings,
+    ) -> None:
+        self._engine = engine
+        self._exec_id = exec_id
+        self._connection = connection
+        self._command = command
+        self._limits = limits
+        self._surroundings = surroundings
+        self._started = time.monotonic()
+        self._use_before = surroundings.use()
+        self._pid = 0
+        self._backlog = _Backlog()
+        self._is_read = False
+        self._stopped_by: Limit | None = None
+        self._killing: asyncio.Task[None] | None = None
+        self._end: asyncio.Task[Outcome] | None = None
+        self._watchers: list[asyncio.Task[None]] = []
+
+    async def begin(self) -> None:
+        """Until the command itself runs; raises when it cannot."""
+        try:
+            rest = await self._greeted()
+        except BaseException:
+            await self._connection.close()
+            await self._surroundings.ended()
+            raise
+        for piece in rest:
+            await self._backlog.add(piece)
+        self._end = asyncio.create_task(self._until_end())
+        self._end.add_done_callback(lambda end: end.cancelled() or end.exception())  # told by `wait`, if anybody asks
+        timeouts = [seconds for seconds in (self._command.timeout, self._limits.max_execution_time) if seconds]
+        if timeouts:
+            self._watchers.append(asyncio.create_task(self._watch_clock(min(timeouts))))
+        if self._surroundings.watch is not None:
+            self._watchers.append(asyncio.create_task(self._watch(self._surroundings.watch)))
+
+    async def output(self) -> AsyncGenerator[Output, None]:
+        self._is_read = True
+        try:
+            while (piece := await self._backlog.take()) is not None:
+                yield piece
+        finally:
+            self._is_read = False
+
+    async def write(self, data: bytes) -> None:
+        writer = self._connection.writer
+        if not self._command.has_input:
+            raise Conflict("This command was started without an input.")
+        if self._ended or writer.is_closing():
+            raise Conflict("This command does not read its input any more.")
+        try:
+            writer.write(data)
+            draining = asyncio.ensure_future(writer.drain())
+            await asyncio.wait((draining, self._outcome), return_when=asyncio.FIRST_COMPLETED)
+            if not draining.done():
+                draining.cancel()
+                raise Conflict("This command ended before it read its input.")
+            await draining
+        except (OSError, RuntimeError) as error:  # RuntimeError: after end_input
+            raise Conflict("This command does not read its input any more.") from error
+
+    async def end_input(self) -> None:
+        if self._ended or not self._command.has_input:
+            return
+        if self._command.terminal is not None:
+            await self.write(_END_OF_TRANSMISSION)
+        else:
+            self._connection.end_input()
+
+    async def resize(self, size: TerminalSize) -> None:
+        if self._command.terminal is None:
+            raise Conflict("This command has no terminal.")
+        if self._ended:
+            return
+        try:
+            await self._engine.resize(self._exec_id, rows=size.rows, columns=size.columns)
+        except ContextbaseError:
+            if await self._engine.exit_code(self._exec_id) is None:
+                raise
+
+    async def kill(self) -> None:
+        if self._ended:
+            return
+        if self._killing is None:
+            self._backlog.overflow()
+            self._killing = asyncio.create_task(self._surroundings.kill(self._pid))
+        await asyncio.shield(self._killing)
+
+    async def wait(self) -> Outcome:
+        if not self._is_read:
+            self._backlog.overflow()
+        return await asyncio.shield(self._outcome)
+
+    @property
+    def _outcome(self) -> "asyncio.Task[Outcome]":
+        if self._end is None:
+            raise RuntimeError("The execution did not begin.")
+        return self._end
+
+    @property
+    def _ended(self) -> bool:
+        return self._outcome.done()
+
+    async def _greeted(self) -> list[Output]:
+        """Read the process id; what came with it is the command's."""
+        greeting, pieces = b"", []
+        while b"\n" not in greeting and (piece := await self._next()) is not None:
+            if piece.stream is not Stream.STDOUT:
+                pieces.append(piece)
+                continue
+            greeting += piece.data
+            if len(greeting) > _LONGEST_GREETING:
+                break
+        line, _, rest = greeting.partition(b"\n")
+        if line.strip() == b"-":
+            raise InvalidInput(f"There is no folder {str(self._command.cwd)!r} in the sandbox that can be entered.")
+        if not line.strip().isdigit():
+            said = (greeting + b"".join(piece.data for piece in pieces)).decode(errors="replace").strip()
+            if "not running" in said:
+                raise Conflict("The sandbox does not run.")
+            raise Unavailable(f"The Docker engine could not start the command: {said[:500]}")
+        self._pid = int(line)
+        return [Output(stream=Stream.STDOUT, data=rest), *pieces] if rest else pieces
+
+    async def _until_end(self) -> Outcome:
+        written = 0
+        try:
+            while (piece := await self._next()) is not None:
+                written += len(piece.data)
+                if self._limits.max_output is not None and written > self._limits.max_output:
+                    over = written - self._limits.max_output
+                    if over < len(piece.data):
+                        await self._backlog.add(Output(stream=piece.stream, data=piece.data[:-over]))
+                    self._stop(Limit.OUTPUT)
+                    break
+                await self._backlog.add(piece)
+            while await self._next() is not None:
+                pass
+            return await self._concluded()
+        finally:
+            for watcher in self._watchers:
+                watcher.cancel()
+            self._backlog.end()
+            if self._killing is not None:
+                await asyncio.gather(self._killing, return_exceptions=True)
+            await self._connection.close()
+            await self._surroundings.ended()
+
+    async def _concluded(self) -> Outcome:
+        code = await self._exit_code()
+        seconds = time.monotonic() - self._started
+        use = self._use()
+        by_signal = code - 128 if code - 128 in _SIGNALS else None
+        stopped_by = self._stopped_by
+        if stopped_by is None and code != 0 and use is not None and use.oom_kills:
+            stopped_by = Limit.MEMORY
+        return Outcome(
+            exit_code=code if by_signal is None else None,
+            signal=by_signal,
+            stopped_by=stopped_by,
+            forks_refused=use is not None and use.forks_refused > 0,
+            slowed_down=use is not None and use.slowed_down > 0,
+            seconds=seconds,
+            cpu_seconds=None if use is None else use.cpu_seconds,
+            peak_memory=None if use is None else use.peak_memory,
+        )
+
+    def _use(self) -> Use | None:
+        now, before = self._surroundings.use(), self._use_before
+        return None if now is None or before is None else now.since(before)
+
+    async def _exit_code(self) -> int:
+        deadline = time.monotonic() + _EXIT_CODE_SECONDS
+        try:
+            while (code := await self._engine.exit_code(self._exec_id)) is None:
+                if time.monotonic() > deadline:
+                    raise Unavailable("The Docker engine does not say how the command ended.")
+                await asyncio.sleep(0.01)
+        except NotFound:  # it went with its container
+            return 128 + signal.SIGKILL
+        return code
+
+    async def _next(self) -> Output | None:
+        """One piece of the output; None at the end."""
+        reader = self._connection.reader
+        try:
+            if self._command.terminal is not None:
+                data = await reader.read(_PIECE)
+                return Output(stream=Stream.STDOUT, data=data) if data else None
+            number, size = _FRAME.unpack(await reader.readexactly(_FRAME.size))
+            return Output(stream=Stream.STDERR if number == 2 else Stream.STDOUT, data=await reader.readexactly(size))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+
+    def _stop(self, limit: Limit) -> None:
+        if self._stopped_by is None and not self._ended:
+            self._stopped_by = limit
+            self._watchers.append(asyncio.create_task(self.kill()))
+
+    async def _watch_clock(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._stop(Limit.EXECUTION_TIME)
+
+    async def _watch(self, watch: Callable[[], Awaitable[Limit]]) -> None:
+        self._stop(await watch())
+
+
+class _Backlog:
+    """What was read and nobody took yet: bounded, so that a slow reader slows the command down."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[Output] = deque()
+        self._size = 0
+        self._has_ended = False
+        self._overflows = False
+        self._changed = asyncio.Event()
+
+    async def add(self, piece: Output) -> None:
+        while self._size >= _AHEAD and not self._overflows:
+            await self._change()
+        if self._size < _AHEAD:
+            self._size += len(piece.data)
+            self._pieces.append(piece)
+            self._changed.set()
+
+    async def take(self) -> Output | None:
+        """None at the end."""
+        while not self._pieces and not self._has_ended:
+            await self._change()
+        if not self._pieces:
+            return None
+        piece = self._pieces.popleft()
+        self._size -= len(piece.data)
+        self._changed.set()
+        return piece
+
+    def overflow(self) -> None:
+        """From now on what does not fit is thrown away."""
+        self._overflows = True
+        self._changed.set()
+
+    def end(self) -> None:
+        self._has_ended = True
+        self._changed.set()
+
+    async def _change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
