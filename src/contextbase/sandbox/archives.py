@@ -3,6 +3,7 @@
 import asyncio
 import io
 import tarfile
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
 from pathlib import PurePosixPath
@@ -46,7 +47,9 @@ class _Checker:
         for parent in reversed(path.parents):
             if parent not in self._folders:
                 self._folders.add(parent)
-                yield self._plain(tarfile.TarInfo(str(parent)), tarfile.DIRTYPE, 0o755)
+                folder = tarfile.TarInfo(str(parent))
+                folder.mtime = int(time.time())
+                yield self._plain(folder, tarfile.DIRTYPE, 0o755)
         if path in self._folders and member.isdir():
             return
         kind = tarfile.REGTYPE if member.isreg() else member.type
