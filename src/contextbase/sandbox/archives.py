@@ -122,6 +122,8 @@ def _rewrite(bridge: "_Bridge", rewrite: Rewrite) -> None:
                     target.addfile(plain, source.extractfile(member) if has_content else None)
                 for tar in (source, target):  # they remember every member otherwise
                     tar.members = []  # type: ignore[attr-defined]  # typeshed does not name it
+            while bridge.read(_PIECE):  # the archive's end is not yet the source's, which may have failed
+                pass
     except (tarfile.TarError, EOFError, UnicodeError) as error:
         raise InvalidInput(f"This is not a tar archive that can be read: {error}") from error
     finally:

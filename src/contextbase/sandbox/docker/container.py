@@ -13,7 +13,7 @@ from contextbase.limits import ResourceLimits
 from contextbase.sandbox.model import HOME, WORKSPACE, SandboxId, SandboxInfo, SandboxSpec, SandboxState
 from contextbase.workspaces.model import Owner
 
-__all__ = ["NODE_LABEL", "Container", "Mode", "configuration", "foundation", "process_limit", "size_limited"]
+__all__ = ["NODE_LABEL", "Container", "Mode", "configuration", "foundation", "size_limited"]
 
 NODE_LABEL: Final = "contextbase.node"
 _ID_LABEL: Final = "contextbase.id"
@@ -29,9 +29,10 @@ _TEMPORARY: Final = 1 << 30  # bytes in each of /tmp and HOME; they count as mem
 _RUN: Final = 16 << 20
 _FOLDER_OPTIONS: Final = "rw,exec,nosuid,nodev"
 
+_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+_HOLD: Final = f"PATH={_PATH}; exec sleep infinity"  # whatever PATH the sandbox has
 # HOME is empty memory there: what the image prepared for it is in /etc/skel.
-_HOLD_FOLDER: Final = 'cp -a /etc/skel/. "$HOME" 2>/dev/null; exec sleep infinity'
-_HOLD: Final = "exec sleep infinity"
+_HOLD_FOLDER: Final = f'PATH={_PATH}; cp -a /etc/skel/. "$HOME" 2>/dev/null; exec sleep infinity'
 
 _STATES: Final = {
     "created": SandboxState.CREATED,
@@ -106,7 +107,7 @@ def configuration(
     if limits.max_cpu is not None:
         host["NanoCpus"] = int(min(limits.max_cpu, 100 * processors) * _ONE_PERCENT)
     if limits.max_processes is not None:
-        host["PidsLimit"] = process_limit(limits.max_processes)
+        host["PidsLimit"] = limits.max_processes + _OWN_PROCESSES
     if limits.max_disk is not None:
         host["Ulimits"].append({"Name": "fsize", "Soft": limits.max_disk, "Hard": limits.max_disk})
     if mode is Mode.CONTAINER:
@@ -132,7 +133,7 @@ def configuration(
             ],
         }
     environment = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "PATH": _PATH,
         "HOME": str(HOME),
         "USER": "agent",
         "LANG": "C.UTF-8",
@@ -156,11 +157,6 @@ def configuration(
         },
         "HostConfig": host,
     }
-
-
-def process_limit(wanted: int) -> int:
-    """The engine's limit for so many processes of the agent's own."""
-    return wanted + _OWN_PROCESSES
 
 
 def size_limited(config: Mapping[str, Any], size: int) -> dict[str, Any]:

@@ -80,8 +80,8 @@ class Engine:
             await self._container(name).stop(t=patience)
 
     async def remove(self, name: str) -> None:
-        """With whatever runs in it; harmless when it is gone."""
-        with suppress(NotFound), self._errors(name):
+        """With whatever runs in it; harmless when it is gone, or somebody else removes it."""
+        with suppress(NotFound, Conflict), self._errors(name):
             await self._container(name).delete(force=True, v=True)
 
     async def inspect(self, name: str) -> Mapping[str, Any]:
@@ -96,11 +96,6 @@ class Engine:
     async def containers(self, label: str) -> list[DockerContainer]:
         with self._errors("the engine"):
             return await self._docker().containers.list(all=True, filters=json.dumps({"label": [label]}))
-
-    async def update(self, name: str, changes: Mapping[str, Any]) -> None:
-        with self._errors(name):
-            async with self._asked("POST", f"containers/{name}/update", json=changes):
-                pass
 
     async def stats(self, name: str) -> Mapping[str, Any]:
         with self._errors(name):

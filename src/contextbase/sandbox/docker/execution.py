@@ -198,7 +198,7 @@ class DockerExecution:
             raise InvalidInput(f"There is no folder {str(self._command.cwd)!r} in the sandbox that can be entered.")
         if not line.strip().isdigit():
             said = (greeting + b"".join(piece.data for piece in pieces)).decode(errors="replace").strip()
-            if "not running" in said:
+            if "not running" in said or said.endswith("not found: not found"):  # the container; its task
                 raise Conflict("The sandbox does not run.")
             raise Unavailable(f"The Docker engine could not start the command: {said[:500]}")
         self._pid = int(line)

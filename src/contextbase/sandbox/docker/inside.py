@@ -6,9 +6,9 @@ from contextlib import aclosing
 from pathlib import PurePosixPath
 from typing import Final
 
-from contextbase.errors import Conflict, ContextbaseError, Unavailable
+from contextbase.errors import Conflict, Unavailable
 from contextbase.limits import Limit, ResourceLimits
-from contextbase.sandbox.docker.container import Container, process_limit
+from contextbase.sandbox.docker.container import Container
 from contextbase.sandbox.docker.engine import Engine
 from contextbase.sandbox.docker.execution import DockerExecution, Surroundings, entering
 from contextbase.sandbox.model import Command, Stream
@@ -19,7 +19,6 @@ _NO_LIMITS: Final = ResourceLimits(
     max_memory=None, max_cpu=None, max_processes=None, max_execution_time=None, max_output=None, max_disk=None
 )
 _SIZE_INTERVAL: Final = 2.0  # seconds between two looks at a layer's size, and ten times what a look takes
-_ROOM_TO_KILL: Final = 32  # processes
 _MOST_SAID: Final = 2000  # bytes of what a program of ours says about its failure
 _PATH: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin"}  # not the sandbox's own, which may name other programs
 _PACK: Final = ("tar", "-c", "--sort=name", "--warning=no-file-changed", "-f", "-", ".")
@@ -144,29 +143,16 @@ class Inside:
         return execution
 
     async def _kill(self, container: Container, process: int) -> None:
-        """It and its process group. A sandbox that is full of processes has no room for ours: then it gets some for
-        the moment, and as the last resort it is stopped."""
-        limit = container.limits.max_processes
+        """It and its process group, from inside: the engine has no call for it, and knows no process ids of there. A
+        sandbox in which not even that can run is stopped."""
+        argv = ("/bin/sh", "-c", f"kill -9 -{process}")
+        order = Command(argv=argv, cwd=PurePosixPath("/"), environment=_PATH)
         try:
-            await self._send_kill(container, process)
-        except Unavailable:
-            try:
-                if limit is None:
-                    raise
-                await self._engine.update(container.name, {"PidsLimit": process_limit(limit) + _ROOM_TO_KILL})
-                try:
-                    await self._send_kill(container, process)
-                finally:
-                    await self._engine.update(container.name, {"PidsLimit": process_limit(limit)})
-            except ContextbaseError:
-                await self._engine.stop(container.name, patience=0)
+            await (await self.own_program(container, order)).wait()
         except Conflict:
-            return  # the sandbox stopped, and the command with it
-
-    async def _send_kill(self, container: Container, process: int) -> None:
-        argv = ("/bin/sh", "-c", f"kill -9 -{process}")  # a command leads its process group
-        execution = await self.own_program(container, Command(argv=argv, cwd=PurePosixPath("/"), environment=_PATH))
-        await execution.wait()
+            return  # it does not run, and the command neither
+        except Unavailable:
+            await self._engine.stop(container.name, patience=0)
 
     async def _outgrown(self, container: Container, limits: ResourceLimits) -> Limit:
         """Returns when the files in the container are more than they may be."""
