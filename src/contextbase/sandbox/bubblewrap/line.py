@@ -1,0 +1,83 @@
+"""The command line of bubblewrap that makes a sandbox."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from contextbase.sandbox.launcher.holder import FILTER_DESCRIPTOR, INFO_DESCRIPTOR, WAITING_PROGRAM
+from contextbase.sandbox.model import HOME, WORKSPACE, SandboxSpec
+
+__all__ = ["Machine", "bubblewrap_line", "holder_line"]
+
+_SYSTEM_FOLDERS: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_DEFAULT_SIZE: Final = 1 << 30
+_RUN_SIZE: Final = 16 << 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Machine:
+    """What sandboxes see of this machine. With `has_own_root` the launcher has a root of its own, in which the
+    workspace is mounted anew for each of them: the agents' account could not get to it by its real path."""
+
+    program: str  # bubblewrap
+    options: frozenset[str]  # those it knows
+    etc: Path  # the folder that is /etc inside
+    extra_read_only: tuple[Path, ...]
+    has_own_root: bool
+
+    @property
+    def root(self) -> tuple[tuple[str, str], ...]:
+        """The launcher's root: what is to be seen there, and where."""
+        if not self.has_own_root:
+            return ()
+        there = [folder for folder in (*_SYSTEM_FOLDERS, "/proc", "/dev", "/sys/fs/cgroup") if os.path.lexists(folder)]
+        extra = [str(folder) for folder in self.extra_read_only]
+        if not self.program.startswith(("/usr/", "/bin/")):
+            extra.append(str(Path(self.program).parent))
+        empty = [("", str(WORKSPACE)), ("", "/tmp")]  # noqa: S108 - where bubblewrap builds
+        return (*((path, path) for path in (*there, *extra)), (str(self.etc), "/etc"), *empty)
+
+    def source_of_workspace(self, folder: Path) -> str:
+        return str(WORKSPACE) if self.has_own_root else str(folder)
+
+    @property
+    def source_of_etc(self) -> str:
+        return "/etc" if self.has_own_root else str(self.etc)
+
+
+def holder_line(machine: Machine, spec: SandboxSpec, folder: Path, *, ends_with_parent: bool) -> list[str]:
+    """With a program that waits, for commands to join."""
+    descriptors = ["--info-fd", str(INFO_DESCRIPTOR), "--seccomp", str(FILTER_DESCRIPTOR)]
+    ends = ["--die-with-parent"] if ends_with_parent else []
+    return bubblewrap_line(machine, spec, folder, command=[WAITING_PROGRAM], options=[*descriptors, *ends])
+
+
+def bubblewrap_line(
+    machine: Machine, spec: SandboxSpec, folder: Path, *, command: Sequence[str], options: Sequence[str] = ()
+) -> list[str]:
+    size = str(min(spec.limits.max_memory or _DEFAULT_SIZE, spec.limits.max_disk or _DEFAULT_SIZE))
+    line = [machine.program, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
+    line += ["--unshare-cgroup-try", "--hostname", "sandbox", "--cap-drop", "ALL", *options]
+    if "--disable-userns" in machine.options:
+        line.append("--disable-userns")
+    for path in _SYSTEM_FOLDERS:
+        if os.path.islink(path):
+            line += ["--symlink", os.readlink(path), path]
+        elif os.path.isdir(path):
+            line += ["--ro-bind", path, path]
+    line += ["--ro-bind", machine.source_of_etc, "/etc", "--proc", "/proc", "--dev", "/dev"]
+    for mode, most, place in (
+        ("1777", size, "/dev/shm"),  # noqa: S108 - inside
+        ("1777", size, "/tmp"),  # noqa: S108 - inside
+        ("0755", str(_RUN_SIZE), "/run"),
+        ("0755", size, str(HOME)),
+    ):
+        line += ["--perms", mode, "--size", most, "--tmpfs", place]
+    line += ["--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run"]  # noqa: S108 - inside
+    for path in machine.extra_read_only:
+        line += ["--ro-bind", str(path), str(path)]
+    line += ["--ro-bind" if spec.is_read_only else "--bind", machine.source_of_workspace(folder), str(WORKSPACE)]
+    line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(WORKSPACE)]
+    return [*line, "--", *command]

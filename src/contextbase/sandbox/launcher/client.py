@@ -1,0 +1,180 @@
+"""The server's side of the launcher."""
+
+import asyncio
+import fcntl
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from contextbase.errors import MachineProblem
+from contextbase.sandbox.launcher.order import Order
+
+__all__ = ["Conversation", "Launcher", "Said"]
+
+_LARGEST_ANSWER: Final = 1 << 16
+_F_ADD_SEALS, _ALL_SEALS = 1033, 0xF
+_PROGRAM: Final = (
+    "import sys; sys.path.append(sys.argv.pop(1)); from contextbase.sandbox.launcher.program import main; main()"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    values: dict[str, Any]
+    descriptors: Sequence[int] = ()
+
+
+class Conversation:
+    """With the process that carries out an order. Closing it ends what that process started."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+
+    async def receive(self) -> Said | None:
+        """None: it ended without a further word."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                text, descriptors, _, _ = socket.recv_fds(self._channel, _LARGEST_ANSWER, 4)
+            except BlockingIOError:
+                await _readable(loop, self._channel.fileno())
+            except ConnectionResetError:
+                return None
+            else:
+                return Said(values=json.loads(text), descriptors=descriptors) if text else None
+
+    def kill(self) -> None:
+        """Harmless when it ended."""
+        try:
+            self._channel.send(b"kill")
+        except OSError:
+            return  # it is gone, and all that it started with it
+
+    def close(self) -> None:
+        self._channel.close()
+
+
+async def _readable(loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(descriptor)
+
+
+class Launcher:
+    """Started when it is first needed, and again when it is gone. `root`: pairs of a path on this machine and the path
+    that the launcher sees it at; empty: it sees what we see."""
+
+    def __init__(self, *, root: Sequence[tuple[str, str]] = ()) -> None:
+        self._root = root
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._starting = asyncio.Lock()
+
+    async def send(self, order: Order, descriptors: Sequence[int] = ()) -> Conversation:
+        """The descriptors stay the caller's own."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        text = os.memfd_create("order")
+        try:
+            os.write(text, order.as_bytes())
+            await self._hand_over([text, theirs.fileno(), *descriptors])
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            os.close(text)
+            theirs.close()
+        ours.setblocking(False)
+        return Conversation(ours)
+
+    async def close(self) -> None:
+        async with self._starting:
+            self._stop()
+
+    async def _hand_over(self, descriptors: Sequence[int]) -> None:
+        async with self._starting:
+            for _ in range(2):
+                if self._channel is None:
+                    await asyncio.to_thread(self._start)
+                try:
+                    await self._send(descriptors)
+                except (BrokenPipeError, ConnectionResetError):
+                    self._stop()  # ended by somebody else: a new one can do as well
+                else:
+                    return
+        raise MachineProblem("The process that starts sandboxes ends as soon as it is started; the log has its words.")
+
+    async def _send(self, descriptors: Sequence[int]) -> None:
+        assert self._channel is not None  # noqa: S101 - its caller started it
+        while True:
+            try:
+                socket.send_fds(self._channel, [b"!"], descriptors)
+            except BlockingIOError:
+                await asyncio.sleep(0.001)  # it takes hundreds at once: rare
+            else:
+                return
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        interpreter = _sealed_interpreter()
+        packages = Path(__file__).parents[3]
+        pairs = [path for pair in self._root for path in pair]
+        try:
+            self._process = subprocess.Popen(
+                [
+                    os.path.realpath(sys.executable),
+                    "-I",
+                    "-S",
+                    "-c",
+                    _PROGRAM,
+                    str(packages),
+                    str(theirs.fileno()),
+                    *pairs,
+                ],
+                executable=f"/proc/self/fd/{interpreter}",
+                pass_fds=(theirs.fileno(), interpreter),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env={"LANG": "C.UTF-8"},
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise MachineProblem(f"The process that starts sandboxes cannot be started: {error}.") from error
+        finally:
+            theirs.close()
+            os.close(interpreter)
+        ours.setblocking(False)
+        self._channel = ours
+
+    def _stop(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
+
+
+def _sealed_interpreter() -> int:
+    """A copy of this Python that nobody can change, whoever owns the original: see `errand` for why."""
+    copy = os.memfd_create("launcher", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with Path(sys.executable).open("rb") as original:
+        size = os.fstat(original.fileno()).st_size
+        done = 0
+        while done < size:
+            sent = os.sendfile(copy, original.fileno(), done, size - done)
+            if not sent:
+                break
+            done += sent
+    fcntl.fcntl(copy, _F_ADD_SEALS, _ALL_SEALS)
+    return copy

@@ -1,0 +1,58 @@
+"""What the server asks the launcher for, one process of ours for each order."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+
+__all__ = ["Order", "Refusal", "Task"]
+
+
+class Task(StrEnum):
+    HOLD = "hold"  # start a holder and leave it
+    RUN = "run"  # run a command inside
+    CONNECT = "connect"  # hand back a connection to a socket inside
+    PACK = "pack"  # write an archive of a folder inside to standard output
+    UNPACK = "unpack"  # unpack the archive on standard input into a folder inside
+
+
+class Refusal(StrEnum):
+    """Why nothing was started."""
+
+    MACHINE = "machine"
+    FOLDER = "folder"  # the one to start in is not there
+    GONE = "gone"  # the holder is
+    NOBODY = "nobody"  # listens on that socket
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """Beside it go descriptors: standard input, output and error, and the mount to attach, if one is.
+
+    With a `holder` to start, that is joined and ends with the task, unless the task is to hold.
+    """
+
+    task: Task
+    uid: int
+    gid: int
+    holder: Sequence[str] = ()  # the command line of a new one
+    mount_at: str | None = None  # where that one finds the workspace's mount
+    holder_groups: Sequence[str] = ()  # the files through which it joins its control groups
+    process: int = 0  # the process to join, when there is a holder
+    started: int = 0  # and when it was started, in ticks since the machine was
+    groups: Sequence[str] = ()  # as above, for the command
+    stoppers: Sequence[tuple[str, str]] = ()  # files and what to write there before all in the groups is killed
+    limits: Mapping[str, int] = field(default_factory=dict)  # by the names of `resource`
+    filter: str = ""  # seccomp, in hexadecimal
+    argv: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    path: str = "/"  # the folder to start in or to pack, or the socket to connect to
+    has_terminal: bool = False
+
+    def as_bytes(self) -> bytes:
+        return json.dumps(asdict(self)).encode("ascii")
+
+    @classmethod
+    def from_bytes(cls, text: bytes) -> "Order":
+        values = json.loads(text)
+        return cls(**{**values, "task": Task(values["task"])})

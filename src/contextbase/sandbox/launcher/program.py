@@ -1,0 +1,91 @@
+"""The launcher itself: a loop that takes orders and forks a process for each."""
+
+import os
+import select
+import signal
+import socket
+import sys
+
+from contextbase.sandbox.launcher import system
+from contextbase.sandbox.launcher.errand import run_errand
+
+__all__ = ["ROOT_PLACES", "main"]
+
+_MOST_DESCRIPTORS = 16
+ROOT_PLACES = "/tmp"  # noqa: S108 - a mount point that every machine has; what is mounted there is seen by us alone
+
+
+def main() -> None:
+    """Arguments: the descriptor of the server's socket, then pairs of a path here and the path that it gets in a root
+    of our own; none: the root stays."""
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    paths = sys.argv[2:]
+    system.hide_memory()
+    system.reap_orphans()
+    if paths:
+        _make_root(list(zip(paths[::2], paths[1::2], strict=True)))
+    woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # we end with the server's socket, and with nothing before it
+    while True:
+        ready, _, _ = select.select([channel, woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+            _reap()
+        if channel in ready:
+            _, descriptors, _, _ = socket.recv_fds(channel, 1, _MOST_DESCRIPTORS)
+            if not descriptors:
+                return
+            _start(channel, descriptors)
+
+
+def _start(channel: socket.socket, descriptors: list[int]) -> None:
+    try:
+        if os.fork() == 0:
+            try:
+                channel.close()
+                signal.set_wakeup_fd(-1)
+                for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+                    signal.signal(number, signal.SIG_DFL)
+                run_errand(descriptors)
+            finally:
+                os._exit(1)  # whatever happens, this is no second launcher
+    except OSError as error:
+        os.write(2, f"launcher: {error}\n".encode())
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _reap() -> None:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
+
+
+def _make_root(paths: list[tuple[str, str]]) -> None:
+    """A root that has these paths and nothing else. What is mounted on the machine is thus not kept busy by those who
+    come from here, costs nothing to copy for each of them, and what the agents' account may not reach is out of reach
+    for us as well."""
+    os.umask(0o022)
+    system.leave_mounts()
+    links = {target: os.readlink(source) for source, target in paths if os.path.islink(source)}
+    sources = {target: os.open(source, os.O_PATH) for source, target in paths if source and target not in links}
+    system.mount_tmpfs(ROOT_PLACES)  # from here on what is below it can be named by the open handles only
+    for _, target in paths:
+        place = f"{ROOT_PLACES}{target}"
+        if target in links:
+            os.symlink(links[target], place)
+            continue
+        os.makedirs(place, exist_ok=True)
+        if target in sources:
+            system.bind(f"/proc/self/fd/{sources[target]}", place, with_below=True)
+            os.close(sources[target])
+    system.enter_root(ROOT_PLACES)
+
+
+if __name__ == "__main__":
+    main()
