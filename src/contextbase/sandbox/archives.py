@@ -4,7 +4,7 @@ import asyncio
 import io
 import tarfile
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Iterator
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import TypeVar
@@ -20,10 +20,13 @@ _STORED = (tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
 _PERMISSIONS = 0o777  # no set-user-id, set-group-id or sticky bit comes in or goes out
 
 
-def checked(archive: AsyncIterator[bytes], owner: Owner) -> AsyncGenerator[bytes, None]:
-    """The archive as the owner's own files, ready to be unpacked below a folder. Raises `InvalidInput` for a member
-    that would land elsewhere, directly or through a link, and for what is neither file, folder nor link."""
-    return _rewritten(archive, _Checker(owner).members)
+def checked(
+    archive: AsyncIterator[bytes], owner: Owner, links: Collection[PurePosixPath] = ()
+) -> AsyncGenerator[bytes, None]:
+    """The archive as the owner's own files, ready to be unpacked below a folder that has these links. Raises
+    `InvalidInput` for a member that would land elsewhere, directly or through a link, and for what is neither file,
+    folder nor link."""
+    return _rewritten(archive, _Checker(owner, links).members)
 
 
 def normalized(archive: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
@@ -36,14 +39,15 @@ Rewrite = Callable[[tarfile.TarInfo], Iterator[tarfile.TarInfo]]
 
 
 class _Checker:
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, links: Collection[PurePosixPath]) -> None:
         self._owner = owner
+        self._links_there = links
         self._links: set[PurePosixPath] = set()
         self._folders: set[PurePosixPath] = {PurePosixPath()}
 
     def members(self, member: tarfile.TarInfo) -> Iterator[tarfile.TarInfo]:
         path = self._path(member.name)
-        # Each folder is named before what is in it: a link that stands in its place is then replaced, not followed.
+        # Each folder is named before what is in it: a link that comes in its place meanwhile is replaced, not followed.
         for parent in reversed(path.parents):
             if parent not in self._folders:
                 self._folders.add(parent)
@@ -72,6 +76,8 @@ class _Checker:
             raise InvalidInput(f"{name!r} in the archive leads out of the folder it is unpacked in.")
         if any(place in self._links for place in (path, *path.parents)):
             raise InvalidInput(f"{name!r} in the archive goes through a link of the same archive.")
+        if any(place in self._links_there for place in path.parents):
+            raise InvalidInput(f"{name!r} in the archive goes through a link that is there already.")
         return path
 
     def _plain(self, member: tarfile.TarInfo, kind: bytes, mode: int) -> tarfile.TarInfo:

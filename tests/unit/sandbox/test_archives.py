@@ -4,6 +4,7 @@ import io
 import tarfile
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
+from pathlib import PurePosixPath
 
 import pytest
 
@@ -66,6 +67,14 @@ HOSTILE = {
 async def test_what_would_land_elsewhere_is_refused(members: Iterable[tarfile.TarInfo]) -> None:
     with pytest.raises(InvalidInput):
         await read(checked(in_pieces(packed(*members)), OWNER))
+
+
+async def test_nothing_goes_through_a_link_that_is_there_but_may_stand_in_its_place() -> None:
+    there = [PurePosixPath("way")]
+    with pytest.raises(InvalidInput, match="there already"):
+        await read(checked(in_pieces(packed(member("way/file"))), OWNER, there))
+    archive = await read(checked(in_pieces(packed(member("way", tarfile.SYMTYPE, target="other"))), OWNER, there))
+    assert names(archive) == ["way"]
 
 
 async def test_what_is_no_archive_is_refused() -> None:

@@ -4,12 +4,14 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final, Self
 
 from contextbase.limits import ResourceLimits
+from contextbase.sandbox.cgroups import ControlGroup, group_named
 from contextbase.sandbox.model import HOME, WORKSPACE, SandboxId, SandboxInfo, SandboxSpec, SandboxState
 from contextbase.workspaces.model import Owner
 
@@ -56,10 +58,22 @@ class Container:
     mode: Mode
     limits: ResourceLimits
     info: SandboxInfo
-    is_watched: bool  # its size is for us to look at: nothing else keeps it small
+    folder: Path | None
+    is_size_limited: bool  # the engine sees to it that its writable layer does not grow too large
+    group: ControlGroup | None  # while it runs, on this machine
 
     @classmethod
-    def described(cls, name: str, labels: Mapping[str, str], state: str, *, is_size_limited: bool = False) -> Self:
+    def inspected(cls, name: str, found: Mapping[str, Any]) -> Self:
+        folders = [Path(mount["Source"]) for mount in found["Mounts"] if mount["Destination"] == str(WORKSPACE)]
+        return replace(
+            cls.listed(name, found["Config"]["Labels"], found["State"]["Status"]),
+            folder=folders[0] if folders else None,
+            is_size_limited=bool(found["HostConfig"].get("StorageOpt")),
+            group=group_named(found["Id"], found["State"]["Pid"]),
+        )
+
+    @classmethod
+    def listed(cls, name: str, labels: Mapping[str, str], state: str) -> Self:
         mode = Mode(labels[_MODE_LABEL])
         own = {name.removeprefix(_OWN_LABELS): value for name, value in labels.items() if name.startswith(_OWN_LABELS)}
         return cls(
@@ -74,7 +88,9 @@ class Container:
                 labels=own,
                 created_at=datetime.fromisoformat(labels[_CREATED_LABEL]),
             ),
-            is_watched=mode is Mode.CONTAINER and not is_size_limited,
+            folder=None,
+            is_size_limited=False,
+            group=None,
         )
 
     @property

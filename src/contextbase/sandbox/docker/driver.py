@@ -83,6 +83,7 @@ class DockerDriver:
     async def start(self, sandbox_id: SandboxId) -> None:
         async with self._locks[sandbox_id], self._starts:
             await self._engine.start(self._name_of(sandbox_id))
+            self._known.pop(sandbox_id, None)  # it has a control group now
 
     async def stop(self, sandbox_id: SandboxId) -> None:
         async with self._locks[sandbox_id]:
@@ -105,7 +106,7 @@ class DockerDriver:
         """Removes what `run` left behind where its driver died."""
         infos = []
         for listed in await self._engine.containers(f"{NODE_LABEL}={self._node}"):
-            container = Container.described(listed.id, listed["Labels"], listed["State"])
+            container = Container.listed(listed.id, listed["Labels"], listed["State"])
             if container.mode is not Mode.ONE_COMMAND:
                 infos.append(container.info)
             elif _is_left_behind(container):
@@ -132,16 +133,15 @@ class DockerDriver:
     async def copy_in(self, sandbox_id: SandboxId, folder: PurePosixPath, archive: AsyncIterator[bytes]) -> None:
         place = WORKSPACE / folder
         container = await self._found(sandbox_id)
-        async with aclosing(archives.checked(archive, self._owner)) as checked:
-            if container.is_running:
-                await self._inside.unpack(container, place, checked)
-                return
-            async with self._locks[sandbox_id]:  # nothing of the agent's runs meanwhile
-                await self._engine.start(container.name)
-                try:
-                    await self._inside.unpack(container, place, checked)
-                finally:
-                    await self._engine.stop(container.name, patience=_STOP_PATIENCE)
+        if container.is_running:
+            await self._inside.unpack(container, place, archive, self._owner)
+            return
+        async with self._locks[sandbox_id]:  # nothing of the agent's runs meanwhile
+            await self._engine.start(container.name)
+            try:
+                await self._inside.unpack(container, place, archive, self._owner)
+            finally:
+                await self._engine.stop(container.name, patience=_STOP_PATIENCE)
 
     async def copy_out(self, sandbox_id: SandboxId, folder: PurePosixPath) -> AsyncGenerator[bytes, None]:
         place = WORKSPACE / folder
@@ -235,13 +235,7 @@ class DockerDriver:
         return container
 
     async def _inspected(self, name: str) -> Container:
-        found = await self._engine.inspect(name)
-        return Container.described(
-            name,
-            found["Config"]["Labels"],
-            found["State"]["Status"],
-            is_size_limited=bool(found["HostConfig"].get("StorageOpt")),
-        )
+        return Container.inspected(name, await self._engine.inspect(name))
 
     def _name_of(self, sandbox_id: SandboxId) -> str:
         return f"contextbase-{self._node}-{sandbox_id}"

@@ -11,10 +11,11 @@ from typing import Final
 
 from contextbase.errors import Conflict, ContextbaseError, InvalidInput, NotFound, Unavailable
 from contextbase.limits import Limit, ResourceLimits
+from contextbase.sandbox.cgroups import ControlGroup, Usage
 from contextbase.sandbox.docker.engine import Engine, Hijacked
 from contextbase.sandbox.model import Command, Outcome, Output, Stream, TerminalSize
 
-__all__ = ["DockerExecution", "Surroundings", "Use", "entering"]
+__all__ = ["DockerExecution", "Surroundings", "entering"]
 
 # The shell says its process id, which is the command's too, and becomes the command. Docker has no other way to tell
 # it, and the id is the only way to end one command of several.
@@ -24,33 +25,8 @@ _LONGEST_GREETING: Final = 4096
 _FRAME: Final = struct.Struct(">BxxxL")
 _PIECE: Final = 64 << 10
 _AHEAD: Final = 256 << 10  # bytes read before anybody wants them: what a short command writes fits
-_END_OF_TRANSMISSION: Final = b"\x04"
+_END_OF_INPUT: Final = b"\x04\x04"  # at a terminal: once for what stands in the line, once for the end
 _EXIT_CODE_SECONDS: Final = 10
-
-# Docker tells a signal as 128 + its number, like a shell. Only those that nobody takes for an exit code of a program's
-# own are told as signals: 129, for one, is what git says when it is called wrongly.
-_SIGNALS: Final = frozenset(
-    {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE}
-    | {signal.SIGILL, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGSYS, signal.SIGTRAP}
-)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Use:
-    oom_kills: int
-    forks_refused: int
-    slowed_down: int
-    cpu_seconds: float
-    peak_memory: int | None
-
-    def since(self, before: "Use") -> "Use":
-        return Use(
-            oom_kills=self.oom_kills - before.oom_kills,
-            forks_refused=self.forks_refused - before.forks_refused,
-            slowed_down=self.slowed_down - before.slowed_down,
-            cpu_seconds=self.cpu_seconds - before.cpu_seconds,
-            peak_memory=self.peak_memory,
-        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,8 +35,9 @@ class Surroundings:
 
     kill: Callable[[int], Coroutine[None, None, None]]  # the command with this process id inside
     ended: Callable[[], Awaitable[None]]  # called once, after the last other call
-    use: Callable[[], Use | None] = lambda: None  # by all that ran in the sandbox so far
-    watch: Callable[[], Awaitable[Limit]] | None = None  # returns when the command must not go on
+    watch: Callable[[], Awaitable[Limit]] | None  # returns when the command must not go on
+    group: ControlGroup | None  # of all that runs in the sandbox, if it can be seen
+    is_alone: bool  # nothing else runs in it
 
 
 def entering(command: Command) -> list[str]:
@@ -89,11 +66,12 @@ class DockerExecution:
         self._limits = limits
         self._surroundings = surroundings
         self._started = time.monotonic()
-        self._use_before = surroundings.use()
+        self._used_before = self._used()
         self._pid = 0
         self._backlog = _Backlog()
         self._is_read = False
         self._stopped_by: Limit | None = None
+        self._was_killed = False
         self._killing: asyncio.Task[None] | None = None
         self._end: asyncio.Task[Outcome] | None = None
         self._watchers: list[asyncio.Task[None]] = []
@@ -108,6 +86,8 @@ class DockerExecution:
             raise
         for piece in rest:
             await self._backlog.add(piece)
+        if self._command.terminal is not None and not self._command.has_input:
+            self._connection.writer.write(_END_OF_INPUT)
         self._end = asyncio.create_task(self._until_end())
         self._end.add_done_callback(lambda end: end.cancelled() or end.exception())  # told by `wait`, if anybody asks
         timeouts = [seconds for seconds in (self._command.timeout, self._limits.max_execution_time) if seconds]
@@ -145,7 +125,7 @@ class DockerExecution:
         if self._ended or not self._command.has_input:
             return
         if self._command.terminal is not None:
-            await self.write(_END_OF_TRANSMISSION)
+            await self.write(_END_OF_INPUT)
         else:
             self._connection.end_input()
 
@@ -164,6 +144,7 @@ class DockerExecution:
         if self._ended:
             return
         if self._killing is None:
+            self._was_killed = True
             self._backlog.overflow()
             self._killing = asyncio.create_task(self._surroundings.kill(self._pid))
         await asyncio.shield(self._killing)
@@ -229,27 +210,31 @@ class DockerExecution:
             await self._surroundings.ended()
 
     async def _concluded(self) -> Outcome:
+        """Docker tells a signal as 128 + its number, as a shell does, so that it is taken for one only when we sent it,
+        or the kernel did for want of memory."""
         code = await self._exit_code()
         seconds = time.monotonic() - self._started
-        use = self._use()
-        by_signal = code - 128 if code - 128 in _SIGNALS else None
+        before, now = self._used_before, self._used()
         stopped_by = self._stopped_by
-        if stopped_by is None and code != 0 and use is not None and use.oom_kills:
+        if stopped_by is None and code != 0 and now.killed_for_memory > before.killed_for_memory:
             stopped_by = Limit.MEMORY
+        if stopped_by is None and code == 128 + signal.SIGXFSZ:  # a file as large as all it may write
+            stopped_by = Limit.DISK
+        is_killed = code == 128 + signal.SIGKILL and (self._was_killed or stopped_by is not None)
+        is_alone = self._surroundings.is_alone
         return Outcome(
-            exit_code=code if by_signal is None else None,
-            signal=by_signal,
+            exit_code=None if is_killed else code,
+            signal=signal.SIGKILL if is_killed else None,
             stopped_by=stopped_by,
-            forks_refused=use is not None and use.forks_refused > 0,
-            slowed_down=use is not None and use.slowed_down > 0,
+            forks_refused=now.refused_forks > before.refused_forks,
+            slowed_down=now.throttled > before.throttled,
             seconds=seconds,
-            cpu_seconds=None if use is None else use.cpu_seconds,
-            peak_memory=None if use is None else use.peak_memory,
+            cpu_seconds=now.cpu_seconds if is_alone else None,
+            peak_memory=now.peak_memory if is_alone else None,
         )
 
-    def _use(self) -> Use | None:
-        now, before = self._surroundings.use(), self._use_before
-        return None if now is None or before is None else now.since(before)
+    def _used(self) -> Usage:
+        return Usage() if self._surroundings.group is None else self._surroundings.group.usage()
 
     async def _exit_code(self) -> int:
         deadline = time.monotonic() + _EXIT_CODE_SECONDS
@@ -259,6 +244,7 @@ class DockerExecution:
                     raise Unavailable("The Docker engine does not say how the command ended.")
                 await asyncio.sleep(0.01)
         except NotFound:  # it went with its container
+            self._was_killed = True
             return 128 + signal.SIGKILL
         return code
 

@@ -1,28 +1,34 @@
 """What runs inside a container: agents' commands, and the few programs of our own."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from pathlib import PurePosixPath
 from typing import Final
 
 from contextbase.errors import Conflict, Unavailable
 from contextbase.limits import Limit, ResourceLimits
+from contextbase.sandbox import archives
+from contextbase.sandbox.cgroups import NO_LIMITS
+from contextbase.sandbox.disk import watch_disk
 from contextbase.sandbox.docker.container import Container
 from contextbase.sandbox.docker.engine import Engine
 from contextbase.sandbox.docker.execution import DockerExecution, Surroundings, entering
-from contextbase.sandbox.model import Command, Stream
+from contextbase.sandbox.model import Command, Output, Stream
+from contextbase.workspaces.model import Owner
 
 __all__ = ["Inside"]
 
-_NO_LIMITS: Final = ResourceLimits(
-    max_memory=None, max_cpu=None, max_processes=None, max_execution_time=None, max_output=None, max_disk=None
-)
 _SIZE_INTERVAL: Final = 2.0  # seconds between two looks at a layer's size, and ten times what a look takes
+_TERMINAL: Final = "xterm-256color"
 _MOST_SAID: Final = 2000  # bytes of what a program of ours says about its failure
 _PATH: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin"}  # not the sandbox's own, which may name other programs
 _PACK: Final = ("tar", "-c", "--sort=name", "--warning=no-file-changed", "-f", "-", ".")
-_UNPACK: Final = 'mkdir -p -- "$1" && exec tar -x -p --no-same-owner -f - -C "$1"'
+_UNPACK: Final = (
+    'mkdir -p -- "$1" && cd -- "$1" && find . -type l -print0 && printf "\\0" && exec tar -x -p --no-same-owner -f -'
+)
+_MOST_LINKS: Final = 64 << 20  # bytes of their names
 
 
 class Inside:
@@ -35,29 +41,15 @@ class Inside:
         await asyncio.gather(*(_end(execution) for execution in list(self._executions)))
 
     async def command(self, container: Container, command: Command) -> DockerExecution:
-        async def kill(process: int) -> None:
-            await self._kill(container, process)
-
-        return await self._start(container, command, container.limits, kill)
+        return await self._start(container, command, container.limits)
 
     async def only_command(self, container: Container, command: Command) -> DockerExecution:
         """The container goes with it."""
-
-        async def kill(_: int) -> None:
-            await self._engine.stop(container.name, patience=0)
-
-        async def remove() -> None:
-            await self._engine.remove(container.name)
-
-        return await self._start(container, command, container.limits, kill, remove)
+        return await self._start(container, command, container.limits, is_alone=True)
 
     async def own_program(self, container: Container, command: Command) -> DockerExecution:
         """Without the limits that are about an agent's command."""
-
-        async def kill(process: int) -> None:
-            await self._kill(container, process)
-
-        return await self._start(container, command, _NO_LIMITS, kill)
+        return await self._start(container, command, NO_LIMITS)
 
     async def packed(self, container: Container, folder: PurePosixPath) -> AsyncGenerator[bytes, None]:
         """A tar stream of what is below the folder; `Conflict` when the agent may not read all of it."""
@@ -76,57 +68,60 @@ class Inside:
         if outcome.exit_code not in {0, 1}:  # 1: a file changed while it was read
             raise Conflict(f"Not everything in {folder} can be read: {_text(said)}")
 
-    async def unpack(self, container: Container, folder: PurePosixPath, archive: AsyncIterator[bytes]) -> None:
-        """As the agent, so that no link it made leads to anything that is not its own already."""
-        command = Command(
-            argv=("/bin/sh", "-c", _UNPACK, "sh", str(folder)),
-            cwd=PurePosixPath("/"),
-            environment=_PATH,
-            has_input=True,
-        )
+    async def unpack(
+        self, container: Container, folder: PurePosixPath, archive: AsyncIterator[bytes], owner: Owner
+    ) -> None:
+        """As the agent, so that nothing lands where it could not write itself; nor through a link of its own."""
+        argv = ("/bin/sh", "-c", _UNPACK, "sh", str(folder))
+        command = Command(argv=argv, cwd=PurePosixPath("/"), environment=_PATH, has_input=True)
         execution = await self.own_program(container, command)
-        try:
-            async for piece in archive:
-                await execution.write(piece)
-            await execution.end_input()
-        except Conflict:  # it ended early, and says why
-            pass
-        except BaseException:
-            await execution.kill()
-            raise
-        said = b"".join([piece.data async for piece in execution.output()])
+        async with aclosing(execution.output()) as output:
+            try:
+                links = await _links_first(output)
+                async with aclosing(archives.checked(archive, owner, links)) as checked:
+                    async for piece in checked:
+                        await execution.write(piece)
+                await execution.end_input()
+            except Conflict:
+                pass  # it ended early, and says why
+            except BaseException:
+                await execution.kill()
+                raise
+            said = b"".join([piece.data async for piece in output])
         outcome = await execution.wait()
         if outcome.exit_code != 0:
             raise Conflict(f"The archive could not be unpacked in {folder}: {_text(said[:_MOST_SAID])}")
 
     async def _start(
-        self,
-        container: Container,
-        command: Command,
-        limits: ResourceLimits,
-        kill: Callable[[int], Coroutine[None, None, None]],
-        after: Callable[[], Awaitable[None]] | None = None,
+        self, container: Container, command: Command, limits: ResourceLimits, *, is_alone: bool = False
     ) -> DockerExecution:
+        async def kill(process: int) -> None:
+            if is_alone:
+                await self._engine.stop(container.name, patience=0)
+            else:
+                await self._kill(container, process)
+
         async def ended() -> None:
             self._executions.discard(execution)
-            if after is not None:
-                await after()
+            if is_alone:
+                await self._engine.remove(container.name)
 
         async def watch() -> Limit:
-            return await self._outgrown(container, limits)
+            await self._outgrown(container)
+            return Limit.DISK
 
-        terminal = {"TERM": "xterm-256color"} if command.terminal is not None else {}
+        has_terminal = command.terminal is not None
         try:
             exec_id, connection = await self._engine.execute(
                 container.name,
                 entering(command),
-                environment={**terminal, **command.environment},
-                has_input=command.has_input,
-                has_terminal=command.terminal is not None,
+                environment={**({"TERM": _TERMINAL} if has_terminal else {}), **command.environment},
+                has_input=command.has_input or has_terminal,
+                has_terminal=has_terminal,
             )
         except BaseException:
-            if after is not None:
-                await after()
+            if is_alone:
+                await self._engine.remove(container.name)
             raise
         execution = DockerExecution(
             engine=self._engine,
@@ -135,7 +130,11 @@ class Inside:
             command=command,
             limits=limits,
             surroundings=Surroundings(
-                kill=kill, ended=ended, watch=watch if limits.max_disk and container.is_watched else None
+                kill=kill,
+                ended=ended,
+                watch=watch if limits.max_disk is not None and not container.is_size_limited else None,
+                group=container.group,
+                is_alone=is_alone,
             ),
         )
         self._executions.add(execution)
@@ -154,20 +153,37 @@ class Inside:
         except Unavailable:
             await self._engine.stop(container.name, patience=0)
 
-    async def _outgrown(self, container: Container, limits: ResourceLimits) -> Limit:
-        """Returns when the files in the container are more than they may be."""
+    async def _outgrown(self, container: Container) -> None:
+        """Until its files are more than they may be."""
+        most = container.limits.max_disk
+        if most is None:
+            return
+        if container.folder is not None:
+            await watch_disk(container.folder, most, lambda: None)
+            return
         loop = asyncio.get_running_loop()
-        while True:
-            began = loop.time()
-            size = await self._engine.size(container.name)
-            if limits.max_disk is not None and size > limits.max_disk:
-                return Limit.DISK
+        began = loop.time()
+        while await self._engine.size(container.name) <= most:
             await asyncio.sleep(max(_SIZE_INTERVAL, 10 * (loop.time() - began)))
+            began = loop.time()
 
 
 async def _end(execution: DockerExecution) -> None:
     await execution.kill()
     await execution.wait()
+
+
+async def _links_first(output: AsyncIterator[Output]) -> frozenset[PurePosixPath]:
+    """The names that come first, each with a NUL behind it and one more at the end."""
+    names = b""
+    while names != b"\0" and not names.endswith(b"\0\0"):
+        piece = await anext(output, None)
+        if piece is None:
+            raise Conflict("It did not begin.")
+        if len(names) > _MOST_LINKS:
+            raise Conflict("There are too many links in this folder.")
+        names += piece.data if piece.stream is Stream.STDOUT else b""
+    return frozenset(PurePosixPath(os.fsdecode(name)) for name in names.split(b"\0") if name)
 
 
 def _text(said: bytes) -> str:
