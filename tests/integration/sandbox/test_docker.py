@@ -239,26 +239,26 @@ async def test_a_workspace_that_is_a_mount_can_be_unmounted_after_its_container(
     assert (tmp_path / "upper/made").read_text() == "text\n"
 
 
+class LateClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=1100)
+
+
 async def test_what_a_single_command_left_behind_is_swept_away(
-    driver: DockerDriver, docker_engine: DockerEngine, folder: Path, monkeypatch: pytest.MonkeyPatch
+    driver: DockerDriver, docker_engine: DockerEngine, folder: Path
 ) -> None:
     spec = spec_of(folder, replace(LIMITS, max_execution_time=1000))
     execution = await driver.run(spec, Command(argv=("sleep", "600")))
-    assert await driver.found() == []
+    later = DockerDriver(
+        node=driver._node, owner=AGENT, image=docker_engine.image, address=docker_engine.address, clock=LateClock()
+    )
     async with aiodocker.Docker(docker_engine.address) as docker:
-        running = [c for c in await docker.containers.list() if driver._node in c["Names"][0]]
-        assert len(running) == 1
-
-        class Later(datetime):
-            @classmethod
-            def now(cls, tz: object = None) -> "Later":
-                assert tz is UTC
-                return cls.fromtimestamp(datetime.now(UTC).timestamp() + timedelta(seconds=1100).total_seconds(), UTC)
-
-        monkeypatch.setattr("contextbase.sandbox.docker.driver.datetime", Later)
-        assert await driver.found() == []
-        assert [c for c in await docker.containers.list(all=True) if driver._node in c["Names"][0]] == []
+        for each, left in ((driver, 1), (later, 0)):
+            assert await each.found() == []
+            containers = await docker.containers.list(all=True)
+            assert len([container for container in containers if driver._node in container["Names"][0]]) == left
     assert not (await execution.wait()).succeeded
+    await later.close()
 
 
 async def test_a_storm_of_starts_is_spread(docker_engine: DockerEngine, driver: DockerDriver, folder: Path) -> None:

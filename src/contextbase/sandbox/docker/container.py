@@ -99,7 +99,7 @@ class Container:
 
 
 def configuration(
-    spec: SandboxSpec, *, mode: Mode, node: str, owner: Owner, image: str, processors: int
+    spec: SandboxSpec, *, mode: Mode, node: str, owner: Owner, image: str, now: datetime, processors: int
 ) -> dict[str, Any]:
     """No capability, no privilege to gain, no network, limits on everything; the engine's own seccomp profile and
     masked paths stay. Nothing is logged: an agent could fill the disk with it."""
@@ -167,7 +167,7 @@ def configuration(
             NODE_LABEL: node,
             _ID_LABEL: str(spec.id),
             _MODE_LABEL: mode,
-            _CREATED_LABEL: datetime.now(UTC).isoformat(),
+            _CREATED_LABEL: now.isoformat(),
             _LIMITS_LABEL: json.dumps(asdict(limits)),
             **{_OWN_LABELS + name: value for name, value in spec.labels.items()},
         },

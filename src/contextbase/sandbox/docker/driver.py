@@ -6,13 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Final
 from uuid import uuid4
 
 from contextbase.errors import Conflict, ContextbaseError, InvalidInput, MachineProblem, NotFound
-from contextbase.ids import ContentHash
+from contextbase.ids import Clock, ContentHash, SystemClock
 from contextbase.sandbox import archives
 from contextbase.sandbox.docker.channel import RelayChannel, relay_command
 from contextbase.sandbox.docker.container import NODE_LABEL, Container, Mode, configuration, foundation, size_limited
@@ -50,6 +50,7 @@ class DockerDriver:
         address: str = DEFAULT_ADDRESS,
         most_starts: int = 4,  # at once: a storm of them takes longer than one after the other
         timeout: float = 60,
+        clock: Clock | None = None,
     ) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,62}", node):
             raise InvalidInput(f"{node!r} cannot name a node: lower-case letters, digits, '-', '_' and '.' alone.")
@@ -58,6 +59,7 @@ class DockerDriver:
         self._node = node
         self._owner = owner
         self._image = image
+        self._clock = clock or SystemClock()
         self._engine = Engine(address, timeout=timeout)
         self._inside = Inside(self._engine)
         self._starts = asyncio.Semaphore(most_starts)
@@ -109,7 +111,7 @@ class DockerDriver:
             container = Container.listed(listed.id, listed["Labels"], listed["State"])
             if container.mode is not Mode.ONE_COMMAND:
                 infos.append(container.info)
-            elif _is_left_behind(container):
+            elif _is_left_behind(container, self._clock.now()):
                 await self._engine.remove(container.name)
         return sorted(infos, key=lambda info: info.created_at)
 
@@ -188,6 +190,7 @@ class DockerDriver:
             node=self._node,
             owner=self._owner,
             image=self._image,
+            now=self._clock.now(),
             processors=await self._checked_processors(),
         )
         if mode is Mode.CONTAINER and spec.limits.max_disk is not None and self._engine_limits_size:
@@ -241,8 +244,8 @@ class DockerDriver:
         return f"contextbase-{self._node}-{sandbox_id}"
 
 
-def _is_left_behind(container: Container) -> bool:
-    age = datetime.now(UTC) - container.info.created_at - _LEFT_BEHIND
+def _is_left_behind(container: Container, now: datetime) -> bool:
+    age = now - container.info.created_at - _LEFT_BEHIND
     longest = container.limits.max_execution_time
     if container.is_running:
         return longest is not None and age > timedelta(seconds=longest)
