@@ -156,6 +156,38 @@ async def test_a_sandbox_full_of_processes_still_ends_its_command(driver: Docker
     assert (await driver.stats(sandbox_id)).processes >= 40
 
 
+async def test_a_command_that_closes_its_output_goes_on(driver: DockerDriver, folder: Path) -> None:
+    sandbox_id = await started(driver, folder)
+    _, outcome = await said(driver, sandbox_id, "exec >&- 2>&-; sleep 1; exit 3")
+    assert outcome.exit_code == 3
+
+
+async def test_a_command_whose_reader_leaves_ends_for_who_waits(driver: DockerDriver, folder: Path) -> None:
+    sandbox_id = await started(driver, folder)
+    execution = await driver.exec(sandbox_id, Command(argv=shell_argv("head -c 3000000 /dev/zero"), timeout=30))
+    reader = execution.output()
+    await anext(reader)
+    waiting = asyncio.create_task(execution.wait())
+    await asyncio.sleep(0)
+    with pytest.raises(Conflict):
+        await anext(execution.output())
+    await reader.aclose()
+    assert (await waiting).succeeded
+
+
+async def test_who_halts_our_own_programs_inside_loses_the_sandbox_and_not_us(
+    driver: DockerDriver, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextbase.sandbox.docker.inside._KILL_SECONDS", 1)
+    sandbox_id = await started(driver, folder)
+    halt = "import os\nwhile True:\n for p in os.listdir('/proc'):\n  if p.isdigit() and int(p) > os.getpid():\n"
+    halt += "   try: os.kill(int(p), 19)\n   except OSError: pass\n"
+    halting = await driver.exec(sandbox_id, Command(argv=("python3", "-c", halt)))
+    async with asyncio.timeout(60):
+        await halting.kill()
+        assert not (await halting.wait()).succeeded
+
+
 async def test_a_container_that_outgrows_its_disk_is_told_so(driver: DockerDriver) -> None:
     sandbox_id = await started(driver, None)
     fill = "i=0; while :; do dd if=/dev/zero of=part-$i bs=1M count=20 2>/dev/null; i=$((i+1)); sleep 0.1; done"

@@ -109,6 +109,7 @@ def configuration(
         "SecurityOpt": ["no-new-privileges"],
         "Privileged": False,
         "NetworkMode": "none",
+        "Dns": ["127.0.0.1"],  # the machine's own name servers are nobody's business there
         "IpcMode": "private",
         "Init": True,
         "AutoRemove": False,

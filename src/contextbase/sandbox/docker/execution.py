@@ -19,14 +19,15 @@ __all__ = ["DockerExecution", "Surroundings", "entering"]
 
 # The shell says its process id, which is the command's too, and becomes the command. Docker has no other way to tell
 # it, and the id is the only way to end one command of several.
-_ENTER: Final = 'cd -- "$1" 2>/dev/null || { echo -; exit 126; }; shift; echo $$; exec "$@"'
+_ENTER: Final = 'cd -- "$1" 2>/dev/null || { echo -; exit 126; }; shift; unset OLDPWD; echo $$; exec "$@"'
 _ENTER_TERMINAL: Final = f'stty rows "$1" cols "$2" 2>/dev/null; shift 2; {_ENTER}'
 _LONGEST_GREETING: Final = 4096
 _FRAME: Final = struct.Struct(">BxxxL")
 _PIECE: Final = 64 << 10
 _AHEAD: Final = 256 << 10  # bytes read before anybody wants them: what a short command writes fits
 _END_OF_INPUT: Final = b"\x04\x04"  # at a terminal: once for what stands in the line, once for the end
-_EXIT_CODE_SECONDS: Final = 10
+_BEGIN_SECONDS: Final = 60  # an agent can halt our shell inside, but not us
+_LONGEST_PAUSE: Final = 0.5  # seconds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +71,7 @@ class DockerExecution:
         self._pid = 0
         self._backlog = _Backlog()
         self._is_read = False
+        self._waiting = 0
         self._stopped_by: Limit | None = None
         self._was_killed = False
         self._killing: asyncio.Task[None] | None = None
@@ -79,10 +81,13 @@ class DockerExecution:
     async def begin(self) -> None:
         """Until the command itself runs; raises when it cannot."""
         try:
-            rest = await self._greeted()
-        except BaseException:
+            async with asyncio.timeout(_BEGIN_SECONDS):
+                rest = await self._greeted()
+        except BaseException as error:
             await self._connection.close()
             await self._surroundings.ended()
+            if isinstance(error, TimeoutError):
+                raise Unavailable("The command did not begin: something in the sandbox holds it up.") from error
             raise
         for piece in rest:
             await self._backlog.add(piece)
@@ -97,12 +102,16 @@ class DockerExecution:
             self._watchers.append(asyncio.create_task(self._watch(self._surroundings.watch)))
 
     async def output(self) -> AsyncGenerator[Output, None]:
+        if self._is_read:
+            raise Conflict("Somebody reads the output of this command already.")
         self._is_read = True
+        self._decide_overflow()
         try:
             while (piece := await self._backlog.take()) is not None:
                 yield piece
         finally:
             self._is_read = False
+            self._decide_overflow()
 
     async def write(self, data: bytes) -> None:
         writer = self._connection.writer
@@ -145,14 +154,21 @@ class DockerExecution:
             return
         if self._killing is None:
             self._was_killed = True
-            self._backlog.overflow()
+            self._decide_overflow()
             self._killing = asyncio.create_task(self._surroundings.kill(self._pid))
         await asyncio.shield(self._killing)
 
     async def wait(self) -> Outcome:
-        if not self._is_read:
-            self._backlog.overflow()
-        return await asyncio.shield(self._outcome)
+        self._waiting += 1
+        self._decide_overflow()
+        try:
+            return await asyncio.shield(self._outcome)
+        finally:
+            self._waiting -= 1
+            self._decide_overflow()
+
+    def _decide_overflow(self) -> None:
+        self._backlog.set_overflow(self._was_killed or (self._waiting > 0 and not self._is_read))
 
     @property
     def _outcome(self) -> "asyncio.Task[Outcome]":
@@ -237,12 +253,11 @@ class DockerExecution:
         return Usage() if self._surroundings.group is None else self._surroundings.group.usage()
 
     async def _exit_code(self) -> int:
-        deadline = time.monotonic() + _EXIT_CODE_SECONDS
+        pause = 0.01
         try:
-            while (code := await self._engine.exit_code(self._exec_id)) is None:
-                if time.monotonic() > deadline:
-                    raise Unavailable("The Docker engine does not say how the command ended.")
-                await asyncio.sleep(0.01)
+            while (code := await self._engine.exit_code(self._exec_id)) is None:  # it closed its output and goes on
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
         except NotFound:  # it went with its container
             self._was_killed = True
             return 128 + signal.SIGKILL
@@ -302,9 +317,9 @@ class _Backlog:
         self._changed.set()
         return piece
 
-    def overflow(self) -> None:
-        """From now on what does not fit is thrown away."""
-        self._overflows = True
+    def set_overflow(self, overflows: bool) -> None:
+        """Whether what does not fit is thrown away, or waits."""
+        self._overflows = overflows
         self._changed.set()
 
     def end(self) -> None:

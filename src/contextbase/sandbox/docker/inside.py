@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -21,6 +21,7 @@ from contextbase.workspaces.model import Owner
 __all__ = ["Inside"]
 
 _SIZE_INTERVAL: Final = 2.0  # seconds between two looks at a layer's size, and ten times what a look takes
+_KILL_SECONDS: Final = 10
 _TERMINAL: Final = "xterm-256color"
 _MOST_SAID: Final = 2000  # bytes of what a program of ours says about its failure
 _PATH: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin"}  # not the sandbox's own, which may name other programs
@@ -147,10 +148,11 @@ class Inside:
         argv = ("/bin/sh", "-c", f"kill -9 -{process}")
         order = Command(argv=argv, cwd=PurePosixPath("/"), environment=_PATH)
         try:
-            await (await self.own_program(container, order)).wait()
+            async with asyncio.timeout(_KILL_SECONDS):
+                await (await self.own_program(container, order)).wait()
         except Conflict:
             return  # it does not run, and the command neither
-        except Unavailable:
+        except (Unavailable, TimeoutError):
             await self._engine.stop(container.name, patience=0)
 
     async def _outgrown(self, container: Container) -> None:
@@ -169,8 +171,9 @@ class Inside:
 
 
 async def _end(execution: DockerExecution) -> None:
-    await execution.kill()
-    await execution.wait()
+    with suppress(Unavailable):  # without its engine it has ended already
+        await execution.kill()
+        await execution.wait()
 
 
 async def _links_first(output: AsyncIterator[Output]) -> frozenset[PurePosixPath]:
