@@ -200,7 +200,7 @@ class LaunchedExecution:
                 most = _TERMINAL_REST if self._streams.is_terminal else None
                 self._left = {descriptor: most or _waiting_bytes(descriptor) for descriptor in self._open}
             for descriptor in tuple(self._open):
-                piece = self._take(descriptor)
+                piece = self._take(descriptor) if descriptor in self._open else b""
                 if piece:
                     yield Output(stream=self._streams.outputs[descriptor], data=piece)
             if self._open and self._left is None:

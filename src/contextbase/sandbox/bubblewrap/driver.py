@@ -231,7 +231,9 @@ class BubblewrapDriver:
                 if started_at(holder.process) == holder.started:
                     signal.pidfd_send_signal(handle.fileno(), signal.SIGKILL)
                     never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                    await one_of(readable=[handle.fileno()], done=never)
+                    with contextlib.suppress(TimeoutError):  # who is left is found below
+                        async with asyncio.timeout(_TRIES * _PAUSE):
+                            await one_of(readable=[handle.fileno()], done=never)
                 handle.close()
         await self._clear(sandbox_id)
 

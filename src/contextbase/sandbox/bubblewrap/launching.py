@@ -238,7 +238,7 @@ class Launching:
         max_output: int | None,
         timeout: float | None,
     ) -> LaunchedExecution:
-        account = Account.open(place.leaf, place.sandbox if place.holder is not None else None)
+        account = Account.open(place.leaf, place.sandbox)
         watching: asyncio.Task[None] | None = None
 
         async def finish(ended: Ended) -> Outcome:

@@ -92,7 +92,7 @@ class _Errand:
             self._connect()
             return
         child, trouble = self._fork()
-        self._tell_start(trouble)
+        self._tell_start(child, trouble)
         status, usage = self._wait(child, inside)
         if self._holder is not None:
             self._holder.end()
@@ -126,11 +126,10 @@ class _Errand:
     def _fork(self) -> tuple[int, int]:
         """The command's process, and the pipe that says what went wrong before it ran the command."""
         trouble, trouble_end = os.pipe2(os.O_CLOEXEC)
-        errand = os.getpid()
         child = os.fork()
         if child == 0:
             try:
-                self._become_command(trouble_end, errand)
+                self._become_command(trouble_end)
             except OSError as error:
                 os.write(trouble_end, f"{error.strerror or error}".encode())
             finally:
@@ -141,7 +140,7 @@ class _Errand:
         self._streams = []
         return child, trouble
 
-    def _become_command(self, trouble: int, errand: int) -> None:
+    def _become_command(self, trouble: int) -> None:
         order = self._order
         system.hide_memory()
         self._groups.join()
@@ -168,12 +167,13 @@ class _Errand:
         os.close(trouble)
         os._exit(archives.unpack(0, order.path) if order.task is Task.UNPACK else archives.pack(1, order.path))
 
-    def _tell_start(self, trouble: int) -> None:
+    def _tell_start(self, child: int, trouble: int) -> None:
         said = b"".join(iter(lambda: os.read(trouble, 4096), b""))
         os.close(trouble)
         if not said:
             _say(self._server, running=True)
             return
+        os.waitpid(child, 0)  # a sandbox ends when the last of it was waited for
         if self._holder is not None:
             self._holder.end()
         if said.startswith(b"folder:"):
@@ -199,7 +199,7 @@ class _Errand:
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
             if handle in ready:
                 _, status, usage = os.wait4(child, 0)
-                if kills:
+                if kills and self._holder is None:
                     self._groups.kill_to_the_last()
                 return status, usage
 

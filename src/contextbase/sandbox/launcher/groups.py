@@ -1,9 +1,11 @@
 """The control groups of one command, as its errand uses them: opened while it may, used when it is inside."""
 
+import contextlib
 import os
 import signal
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 __all__ = ["Groups"]
 
@@ -13,7 +15,7 @@ _TRIES, _PAUSE = 500, 0.01
 class Groups:
     def __init__(self, members: Sequence[str], stoppers: Sequence[tuple[str, str]]) -> None:
         self._joins = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in members]
-        self._members = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in members[:1]]
+        self._folders = [os.open(Path(path).parent, os.O_PATH | os.O_CLOEXEC) for path in members[:1]]
         self._stoppers = [(os.open(path, os.O_WRONLY | os.O_CLOEXEC), text) for path, text in stoppers]
 
     def join(self) -> None:
@@ -25,10 +27,8 @@ class Groups:
         for descriptor, text in self._stoppers:
             os.pwrite(descriptor, text.encode(), 0)
         for process in self._processes():
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
 
     def kill_to_the_last(self) -> None:
         for _ in range(_TRIES):
@@ -39,12 +39,8 @@ class Groups:
 
     def _processes(self) -> list[int]:
         found: list[int] = []
-        for descriptor in self._members:
-            text = b"".join(iter(_pieces(descriptor), b""))
-            found += [int(line) for line in text.split()]
-        return [process for process in found if process > 0]
-
-
-def _pieces(descriptor: int):
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return lambda: os.read(descriptor, 1 << 16)
+        for folder in self._folders:
+            # Opened anew each time: version 1 goes on showing what was there when the file was opened.
+            with open(os.open("cgroup.procs", os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder), encoding="ascii") as file:
+                found += [int(line) for line in file]
+        return [process for process in found if process > 0]  # 0: of another process namespace

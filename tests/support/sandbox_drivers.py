@@ -1,0 +1,137 @@
+"""Drivers of sandboxes, one entry for each way that a test can have one, and a place on disk to use them in."""
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from tests.support.require import unavailable
+
+from contextbase.sandbox.bubblewrap import BubblewrapDriver
+from contextbase.sandbox.model import Command, Outcome, SandboxId, SandboxSpec, Stream, shell_argv
+from contextbase.sandbox.ports import Execution, SandboxDriver
+from contextbase.workspaces.model import Owner
+
+__all__ = ["IMPLEMENTATIONS", "Finished", "Implementation", "Site", "agents_owner", "finish", "shell"]
+
+_BOUND = 60
+"""Seconds that nothing in these tests takes, unless it hangs."""
+
+
+def agents_owner() -> Owner:
+    """An account that nobody has; who is not root can only be itself."""
+    return Owner(uid=61184, gid=61184) if os.geteuid() == 0 else Owner.of_this_process()
+
+
+@dataclass(kw_only=True)
+class Site:
+    """A node in a temporary folder. Drivers that are opened here are closed, and their sandboxes removed, at the end."""
+
+    folder: Path
+    open: Callable[[], SandboxDriver]  # another driver of the same node, as after a restart
+    owner: Owner
+    holds_files: bool = False  # the sandbox has its files itself: no folder is bound
+    python: str | None = None  # the path of a Python inside, if there is one
+    drivers: list[SandboxDriver] = field(default_factory=list)
+
+    def driver(self) -> SandboxDriver:
+        driver = self.open()
+        self.drivers.append(driver)
+        return driver
+
+    def workspace(self, name: str = "workspace") -> Path:
+        """A folder that belongs to the agents."""
+        place = self.folder / name
+        place.mkdir(exist_ok=True)
+        if os.geteuid() == 0:
+            os.chown(place, self.owner.uid, self.owner.gid)
+        return place
+
+    def spec(self, *, workspace: str = "workspace", **values: Any) -> SandboxSpec:
+        folder = None if self.holds_files else self.workspace(workspace)
+        return SandboxSpec(**{"id": SandboxId(str(uuid4())), "folder": folder, **values})
+
+    async def clean_up(self) -> None:
+        last = self.open()
+        for info in await last.found():
+            if info.holds_files:
+                await last.stop(info.id)
+            else:
+                await last.remove(info.id)
+        for driver in (*self.drivers, last):
+            await driver.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Implementation:
+    """`missing` says why it cannot be used here, if so."""
+
+    make: Callable[[Path], AbstractAsyncContextManager[Site]]
+    missing: Callable[[], str | None]
+    binds_folders: bool = True
+    is_isolated: bool = True  # commands are kept from the machine: the escape tests are for it
+    tells_signals: bool = True  # an exit code of 137 is told from SIGKILL
+    has_groups: bool = True  # memory and processes are limited together, not one by one
+
+    @asynccontextmanager
+    async def site(self, folder: Path) -> AsyncIterator[Site]:
+        reason = self.missing()
+        if reason is not None:
+            unavailable(reason)
+        async with self.make(folder) as site:
+            try:
+                yield site
+            finally:
+                await site.clean_up()
+
+
+@asynccontextmanager
+async def bubblewrap_site(folder: Path) -> AsyncIterator[Site]:
+    owner = agents_owner()
+    node = f"test-{uuid4().hex[:12]}"
+    own = Path(sys.base_prefix)
+    extra = () if own.is_relative_to("/usr") else (own,)
+
+    def connect() -> SandboxDriver:
+        return BubblewrapDriver(folder / "node", owner=owner, node=node, extra_read_only=extra)
+
+    yield Site(folder=folder, open=connect, owner=owner, python=str(Path(sys.executable).resolve()))
+
+
+def _bubblewrap_missing() -> str | None:
+    if sys.platform != "linux":
+        return "bubblewrap sandboxes need Linux."
+    return None if shutil.which("bwrap") else "This test needs bubblewrap. To get it: apt-get install bubblewrap"
+
+
+IMPLEMENTATIONS: Mapping[str, Implementation] = {
+    "bubblewrap": Implementation(make=bubblewrap_site, missing=_bubblewrap_missing),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    outcome: Outcome
+    stdout: str
+    stderr: str
+
+
+async def finish(execution: Execution) -> Finished:
+    """Read it to its end."""
+    written = {Stream.STDOUT: b"", Stream.STDERR: b""}
+    async with asyncio.timeout(_BOUND):
+        async for output in execution.output():
+            written[output.stream] += output.data
+        outcome = await execution.wait()
+    texts = {stream: data.decode(errors="replace") for stream, data in written.items()}
+    return Finished(outcome=outcome, stdout=texts[Stream.STDOUT], stderr=texts[Stream.STDERR])
+
+
+def shell(text: str, **values: Any) -> Command:
+    return Command(argv=shell_argv(text), **values)
