@@ -28,10 +28,11 @@ _START_SECONDS = 60
 _STOP_SECONDS = 60
 _IMAGE = "contextbase-test-agent:latest"
 _PROGRAMS = (
-    *("sh", "bash", "cat", "chmod", "cp", "date", "dd", "df", "echo", "env", "false", "find", "grep", "head", "id"),
-    *("kill", "ln", "ls", "mkdir", "mkfifo", "mknod", "mount", "mv", "nohup", "nproc", "ps", "pwd", "rm", "sed"),
-    *("seq", "setsid", "sleep", "sort", "stat", "stty", "tail", "tar", "tee", "test", "touch", "tr", "true", "umount"),
-    *("uname", "unshare", "wc", "whoami", "yes"),
+    *("sh", "bash", "cat", "chmod", "chown", "cp", "cut", "date", "dd", "df", "dmesg", "echo", "env", "false", "find"),
+    *("grep", "head", "id", "kill", "ln", "ls", "mkdir", "mkfifo", "mknod", "mktemp", "mount", "mv", "nohup", "nproc"),
+    *("nsenter", "printf", "ps", "pwd", "readlink", "rm", "sed", "seq", "setsid", "sleep", "sort", "stat", "stty"),
+    *("su", "sync", "tail", "tar", "tee", "test", "timeout", "touch", "tr", "true", "truncate", "umount", "uname"),
+    *("unshare", "wc", "whoami", "yes"),
 )
 _NOT_NEEDED = {"__pycache__", "dist-packages", "ensurepip", "idlelib", "lib2to3", "site-packages", "test", "tkinter"}
 _FOLDERS = {"tmp": 0o1777, "var/tmp": 0o1777, "home/agent": 0o755, "workspace": 0o755, "run": 0o755, "etc": 0o755}

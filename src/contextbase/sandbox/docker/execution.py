@@ -13,7 +13,7 @@ from contextbase.errors import Conflict, ContextbaseError, InvalidInput, NotFoun
 from contextbase.limits import Limit, ResourceLimits
 from contextbase.sandbox.cgroups import ControlGroup, Usage
 from contextbase.sandbox.docker.engine import Engine, Hijacked
-from contextbase.sandbox.model import Command, Outcome, Output, Stream, TerminalSize
+from contextbase.sandbox.model import WORKSPACE, Command, Outcome, Output, Stream, TerminalSize
 
 __all__ = ["DockerExecution", "Surroundings", "entering"]
 
@@ -46,7 +46,7 @@ def entering(command: Command) -> list[str]:
     script, size = _ENTER, []
     if command.terminal is not None:
         script, size = _ENTER_TERMINAL, [str(command.terminal.rows), str(command.terminal.columns)]
-    return ["/bin/sh", "-c", script, "sh", *size, str(command.cwd), *command.argv]
+    return ["/bin/sh", "-c", script, "sh", *size, str(WORKSPACE / command.cwd), *command.argv]
 
 
 class DockerExecution:
@@ -250,7 +250,10 @@ class DockerExecution:
         )
 
     def _used(self) -> Usage:
-        return Usage() if self._surroundings.group is None else self._surroundings.group.usage()
+        try:
+            return Usage() if self._surroundings.group is None else self._surroundings.group.usage()
+        except OSError:  # the group went with its container
+            return Usage()
 
     async def _exit_code(self) -> int:
         pause = 0.01
