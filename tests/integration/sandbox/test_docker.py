@@ -6,7 +6,7 @@ import os
 import subprocess
 import tarfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
@@ -243,6 +243,21 @@ async def test_the_keys_that_detach_a_terminal_elsewhere_reach_the_command(drive
             written += piece.data
     assert written == b"ready^P^Q!"
     assert (await execution.wait()).succeeded
+
+
+async def test_the_values_of_variables_are_in_no_list_of_processes(driver: DockerDriver, folder: Path) -> None:
+    spec = replace(spec_of(folder), environment={"OF_SPEC": "first-secret-value"})
+    await driver.create(spec)
+    await driver.start(spec.id)
+    command = Command(argv=("sleep", "60"), environment={"OF_COMMAND": "second-secret-value"})
+    execution = await driver.exec(spec.id, command)
+    lines = b""
+    for listed in await asyncio.to_thread(lambda: list(Path("/proc").glob("[0-9]*/cmdline"))):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+            lines += await asyncio.to_thread(listed.read_bytes)
+    assert b"sleep\x0060" in lines
+    assert b"-secret-value" not in lines
+    await execution.kill()
 
 
 @contextmanager
