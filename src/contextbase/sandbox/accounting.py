@@ -24,11 +24,12 @@ class Account:
 
     @classmethod
     def open(cls, leaf: ControlGroup | None, sandbox: ControlGroup | None) -> "Account":
-        return cls(leaf=leaf, sandbox=sandbox, before=_NOTHING if sandbox is None else sandbox.usage())
+        before = _NOTHING if sandbox is None or sandbox is leaf else sandbox.usage()
+        return cls(leaf=leaf, sandbox=sandbox, before=before)
 
     def outcome(self, ended: Ended) -> Outcome:
         own = _NOTHING if self.leaf is None else self.leaf.usage()
-        all_of_it = _NOTHING if self.sandbox is None else self.sandbox.usage()
+        all_of_it = own if self.sandbox is self.leaf or self.sandbox is None else self.sandbox.usage()
         return Outcome(
             exit_code=ended.exit_code,
             signal=ended.signal,

@@ -4,6 +4,8 @@ A node has a folder `contextbase-<name>` below the group that the server itself 
 limits its sandboxes, too. In it a sandbox has a group with its limits, and each command a leaf below that.
 """
 
+import asyncio
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,10 +14,11 @@ from typing import Final, Protocol
 
 from contextbase.limits import ResourceLimits
 
-__all__ = ["NO_LIMITS", "ControlGroup", "Usage", "find_groups", "group_named"]
+__all__ = ["NO_LIMITS", "ControlGroup", "Usage", "find_groups", "group_named", "remove_group"]
 
 _PERIOD: Final = 100_000  # microseconds
 _WANTED: Final = ("memory", "pids", "cpu")
+_TRIES, _PAUSE = 500, 0.01
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,11 +125,11 @@ class SeparateGroups:
     def _distinct(self) -> list[Path]:
         return list(dict.fromkeys(self.folders.values()))
 
-    def _file(self, controller: str, name: str) -> Path | None:
-        return self.folders[controller] / name if controller in self.folders else None
+    def _file(self, controller: str, name: str) -> str | None:
+        return f"{self.folders[controller]}/{name}" if controller in self.folders else None
 
     def _set(self, controller: str, name: str, value: int) -> None:
-        (self.folders[controller] / name).write_text(str(value), encoding="ascii")
+        _write(f"{self.folders[controller]}/{name}", value)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -167,14 +170,14 @@ class UnifiedGroup:
         return _folder_names(self.folder)
 
     def usage(self) -> Usage:
-        cpu = _table(self.folder / "cpu.stat")
+        cpu = _table(f"{self.folder}/cpu.stat")
         return Usage(
-            memory=_number(self.folder / "memory.current"),
-            peak_memory=_number(self.folder / "memory.peak"),
+            memory=_number(f"{self.folder}/memory.current"),
+            peak_memory=_number(f"{self.folder}/memory.peak"),
             cpu_seconds=cpu["usage_usec"] / 1e6 if "usage_usec" in cpu else None,
-            processes=_number(self.folder / "pids.current") or 0,
-            killed_for_memory=_table(self.folder / "memory.events").get("oom_kill", 0),
-            refused_forks=_table(self.folder / "pids.events").get("max", 0),
+            processes=_number(f"{self.folder}/pids.current") or 0,
+            killed_for_memory=_table(f"{self.folder}/memory.events").get("oom_kill", 0),
+            refused_forks=_table(f"{self.folder}/pids.events").get("max", 0),
             throttled=cpu.get("nr_throttled", 0),
         )
 
@@ -185,7 +188,16 @@ class UnifiedGroup:
         return _remove(self.folder)
 
     def _set(self, name: str, value: int | str) -> None:
-        (self.folder / name).write_text(str(value), encoding="ascii")
+        _write(f"{self.folder}/{name}", value)
+
+
+async def remove_group(group: ControlGroup, *, tries: int = _TRIES) -> bool:
+    """False when there still are processes in it: what is killed takes a moment to leave."""
+    for _ in range(tries):
+        if group.remove():
+            return True
+        await asyncio.sleep(_PAUSE)
+    return False
 
 
 def find_groups(name: str, *, own: str | None = None, mounts: str | None = None) -> tuple[ControlGroup | None, str]:
@@ -266,7 +278,7 @@ def _hand_down(folder: Path) -> None:
     except OSError as error:
         if str(os.getpid()) not in (folder / "cgroup.procs").read_text(encoding="ascii").split():
             raise
-        if error.errno != 16:  # EBUSY
+        if error.errno != errno.EBUSY:
             raise
         leaf = folder / "server"
         leaf.mkdir(exist_ok=True)
@@ -279,19 +291,37 @@ def _quota(percent: float) -> int:
     return max(1000, int(_PERIOD * percent / 100))
 
 
-def _number(file: Path | None) -> int | None:
+def _read(file: str) -> bytes | None:
+    """None: an older kernel has no such file. Not by pathlib: this is done a dozen times for each command."""
     try:
-        return None if file is None else int(file.read_text(encoding="ascii"))
-    except FileNotFoundError:  # an older kernel
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
         return None
-
-
-def _table(file: Path | None) -> dict[str, int]:
     try:
-        lines = [] if file is None else file.read_text(encoding="ascii").splitlines()
-    except FileNotFoundError:  # an older kernel
-        return {}
-    return {name: int(value) for name, value in (line.split() for line in lines)}
+        return os.read(descriptor, 1 << 16)
+    finally:
+        os.close(descriptor)
+
+
+def _write(file: str, value: int | str) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, str(value).encode())
+    except OSError as error:
+        error.filename = file
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _number(file: str | None) -> int | None:
+    text = None if file is None else _read(file)
+    return None if text is None else int(text)
+
+
+def _table(file: str | None) -> dict[str, int]:
+    text = None if file is None else _read(file)
+    return {name.decode(): int(value) for name, value in (line.split() for line in (text or b"").splitlines())}
 
 
 def _folder_names(folder: Path) -> list[str]:

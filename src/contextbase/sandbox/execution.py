@@ -33,7 +33,7 @@ class Streams:
     stdin: Descriptor | None
     outputs: Mapping[Descriptor, Stream]
     is_terminal: bool
-    theirs: tuple[int, int, int]
+    theirs: tuple[int, ...]
 
     @classmethod
     def pipes(cls, *, has_input: bool) -> "Streams":
@@ -48,23 +48,12 @@ class Streams:
         )
 
     @classmethod
-    def terminal(cls, size: TerminalSize, *, has_input: bool) -> "Streams":
-        ours, theirs = os.openpty()
+    def terminal(cls, ours: int, *, has_input: bool) -> "Streams":
+        """With our side of one, which was made inside."""
         master = Descriptor(ours)
-        _set_size(master, size)
         if not has_input:
             os.write(ours, _END_OF_INPUT)
-        return cls(
-            stdin=master if has_input else None,
-            outputs={master: Stream.STDOUT},
-            is_terminal=True,
-            theirs=(theirs, os.dup(theirs), os.dup(theirs)),
-        )
-
-    def hand_over(self) -> None:
-        """Close the command's ends here: it has them, or never will."""
-        for descriptor in self.theirs:
-            os.close(descriptor)
+        return cls(stdin=master if has_input else None, outputs={master: Stream.STDOUT}, is_terminal=True, theirs=())
 
     def close(self) -> None:
         for descriptor in (*self.outputs, *(() if self.stdin is None else (self.stdin,))):

@@ -14,7 +14,7 @@ from typing import Final
 from contextbase.errors import Conflict, InvalidInput, MachineProblem
 from contextbase.sandbox.bubblewrap.launching import Launching, folder_of
 from contextbase.sandbox.bubblewrap.machine import look_at_machine
-from contextbase.sandbox.cgroups import find_groups
+from contextbase.sandbox.cgroups import find_groups, remove_group
 from contextbase.sandbox.channel import SocketChannel
 from contextbase.sandbox.descriptors import Descriptor, one_of
 from contextbase.sandbox.execution import LaunchedExecution
@@ -38,13 +38,12 @@ from contextbase.workspaces.model import Owner
 
 __all__ = ["BubblewrapDriver"]
 
-_TRIES, _PAUSE = 500, 0.01
+_LONGEST_END: Final = 5  # seconds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Prepared:
     launching: Launching
-    launcher: Launcher
     limits_by: str
 
 
@@ -170,7 +169,7 @@ class BubblewrapDriver:
         for execution in tuple(self._executions):
             await execution.kill()
         if self._prepared is not None:
-            await self._prepared.launcher.close()
+            await self._prepared.launching.close()
             self._prepared = None
 
     async def _launching(self) -> Launching:
@@ -184,7 +183,7 @@ class BubblewrapDriver:
                 groups, sentence = await asyncio.to_thread(find_groups, self._node)
                 launcher = Launcher(root=machine.root)
                 launching = Launching(machine=machine, launcher=launcher, groups=groups, owner=self._owner)
-                self._prepared = _Prepared(launching=launching, launcher=launcher, limits_by=sentence)
+                self._prepared = _Prepared(launching=launching, limits_by=sentence)
             return self._prepared
 
     def _lock(self, sandbox_id: SandboxId) -> asyncio.Lock:
@@ -232,7 +231,7 @@ class BubblewrapDriver:
                     signal.pidfd_send_signal(handle.fileno(), signal.SIGKILL)
                     never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                     with contextlib.suppress(TimeoutError):  # who is left is found below
-                        async with asyncio.timeout(_TRIES * _PAUSE):
+                        async with asyncio.timeout(_LONGEST_END):
                             await one_of(readable=[handle.fileno()], done=never)
                 handle.close()
         await self._clear(sandbox_id)
@@ -240,11 +239,8 @@ class BubblewrapDriver:
     async def _clear(self, sandbox_id: SandboxId) -> None:
         """The groups of one that does not run."""
         group = (await self._launching()).group_of(sandbox_id)
-        for _ in range(_TRIES):
-            if group is None or await asyncio.to_thread(group.remove):
-                return
-            await asyncio.sleep(_PAUSE)
-        raise MachineProblem(f"Processes of sandbox {sandbox_id} cannot be ended.")
+        if group is not None and not await remove_group(group):
+            raise MachineProblem(f"Processes of sandbox {sandbox_id} cannot be ended.")
 
 
 async def _complaint(execution: LaunchedExecution) -> str:

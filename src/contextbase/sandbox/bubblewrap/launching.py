@@ -5,7 +5,7 @@ import contextlib
 import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -15,7 +15,8 @@ from contextbase.errors import Conflict, InvalidInput, MachineProblem, Unavailab
 from contextbase.limits import Limit
 from contextbase.sandbox.accounting import Account
 from contextbase.sandbox.bubblewrap.line import Machine, holder_line
-from contextbase.sandbox.cgroups import NO_LIMITS, ControlGroup
+from contextbase.sandbox.bubblewrap.spares import Spares
+from contextbase.sandbox.cgroups import NO_LIMITS, ControlGroup, remove_group
 from contextbase.sandbox.disk import watch_disk
 from contextbase.sandbox.execution import Ended, LaunchedExecution, Streams
 from contextbase.sandbox.launcher.client import Conversation, Launcher, Said
@@ -31,6 +32,7 @@ __all__ = ["Launching"]
 _OURS: Final = 3
 """Processes of a sandbox that are not the agent's: bubblewrap outside, bubblewrap inside, the program that waits."""
 
+_FEW_TRIES: Final = 5
 _OPEN_FILES: Final = 65_536
 _ENVIRONMENT: Final = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -39,7 +41,6 @@ _ENVIRONMENT: Final = {
     "LOGNAME": "agent",
     "LANG": "C.UTF-8",
 }
-_TRIES, _PAUSE = 200, 0.01
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,16 +50,25 @@ class _Place:
     spec: SandboxSpec
     folder: Path
     holder: RunningHolder | None
-    sandbox: ControlGroup | None
-    leaf: ControlGroup | None
+    conversation: Conversation
+    sandbox: ControlGroup | None  # the one with the limits
+    leaf: ControlGroup | None  # the command's own
 
 
 class Launching:
     def __init__(self, *, machine: Machine, launcher: Launcher, groups: ControlGroup | None, owner: Owner) -> None:
         self._machine = machine
         self._launcher = launcher
+        self._spares = Spares(launcher, groups)
         self._groups = groups
         self._owner = owner
+        self._clearing: set[asyncio.Task[bool]] = set()
+
+    async def close(self) -> None:
+        for clearing in tuple(self._clearing):
+            await clearing
+        await self._spares.close()
+        await self._launcher.close()
 
     def group_of(self, sandbox_id: SandboxId) -> ControlGroup | None:
         return None if self._groups is None else self._groups.below(str(sandbox_id))
@@ -69,19 +79,18 @@ class Launching:
         group = self.group_of(spec.id)
         leaf = None if group is None else group.below("holder")
         if group is not None and leaf is not None:
-            await asyncio.to_thread(group.make, spec.limits, extra_processes=_OURS)
-            await asyncio.to_thread(leaf.make, NO_LIMITS)
+            group.make(spec.limits, extra_processes=_OURS)
+            leaf.make(NO_LIMITS)
         order = Order(
             task=Task.HOLD,
             uid=self._owner.uid,
             gid=self._owner.gid,
             holder=holder_line(self._machine, spec, folder, ends_with_parent=False),
-            holder_groups=() if leaf is None else leaf.members,
             mount_at=str(WORKSPACE) if self._machine.has_own_root else None,
             filter=seccomp_filter(spec.network).hex(),
         )
-        async with self._sent(order, spec, folder) as conversation:
-            values = (await _answer(conversation)).values
+        async with self._closed_after(await self._launcher.open(() if leaf is None else leaf.members)) as conversation:
+            values = (await self._answered(conversation, order, mounted=folder)).values
         return RunningHolder.of_this_boot(values["holder"], values["started"])
 
     async def connect(self, holder: RunningHolder, path: PurePosixPath) -> socket.socket:
@@ -93,98 +102,103 @@ class Launching:
             started=holder.started,
             path=str(path),
         )
-        async with self._sent(order) as conversation:
-            said = await _answer(conversation)
+        async with self._closed_after(await self._launcher.open()) as conversation:
+            said = await self._answered(conversation, order)
         (descriptor,) = said.descriptors
         return socket.socket(fileno=descriptor)
 
     async def run(self, spec: SandboxSpec, holder: RunningHolder | None, command: Command) -> LaunchedExecution:
         """In this sandbox; without a holder in one that is made for the command and ends with it."""
-        has_terminal = command.terminal is not None
-        terminal = {"TERM": "xterm-256color"} if has_terminal else {}
-        streams = (
-            Streams.pipes(has_input=command.has_input)
-            if command.terminal is None
-            else Streams.terminal(command.terminal, has_input=command.has_input)
-        )
+        size = command.terminal
         longest = [seconds for seconds in (command.timeout, spec.limits.max_execution_time) if seconds is not None]
         return await self._start(
             spec,
             holder,
-            streams,
+            None if size is not None else Streams.pipes(has_input=command.has_input),
+            has_input=command.has_input,
             max_output=spec.limits.max_output,
             timeout=min(longest, default=None),
             task=Task.RUN,
             argv=command.argv,
-            environment={**_ENVIRONMENT, **terminal, **spec.environment, **command.environment},
+            environment={
+                **_ENVIRONMENT,
+                **({} if size is None else {"TERM": "xterm-256color"}),
+                **spec.environment,
+                **command.environment,
+            },
             path=str(WORKSPACE / command.cwd),
-            has_terminal=has_terminal,
+            terminal=None if size is None else (size.rows, size.columns),
         )
 
     async def archive(
         self, spec: SandboxSpec, holder: RunningHolder | None, task: Task, folder: PurePosixPath
     ) -> LaunchedExecution:
         """Pack a folder to standard output, or unpack standard input into it."""
-        streams = Streams.pipes(has_input=task is Task.UNPACK)
-        path = str(WORKSPACE / folder)
-        return await self._start(spec, holder, streams, max_output=None, timeout=None, task=task, path=path)
+        pipes = Streams.pipes(has_input=task is Task.UNPACK)
+        return await self._start(spec, holder, pipes, task=task, path=str(WORKSPACE / folder))
 
     async def _start(
         self,
         spec: SandboxSpec,
         holder: RunningHolder | None,
-        streams: Streams,
+        pipes: Streams | None,
         *,
-        max_output: int | None,
-        timeout: float | None,
+        has_input: bool = False,
+        max_output: int | None = None,
+        timeout: float | None = None,
         **values: Any,
     ) -> LaunchedExecution:
+        """Without `pipes` it comes with a terminal."""
+        theirs = () if pipes is None else pipes.theirs
         try:
             async with self._place(spec, holder) as place:
                 order = self._order(place, **values)
-                mounts = place.folder if holder is None else None
-                async with self._sent(order, spec, mounts, streams.theirs, keeps=True) as conversation:
-                    await _answer(conversation)
-                    return self._followed(place, conversation, streams, max_output=max_output, timeout=timeout)
+                mounted = place.folder if holder is None else None
+                said = await self._answered(place.conversation, order, theirs, mounted=mounted)
+                streams = pipes or Streams.terminal(said.descriptors[0], has_input=has_input)
+                return self._followed(place, streams, max_output=max_output, timeout=timeout)
         except BaseException:
-            streams.close()
+            if pipes is not None:
+                pipes.close()
             raise
         finally:
-            streams.hand_over()
+            _close_all(theirs)
 
     @asynccontextmanager
     async def _place(self, spec: SandboxSpec, holder: RunningHolder | None) -> AsyncIterator[_Place]:
-        """Its groups are removed if the body fails."""
+        """Nothing of it is left if the body fails."""
         folder = folder_of(spec)
-        sandbox = leaf = None
-        if self._groups is not None and holder is None:
-            sandbox = leaf = self._groups.below(f"run-{uuid4().hex}")
-            await asyncio.to_thread(leaf.make, spec.limits, extra_processes=_OURS)
-        elif self._groups is not None:
-            sandbox = self._groups.below(str(spec.id))
-            leaf = sandbox.below(f"exec-{uuid4().hex}")
-            await asyncio.to_thread(leaf.make, NO_LIMITS)
-        try:
-            yield _Place(spec=spec, folder=folder, holder=holder, sandbox=sandbox, leaf=leaf)
-        except BaseException:
+        if holder is None:
+            spare = await self._spares.take()
+            conversation, sandbox, leaf = spare.conversation, spare.group, spare.group
             if leaf is not None:
-                await _remove(leaf)
+                leaf.make(spec.limits, extra_processes=_OURS + 1)
+        else:
+            sandbox = self.group_of(spec.id)
+            leaf = None if sandbox is None else sandbox.below(f"exec-{uuid4().hex}")
+            if leaf is not None:
+                leaf.make(NO_LIMITS)
+            conversation = await self._launcher.open()
+        try:
+            yield _Place(spec=spec, folder=folder, holder=holder, conversation=conversation, sandbox=sandbox, leaf=leaf)
+        except BaseException:
+            conversation.close()
+            if leaf is not None:
+                await remove_group(leaf)
             raise
 
     def _order(self, place: _Place, **values: Any) -> Order:
         spec, holder, leaf = place.spec, place.holder, place.leaf
-        members = () if leaf is None else leaf.members
         if holder is None:
-            line = holder_line(self._machine, spec, place.folder, ends_with_parent=True)
-            values |= {"holder": line, "holder_groups": members}
+            values["holder"] = holder_line(self._machine, spec, place.folder, ends_with_parent=True)
             values["mount_at"] = str(WORKSPACE) if self._machine.has_own_root else None
         else:
             values |= {"process": holder.process, "started": holder.started}
+            if leaf is not None:
+                values |= {"groups": leaf.members, "stoppers": leaf.stoppers}
         return Order(
             uid=self._owner.uid,
             gid=self._owner.gid,
-            groups=members,
-            stoppers=() if leaf is None else leaf.stoppers,
             limits=self._process_limits(spec),
             filter=seccomp_filter(spec.network).hex(),
             **values,
@@ -201,42 +215,44 @@ class Launching:
                 limits["RLIMIT_DATA"] = spec.limits.max_memory
         return limits
 
-    @asynccontextmanager
-    async def _sent(
+    async def _answered(
         self,
+        conversation: Conversation,
         order: Order,
-        spec: SandboxSpec | None = None,
-        folder: Path | None = None,
         streams: tuple[int, ...] = (),
         *,
-        keeps: bool = False,
-    ) -> AsyncIterator[Conversation]:
-        """`folder`: to be mounted for a new holder. The conversation is closed, unless it is kept and all went well."""
-        mount = None
-        if folder is not None and self._machine.has_own_root:
-            mount = await asyncio.to_thread(_mount_of, folder)
-        filled = streams or tuple(os.open(os.devnull, os.O_RDWR) for _ in range(3))
-        try:
-            conversation = await self._launcher.send(order, (*filled, *(() if mount is None else (mount,))))
-        finally:
-            for descriptor in (*(() if streams else filled), *(() if mount is None else (mount,))):
-                os.close(descriptor)
+        mounted: Path | None = None,
+    ) -> Said:
+        """The first answer. `mounted`: the folder that a new holder has as its workspace."""
+        with ExitStack() as own:
+            handed = list(streams)
+            if not streams:
+                handed += [os.open(os.devnull, os.O_RDWR) for _ in range(3)]
+                own.callback(_close_all, tuple(handed))
+            if mounted is not None and self._machine.has_own_root:
+                mount = _mount_of(mounted)
+                own.callback(os.close, mount)
+                handed.append(mount)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # its last words are read below
+                conversation.send(order, handed)
+        return await _answer(conversation)
+
+    @staticmethod
+    @asynccontextmanager
+    async def _closed_after(conversation: Conversation) -> AsyncIterator[Conversation]:
         try:
             yield conversation
-        except BaseException:
-            conversation.close()
-            raise
-        if not keeps:
+        finally:
             conversation.close()
 
+    def _clear_up(self, group: ControlGroup, *, holds_strays: bool) -> None:
+        """Remove it soon: whoever told of the end is in it, too, and about to go. With strays it stays."""
+        clearing = asyncio.create_task(remove_group(group, tries=_FEW_TRIES) if holds_strays else remove_group(group))
+        self._clearing.add(clearing)
+        clearing.add_done_callback(self._clearing.discard)
+
     def _followed(
-        self,
-        place: _Place,
-        conversation: Conversation,
-        streams: Streams,
-        *,
-        max_output: int | None,
-        timeout: float | None,
+        self, place: _Place, streams: Streams, *, max_output: int | None, timeout: float | None
     ) -> LaunchedExecution:
         account = Account.open(place.leaf, place.sandbox)
         watching: asyncio.Task[None] | None = None
@@ -248,10 +264,12 @@ class Launching:
                     await watching
             outcome = account.outcome(ended)
             if place.leaf is not None:
-                await (_remove(place.leaf) if place.holder is None else _remove_if_empty(place.leaf))
+                self._clear_up(place.leaf, holds_strays=place.holder is not None)
             return outcome
 
-        execution = LaunchedExecution(conversation, streams, max_output=max_output, timeout=timeout, finish=finish)
+        execution = LaunchedExecution(
+            place.conversation, streams, max_output=max_output, timeout=timeout, finish=finish
+        )
         most = place.spec.limits.max_disk
         if most is not None and not place.spec.is_read_only:
             watching = asyncio.create_task(watch_disk(place.folder, most, lambda: execution.stop(Limit.DISK)))
@@ -291,13 +309,6 @@ async def _answer(conversation: Conversation) -> Said:
             raise MachineProblem(f"No sandbox can be made on this machine: {why}.")
 
 
-async def _remove(group: ControlGroup) -> None:
-    """What is killed takes a moment to leave its group."""
-    for _ in range(_TRIES):
-        if await asyncio.to_thread(group.remove):
-            return
-        await asyncio.sleep(_PAUSE)
-
-
-async def _remove_if_empty(group: ControlGroup) -> None:
-    await asyncio.to_thread(group.remove)
+def _close_all(descriptors: tuple[int, ...]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

@@ -76,8 +76,8 @@ def bubblewrap_line(
     ):
         line += ["--perms", mode, "--size", most, "--tmpfs", place]
     line += ["--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run"]  # noqa: S108 - inside
-    for path in machine.extra_read_only:
-        line += ["--ro-bind", str(path), str(path)]
+    for extra in machine.extra_read_only:
+        line += ["--ro-bind", str(extra), str(extra)]
     line += ["--ro-bind" if spec.is_read_only else "--bind", machine.source_of_workspace(folder), str(WORKSPACE)]
     line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(WORKSPACE)]
     return [*line, "--", *command]

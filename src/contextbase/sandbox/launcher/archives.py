@@ -17,12 +17,12 @@ class _Hostile(Exception):
     """A member that would land outside, or is nothing that a tree of files holds."""
 
 
-def unpack(source: int, folder: str) -> int:
-    """0, or what it exits with when it said why on standard error."""
+def unpack(folder: str) -> int:
+    """From standard input. 0, or what it exits with when it said why on standard error."""
     try:
         os.makedirs(folder, exist_ok=True)
         root = os.path.realpath(folder)
-        with os.fdopen(source, "rb") as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        with os.fdopen(0, "rb", closefd=False) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for member in archive:
                 _unpack_member(archive, member, root)
             shutil.copyfileobj(stream, _Nowhere())
@@ -80,15 +80,15 @@ def _place(name: str, root: str) -> str:
     return os.path.join(above, os.path.basename(path))
 
 
-def pack(target: int, folder: str) -> int:
-    """The same bytes for the same files: in order, and without what differs from one machine to the next."""
+def pack(folder: str) -> int:
+    """To standard output: the same bytes for the same files: in order, and without what differs from one machine to the next."""
     try:
         os.chdir(folder)
     except OSError as error:
         return _failure(MISSING, f"{error.strerror}")
     try:
         with (
-            os.fdopen(target, "wb") as stream,
+            os.fdopen(1, "wb", closefd=False) as stream,
             tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive,
         ):
             for name in _names_below("."):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from contextbase.errors import MachineProblem
+from contextbase.sandbox.descriptors import one_of
 from contextbase.sandbox.launcher.order import Order
 
 __all__ = ["Conversation", "Launcher", "Said"]
@@ -31,19 +32,28 @@ class Said:
 
 
 class Conversation:
-    """With the process that carries out an order. Closing it ends what that process started."""
+    """With a process that waits for an order and carries it out. Closing it ends what that process started."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
 
+    def send(self, order: Order, descriptors: Sequence[int] = ()) -> None:
+        """The descriptors stay the caller's own. `BrokenPipeError` when the process is gone."""
+        text = os.memfd_create("order")
+        try:
+            os.write(text, order.as_bytes())
+            socket.send_fds(self._channel, [b"!"], [text, *descriptors])
+        finally:
+            os.close(text)
+
     async def receive(self) -> Said | None:
         """None: it ended without a further word."""
-        loop = asyncio.get_running_loop()
+        never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         while True:
             try:
                 text, descriptors, _, _ = socket.recv_fds(self._channel, _LARGEST_ANSWER, 4)
             except BlockingIOError:
-                await _readable(loop, self._channel.fileno())
+                await one_of(readable=[self._channel.fileno()], done=never)
             except ConnectionResetError:
                 return None
             else:
@@ -60,15 +70,6 @@ class Conversation:
         self._channel.close()
 
 
-async def _readable(loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
-    ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
-    try:
-        await ready
-    finally:
-        loop.remove_reader(descriptor)
-
-
 class Launcher:
     """Started when it is first needed, and again when it is gone. `root`: pairs of a path on this machine and the path
     that the launcher sees it at; empty: it sees what we see."""
@@ -79,18 +80,15 @@ class Launcher:
         self._channel: socket.socket | None = None
         self._starting = asyncio.Lock()
 
-    async def send(self, order: Order, descriptors: Sequence[int] = ()) -> Conversation:
-        """The descriptors stay the caller's own."""
+    async def open(self, groups: Sequence[str] = ()) -> Conversation:
+        """With a new process, which joins control groups through these files while nobody waits for it."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        text = os.memfd_create("order")
         try:
-            os.write(text, order.as_bytes())
-            await self._hand_over([text, theirs.fileno(), *descriptors])
+            await self._hand_over(json.dumps(list(groups)).encode(), theirs.fileno())
         except BaseException:
             ours.close()
             raise
         finally:
-            os.close(text)
             theirs.close()
         ours.setblocking(False)
         return Conversation(ours)
@@ -99,30 +97,19 @@ class Launcher:
         async with self._starting:
             self._stop()
 
-    async def _hand_over(self, descriptors: Sequence[int]) -> None:
+    async def _hand_over(self, text: bytes, descriptor: int) -> None:
         async with self._starting:
             for _ in range(2):
-                if self._channel is None:
-                    await asyncio.to_thread(self._start)
+                channel = await asyncio.to_thread(self._start) if self._channel is None else self._channel
                 try:
-                    await self._send(descriptors)
+                    await _send(channel, text, descriptor)
                 except (BrokenPipeError, ConnectionResetError):
                     self._stop()  # ended by somebody else: a new one can do as well
                 else:
                     return
         raise MachineProblem("The process that starts sandboxes ends as soon as it is started; the log has its words.")
 
-    async def _send(self, descriptors: Sequence[int]) -> None:
-        assert self._channel is not None  # noqa: S101 - its caller started it
-        while True:
-            try:
-                socket.send_fds(self._channel, [b"!"], descriptors)
-            except BlockingIOError:
-                await asyncio.sleep(0.001)  # it takes hundreds at once: rare
-            else:
-                return
-
-    def _start(self) -> None:
+    def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         interpreter = _sealed_interpreter()
         packages = Path(__file__).parents[3]
@@ -155,6 +142,7 @@ class Launcher:
             os.close(interpreter)
         ours.setblocking(False)
         self._channel = ours
+        return ours
 
     def _stop(self) -> None:
         if self._channel is not None:
@@ -163,6 +151,16 @@ class Launcher:
         if self._process is not None:
             self._process.wait()
             self._process = None
+
+
+async def _send(channel: socket.socket, text: bytes, descriptor: int) -> None:
+    while True:
+        try:
+            socket.send_fds(channel, [text], [descriptor])
+        except BlockingIOError:
+            await asyncio.sleep(0.001)  # it takes hundreds at once: rare
+        else:
+            return
 
 
 def _sealed_interpreter() -> int:

@@ -1,28 +1,31 @@
 """One order, carried out by a process of its own.
 
-The process gets into a sandbox as follows: it opens what it needs of the machine, becomes the agents' account, joins
-the namespaces of the sandbox's holder, and forks the process that will be the command. A program inside, which may be
-hostile and has the same account, must gain nothing from what comes in:
+It opens what it needs of the machine, becomes the agents' account, starts a holder if it is to have a sandbox of its
+own, joins the holder's namespaces, gives up all that a command must not have, and starts the command. A program inside,
+which may be hostile and has the same account, must gain nothing from what comes in:
 
 - The errand itself never is in the sandbox's process namespace: from inside there is no way to name it.
-- The forked process is, with our memory and descriptors, until it runs the command. All that time it is not dumpable,
-  so /proc shows nothing of it (mem, fd, exe, cwd, environ) and it cannot be traced by who has no capability over the
-  namespace it was started in. It closes everything before it runs the command.
+- What it starts is, and shares our memory and descriptors until it runs the command's program. All that time it is not
+  dumpable: /proc shows nothing of it (mem, fd, exe, cwd, environ), and who has no capability over the namespace it was
+  started in cannot trace it. All descriptors but the command's own close themselves when the program is run.
 - A script that names /proc/self/exe as its interpreter would run, and could then reopen, the program we are: the
   launcher is a sealed copy in memory that nobody can write to (see `client`).
+
+Programs are started without copying this process: that would cost more than all the rest.
 """
 
-import fcntl
+import contextlib
+import errno
 import json
 import os
 import select
 import signal
 import socket
-import termios
+from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
-from contextbase.sandbox.launcher import archives, system
-from contextbase.sandbox.launcher.groups import Groups
+from contextbase.sandbox.launcher import archives, system, terminals
+from contextbase.sandbox.launcher.groups import Groups, join_groups
 from contextbase.sandbox.launcher.holder import Holder, HolderFailed
 from contextbase.sandbox.launcher.order import Order, Refusal, Task
 from contextbase.sandbox.launcher.processes import started_at
@@ -30,7 +33,10 @@ from contextbase.sandbox.launcher.processes import started_at
 __all__ = ["run_errand"]
 
 _CONNECT_SECONDS: Final = 10
+_MOST_DESCRIPTORS: Final = 8
 _KILL_AGAIN: Final = 10  # milliseconds
+_REHEARSAL: Final = Order(task=Task.RUN, uid=1, gid=1).as_bytes()
+_NOT_FOUND, _NOT_RUN = 127, 126  # as a shell has it
 
 
 class _Refused(Exception):
@@ -39,14 +45,17 @@ class _Refused(Exception):
         self.refusal = refusal
 
 
-def run_errand(descriptors: list[int]) -> NoReturn:
-    """`descriptors`: the order, the socket to the server, and those that the order says it comes with."""
-    order_file, control, *streams = descriptors
-    order = Order.from_bytes(os.pread(order_file, os.fstat(order_file).st_size, 0))
-    os.close(order_file)
-    server = socket.socket(fileno=control)
+def run_errand(server: socket.socket, groups: list[str]) -> NoReturn:
+    """Join these groups, wait for the server's order, carry it out."""
     try:
-        _Errand(order, server, streams).run()
+        join_groups(groups)
+        Order.from_bytes(_REHEARSAL)  # memory that we share with the launcher is copied when it is first used: now
+        _, descriptors, _, _ = socket.recv_fds(server, 1, _MOST_DESCRIPTORS)
+        if descriptors:  # otherwise we are not needed
+            order_file, *others = descriptors
+            order = Order.from_bytes(os.pread(order_file, os.fstat(order_file).st_size, 0))
+            os.close(order_file)
+            _Errand(order, server, others).run()
     except _Refused as refused:
         _say(server, refused=refused.refusal, why=str(refused))
     except HolderFailed as failed:
@@ -57,61 +66,63 @@ def run_errand(descriptors: list[int]) -> NoReturn:
     os._exit(0)
 
 
-def _say(server: socket.socket, *, descriptors: tuple[int, ...] = (), **values: Any) -> None:
-    try:
-        socket.send_fds(server, [json.dumps(values).encode()], list(descriptors))
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # nobody is there to hear it, and what was to be ended is
+def _say(server: socket.socket, *, descriptors: Sequence[int] = (), **values: Any) -> None:
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # nobody is there to hear it
+        socket.send_fds(server, [json.dumps(values).encode()], descriptors)
 
 
 class _Errand:
-    def __init__(self, order: Order, server: socket.socket, streams: list[int]) -> None:
+    def __init__(self, order: Order, server: socket.socket, descriptors: list[int]) -> None:
         self._order = order
         self._server = server
-        self._streams = streams[:3]
-        self._mount = streams[3] if len(streams) > 3 else None
+        self._streams = descriptors[:3]
+        self._mount = descriptors[3] if len(descriptors) > 3 else None
         self._groups = Groups(order.groups, order.stoppers)
-        self._holder: Holder | None = None
+        self._filter = bytes.fromhex(order.filter)
 
     def run(self) -> None:
         order = self._order
-        if order.holder:
-            self._holder = Holder.start(order, self._mount)
-        process = order.process if self._holder is None else self._holder.process
-        if os.geteuid() != order.uid:
-            for stream in self._streams:  # so that /dev/stdout can be opened by its name
-                os.fchown(stream, order.uid, order.gid)
-        system.become(order.uid, order.gid)
-        system.hide_memory()
-        inside = self._opened(process)
+        self._become_agent()
+        holder = Holder.start(order.holder, self._filter) if order.holder else None
+        process = order.process if holder is None else holder.process
+        handle = self._opened(process) if holder is None else holder.handle
         if order.task is Task.HOLD:
             _say(self._server, holder=process, started=started_at(process))
             return
-        system.join_namespaces(inside)
-        if order.task is Task.CONNECT:
-            self._connect()
-            return
-        child, trouble = self._fork()
-        self._tell_start(child, trouble)
-        status, usage = self._wait(child, inside)
-        if self._holder is not None:
-            self._holder.end()
-        _say(
-            self._server,
-            status=status,
-            cpu_seconds=usage.ru_utime + usage.ru_stime,
-            peak_memory=usage.ru_maxrss << 10,
-        )
+        ended: dict[str, Any] | None = None
+        try:
+            system.join_namespaces(handle)
+            if order.task is Task.CONNECT:
+                self._connect()
+            else:
+                ended = self._run(handle if holder is not None else None)
+        finally:
+            if holder is not None:
+                holder.end()
+        if ended is not None:
+            _say(self._server, **ended)
+
+    def _become_agent(self) -> None:
+        order = self._order
+        if os.geteuid() != order.uid:
+            for stream in self._streams:  # so that /dev/stdout can be opened by its name
+                os.fchown(stream, order.uid, order.gid)
+        if self._mount is not None and order.mount_at is not None:
+            system.leave_mounts()
+            system.attach_mount(self._mount, order.mount_at)
+            os.close(self._mount)
+        system.become(order.uid, order.gid)
+        system.hide_memory()
+        system.forbid_new_privileges()
+        os.umask(0o022)
 
     def _opened(self, process: int) -> int:
         """A handle on the holder, which is surely the one that is meant: numbers are used again."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             handle = os.pidfd_open(process)
-        except ProcessLookupError:
-            raise _Refused(Refusal.GONE, "the sandbox does not run any more") from None
-        if self._order.started and started_at(process) != self._order.started:
-            raise _Refused(Refusal.GONE, "the sandbox does not run any more")
-        return handle
+            if started_at(process) == self._order.started:
+                return handle
+        raise _Refused(Refusal.GONE, "the sandbox does not run any more")
 
     def _connect(self) -> None:
         system.drop_capabilities()
@@ -123,64 +134,69 @@ class _Errand:
                 raise _Refused(Refusal.NOBODY, error.strerror or str(error)) from None
             _say(self._server, descriptors=(connection.fileno(),), connected=True)
 
-    def _fork(self) -> tuple[int, int]:
-        """The command's process, and the pipe that says what went wrong before it ran the command."""
-        trouble, trouble_end = os.pipe2(os.O_CLOEXEC)
-        child = os.fork()
-        if child == 0:
-            try:
-                self._become_command(trouble_end)
-            except OSError as error:
-                os.write(trouble_end, f"{error.strerror or error}".encode())
-            finally:
-                os._exit(126)
-        os.close(trouble_end)
+    def _run(self, first: int | None) -> dict[str, Any]:
+        """Run the task's process to its end. `first`: the handle of the first one inside, when it is ours to end."""
+        order = self._order
+        ours, name = terminals.make(*order.terminal) if order.terminal else (None, None)
+        self._confine()
+        try:
+            child = self._spawn(name) if order.task is Task.RUN else self._fork()
+        except OSError as error:
+            code = _NOT_FOUND if isinstance(error, FileNotFoundError | NotADirectoryError) else _NOT_RUN
+            self._complain(f"{order.argv[0]}: {error.strerror}\n", name)
+            _say(self._server, descriptors=() if ours is None else (ours,), running=True)
+            return {"status": code << 8}
         for stream in self._streams:
             os.close(stream)
-        self._streams = []
-        return child, trouble
+        _say(self._server, descriptors=() if ours is None else (ours,), running=True)
+        if ours is not None:
+            os.close(ours)
+        status, usage = self._wait(child, first)
+        cpu_seconds = usage.ru_utime + usage.ru_stime
+        return {"status": status, "cpu_seconds": cpu_seconds, "peak_memory": usage.ru_maxrss << 10}
 
-    def _become_command(self, trouble: int) -> None:
+    def _confine(self) -> None:
+        """Give up what the command must not have; it takes over from us."""
         order = self._order
-        system.hide_memory()
-        self._groups.join()
-        os.setsid()
-        if order.has_terminal:
-            fcntl.ioctl(self._streams[0], termios.TIOCSCTTY, 0)
-        trouble = _lined_up(self._streams, trouble)
-        system.close_from(4)
-        os.umask(0o022)
         if order.task is Task.RUN:
             try:
                 os.chdir(order.path)
             except OSError as error:
-                os.write(trouble, b"folder:" + (error.strerror or str(error)).encode())
-                os._exit(126)
+                raise _Refused(Refusal.FOLDER, error.strerror or str(error)) from None
+        self._groups.join()
         system.set_limits(dict(order.limits))
         system.drop_capabilities()
-        system.set_death_signal(signal.SIGKILL)
-        system.forbid_new_privileges()
-        if order.filter:
-            system.set_filter(bytes.fromhex(order.filter))
-        if order.task is Task.RUN:
-            _run_command(order, trouble)
-        os.close(trouble)
-        os._exit(archives.unpack(0, order.path) if order.task is Task.UNPACK else archives.pack(1, order.path))
+        system.set_filter(self._filter)
+        system.close_on_exec_from(3)
 
-    def _tell_start(self, child: int, trouble: int) -> None:
-        said = b"".join(iter(lambda: os.read(trouble, 4096), b""))
-        os.close(trouble)
-        if not said:
-            _say(self._server, running=True)
-            return
-        os.waitpid(child, 0)  # a sandbox ends when the last of it was waited for
-        if self._holder is not None:
-            self._holder.end()
-        if said.startswith(b"folder:"):
-            raise _Refused(Refusal.FOLDER, said.removeprefix(b"folder:").decode())
-        raise _Refused(Refusal.MACHINE, said.decode(errors="replace"))
+    def _spawn(self, terminal: str | None) -> int:
+        order = self._order
+        actions: list[Any] = [(os.POSIX_SPAWN_DUP2, stream, place) for place, stream in enumerate(self._streams)]
+        if terminal is not None:  # the first terminal that the leader of a session opens is its own
+            actions = [(os.POSIX_SPAWN_OPEN, 0, terminal, os.O_RDWR, 0)]
+            actions += [(os.POSIX_SPAWN_DUP2, 0, place) for place in (1, 2)]
+        program = _found(order.argv[0], order.environment.get("PATH", ""))
+        return os.posix_spawn(program, list(order.argv), order.environment, file_actions=actions, setsid=True)
 
-    def _wait(self, child: int, inside: int) -> tuple[int, Any]:
+    def _fork(self) -> int:
+        child = os.fork()
+        if child:
+            return child
+        try:
+            os.setsid()
+            for place, stream in enumerate(self._streams):
+                os.dup2(stream, place)
+            system.close_from(3)
+            work = archives.unpack if self._order.task is Task.UNPACK else archives.pack
+            os._exit(work(self._order.path))
+        finally:
+            os._exit(_NOT_RUN)
+
+    def _complain(self, text: str, terminal: str | None) -> None:
+        descriptor = self._streams[2] if terminal is None else os.open(terminal, os.O_WRONLY | os.O_NOCTTY)
+        os.write(descriptor, text.encode(errors="surrogateescape"))
+
+    def _wait(self, child: int, first: int | None) -> tuple[int, Any]:
         """Until it ended. The server's word, or its end, ends it, and what it started with it."""
         handle = os.pidfd_open(child)
         waiting = select.poll()
@@ -193,30 +209,27 @@ class _Errand:
                 kills = True
                 waiting.unregister(self._server)
             if kills:
-                if self._holder is not None:
-                    signal.pidfd_send_signal(inside, signal.SIGKILL)  # with the first process all others end
+                if first is not None:
+                    _kill(first)  # with the first process all others end
                 self._groups.kill()
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                _kill(handle)
             if handle in ready:
                 _, status, usage = os.wait4(child, 0)
-                if kills and self._holder is None:
+                if kills:
                     self._groups.kill_to_the_last()
                 return status, usage
 
 
-def _lined_up(streams: list[int], trouble: int) -> int:
-    """Have the three streams as 0, 1 and 2 and the pipe as 3."""
-    spare = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 16) for descriptor in (*streams, trouble)]
-    for target, descriptor in enumerate(spare):
-        os.dup2(descriptor, target, inheritable=target < 3)
-    return 3
+def _kill(handle: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
 
 
-def _run_command(order: Order, trouble: int) -> NoReturn:
-    del trouble  # closes itself when the program is run
-    program = order.argv[0]
-    try:
-        os.execvpe(program, list(order.argv), dict(order.environment))  # noqa: S606 - what this is for
-    except OSError as error:
-        os.write(2, f"{program}: {error.strerror}\n".encode(errors="surrogateescape"))
-        os._exit(127 if isinstance(error, FileNotFoundError | NotADirectoryError) else 126)
+def _found(program: str, path: str) -> str:
+    if "/" in program:
+        return program
+    for folder in path.split(":"):
+        candidate = f"{folder or '.'}/{program}"
+        if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):
+            return candidate
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)

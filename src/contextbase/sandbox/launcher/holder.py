@@ -1,17 +1,16 @@
 """A sandbox's first process: bubblewrap with a program in it that waits."""
 
+import contextlib
 import json
 import os
 import select
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final
 
-from contextbase.sandbox.launcher import system
-from contextbase.sandbox.launcher.order import Order, Task
-
-__all__ = ["INFO_DESCRIPTOR", "FILTER_DESCRIPTOR", "WAITING_PROGRAM", "Holder", "HolderFailed"]
+__all__ = ["FILTER_DESCRIPTOR", "INFO_DESCRIPTOR", "WAITING_PROGRAM", "Holder", "HolderFailed"]
 
 INFO_DESCRIPTOR, FILTER_DESCRIPTOR = 3, 4
 WAITING_PROGRAM: Final = "/bin/cat"
@@ -33,20 +32,20 @@ class Holder:
     bubblewrap: int  # its parent, our child
 
     @classmethod
-    def start(cls, order: Order, mount: int | None) -> "Holder":
-        info, info_end = os.pipe2(os.O_CLOEXEC)
-        said, said_end = os.pipe2(os.O_CLOEXEC)
-        child = os.fork()
-        if child == 0:
-            try:
-                _become_bubblewrap(order, mount, info_end, said_end)
-            except OSError as error:
-                about = f" ({error.filename})" if error.filename else ""
-                os.write(said_end, f"{error.strerror or error}{about}".encode())
-            finally:
-                os._exit(1)
-        os.close(info_end)
-        os.close(said_end)
+    def start(cls, line: Sequence[str], program: bytes) -> "Holder":
+        """With bubblewrap's command line and the filter of kernel calls."""
+        info, info_end = os.pipe()
+        said, said_end = os.pipe()
+        reads, writes = os.pipe()
+        os.write(writes, _READY)
+        endless = os.open(f"/proc/self/fd/{reads}", os.O_RDWR)
+        calls = os.memfd_create("filter")
+        os.write(calls, program)
+        os.lseek(calls, 0, os.SEEK_SET)
+        theirs = (endless, said_end, said_end, info_end, calls)
+        child = os.posix_spawn(line[0], list(line), {}, file_actions=_as_numbered(theirs), setsid=True)
+        for descriptor in {*theirs, reads, writes}:
+            os.close(descriptor)
         try:
             process = _wait_until_ready(info, said)
         except HolderFailed:
@@ -60,41 +59,18 @@ class Holder:
 
     def end(self) -> None:
         """With everything inside; returns when nothing of it is there."""
-        try:
+        with contextlib.suppress(ProcessLookupError):  # it went by itself
             signal.pidfd_send_signal(self.handle, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it went by itself
         os.waitpid(self.bubblewrap, 0)
 
 
-def _become_bubblewrap(order: Order, mount: int | None, info: int, said: int) -> NoReturn:
-    system.hide_memory()
-    for path in order.holder_groups:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        os.write(descriptor, b"0")
-        os.close(descriptor)
-    os.setsid()
-    if mount is not None and order.mount_at is not None:
-        system.leave_mounts()
-        system.attach_mount(mount, order.mount_at)
-    reads, writes = os.pipe()
-    os.write(writes, _READY)
-    endless = os.open(f"/proc/self/fd/{reads}", os.O_RDWR)
-    program = os.memfd_create("filter", 0)
-    os.write(program, bytes.fromhex(order.filter))
-    os.lseek(program, 0, os.SEEK_SET)
-    wanted = (endless, said, said, info, program)
-    spare = [os.dup(descriptor) for descriptor in wanted]
-    while min(spare) < len(wanted):
-        spare = [os.dup(descriptor) for descriptor in spare]
-    for target, descriptor in enumerate(spare):
-        os.dup2(descriptor, target, inheritable=True)
-    system.close_from(len(wanted))
-    system.become(order.uid, order.gid)
-    system.set_limits({"RLIMIT_CORE": 0})
-    system.forbid_new_privileges()
-    os.chdir("/")
-    os.execve(order.holder[0], list(order.holder), {})
+def _as_numbered(descriptors: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Have them as 0, 1, 2 and so on, by way of numbers that are none of these."""
+    spare = max(*descriptors, len(descriptors)) + 1
+    aside = [(os.POSIX_SPAWN_DUP2, descriptor, spare + place) for place, descriptor in enumerate(descriptors)]
+    back = [(os.POSIX_SPAWN_DUP2, spare + place, place) for place in range(len(descriptors))]
+    rest = [(os.POSIX_SPAWN_CLOSE, spare + place) for place in range(len(descriptors))]
+    return [*aside, *back, *rest]  # type: ignore[list-item] # actions differ in length
 
 
 def _wait_until_ready(info: int, said: int) -> int:

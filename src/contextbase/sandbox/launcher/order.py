@@ -37,17 +37,16 @@ class Order:
     gid: int
     holder: Sequence[str] = ()  # the command line of a new one
     mount_at: str | None = None  # where that one finds the workspace's mount
-    holder_groups: Sequence[str] = ()  # the files through which it joins its control groups
     process: int = 0  # the process to join, when there is a holder
     started: int = 0  # and when it was started, in ticks since the machine was
-    groups: Sequence[str] = ()  # as above, for the command
+    groups: Sequence[str] = ()  # the files through which the command joins its control groups
     stoppers: Sequence[tuple[str, str]] = ()  # files and what to write there before all in the groups is killed
     limits: Mapping[str, int] = field(default_factory=dict)  # by the names of `resource`
     filter: str = ""  # seccomp, in hexadecimal
     argv: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     path: str = "/"  # the folder to start in or to pack, or the socket to connect to
-    has_terminal: bool = False
+    terminal: tuple[int, int] | None = None  # its rows and columns
 
     def as_bytes(self) -> bytes:
         return json.dumps(asdict(self)).encode("ascii")

@@ -1,5 +1,7 @@
-"""The launcher itself: a loop that takes orders and forks a process for each."""
+"""The launcher itself: a loop that forks a process for each order, before the order is known."""
 
+import gc
+import json
 import os
 import select
 import signal
@@ -11,7 +13,7 @@ from contextbase.sandbox.launcher.errand import run_errand
 
 __all__ = ["ROOT_PLACES", "main"]
 
-_MOST_DESCRIPTORS = 16
+_LONGEST = 1 << 16
 ROOT_PLACES = "/tmp"  # noqa: S108 - a mount point that every machine has; what is mounted there is seen by us alone
 
 
@@ -29,19 +31,21 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # we end with the server's socket, and with nothing before it
+    gc.freeze()  # what is never looked at is never copied for a child
+    gc.disable()
     while True:
-        ready, _, _ = select.select([channel, woken], [], [])
+        ready, _, _ = select.select([channel.fileno(), woken], [], [])
         if woken in ready:
             os.read(woken, 4096)
             _reap()
-        if channel in ready:
-            _, descriptors, _, _ = socket.recv_fds(channel, 1, _MOST_DESCRIPTORS)
-            if not descriptors:
+        if channel.fileno() in ready:
+            text, descriptors, _, _ = socket.recv_fds(channel, _LONGEST, 1)
+            if not text:
                 return
-            _start(channel, descriptors)
+            _start(channel, json.loads(text), descriptors[0])
 
 
-def _start(channel: socket.socket, descriptors: list[int]) -> None:
+def _start(channel: socket.socket, groups: list[str], control: int) -> None:
     try:
         if os.fork() == 0:
             try:
@@ -49,13 +53,12 @@ def _start(channel: socket.socket, descriptors: list[int]) -> None:
                 signal.set_wakeup_fd(-1)
                 for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
                     signal.signal(number, signal.SIG_DFL)
-                run_errand(descriptors)
+                run_errand(socket.socket(fileno=control), groups)
             finally:
                 os._exit(1)  # whatever happens, this is no second launcher
     except OSError as error:
         os.write(2, f"launcher: {error}\n".encode())
-    for descriptor in descriptors:
-        os.close(descriptor)
+    os.close(control)
 
 
 def _reap() -> None:

@@ -13,6 +13,7 @@ __all__ = [
     "become",
     "bind",
     "close_from",
+    "close_on_exec_from",
     "detach_mount",
     "drop_capabilities",
     "enter_root",
@@ -22,12 +23,12 @@ __all__ = [
     "leave_mounts",
     "mount_tmpfs",
     "reap_orphans",
-    "set_death_signal",
     "set_filter",
     "set_limits",
 ]
 
 _OPEN_TREE, _MOVE_MOUNT, _CLOSE_RANGE = 428, 429, 436  # the same on every architecture
+_CLOSE_RANGE_CLOEXEC: Final = 4
 _PIVOT_ROOT: Final = {"x86_64": 155, "aarch64": 41}
 _OPEN_TREE_CLONE, _OPEN_TREE_CLOEXEC = 1, os.O_CLOEXEC
 _AT_FDCWD, _AT_EMPTY_PATH, _MOVE_FROM_EMPTY_PATH = -100, 0x1000, 4
@@ -39,10 +40,14 @@ _NEWCGROUP, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
 )  # fmt: skip
 JOINED_NAMESPACES: Final = _NEWUSER | _NEWNS | _NEWPID | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP
 
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
+_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 4, 22, 24
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
 _PR_CAP_AMBIENT_CLEAR_ALL, _SECCOMP_MODE_FILTER = 4, 2
 _CAPABILITY_VERSION: Final = 0x2008_0522
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
 @cache
@@ -78,11 +83,6 @@ def reap_orphans() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def set_death_signal(number: int) -> None:
-    """Sent to us when our parent dies. Lost when our account or capabilities change: set it after that."""
-    _prctl(_PR_SET_PDEATHSIG, number)
-
-
 def hide_memory() -> None:
     """Nobody without privilege outside can look into this process, until it runs another program."""
     _prctl(_PR_SET_DUMPABLE, 0)
@@ -94,11 +94,7 @@ def forbid_new_privileges() -> None:
 
 def set_filter(program: bytes) -> None:
     """A seccomp filter, for good: see contextbase.sandbox.seccomp."""
-
-    class Program(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
-
-    description = Program(len(program) // 8, program)
+    description = _Program(len(program) // 8, program)
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(description))
 
 
@@ -127,6 +123,11 @@ def become(uid: int, gid: int) -> None:
 
 def close_from(first: int) -> None:
     _syscall(_CLOSE_RANGE, first, 0xFFFF_FFFF, 0, about="close_range")
+
+
+def close_on_exec_from(first: int) -> None:
+    """Whatever is open now, and however it came: it closes itself when another program is run. Since Linux 5.11."""
+    _syscall(_CLOSE_RANGE, first, 0xFFFF_FFFF, _CLOSE_RANGE_CLOEXEC, about="close_range")
 
 
 def set_limits(limits: dict[str, int]) -> None:
