@@ -166,10 +166,12 @@ class _Bridge(io.RawIOBase):
         self._in_loop(self.pieces.put(b""))
 
     async def _next_of_source(self) -> bytes:
-        while (piece := await anext(self._source, None)) is not None:
-            if piece:
-                return piece
-        return b""
+        """Much at once: the way into the thread costs more than the bytes."""
+        pieces, size = [], 0
+        while size < _PIECE and (piece := await anext(self._source, None)) is not None:
+            pieces.append(piece)
+            size += len(piece)
+        return b"".join(pieces)
 
     def _in_loop(self, work: Coroutine[None, None, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(self._unless_abandoned(work), self._loop).result()

@@ -38,8 +38,8 @@ _LEFT_BEHIND: Final = timedelta(minutes=1)  # longer than a command's container 
 
 
 class DockerDriver:
-    """Containers of a Docker engine on this machine. Their image needs /bin/sh, sleep and GNU tar, and python3 for
-    `connect`. With either network they have a loopback of their own, and nothing else."""
+    """Containers of a Docker engine on this machine. Their image needs /bin/sh, sleep, find and GNU tar, and
+    python3 for `connect`. With either network they have a loopback of their own, and nothing else."""
 
     def __init__(
         self,

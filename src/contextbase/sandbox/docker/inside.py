@@ -7,7 +7,7 @@ from contextlib import aclosing, suppress
 from pathlib import PurePosixPath
 from typing import Final
 
-from contextbase.errors import Conflict, Unavailable
+from contextbase.errors import Conflict, TooLarge, Unavailable
 from contextbase.limits import Limit, ResourceLimits
 from contextbase.sandbox import archives
 from contextbase.sandbox.cgroups import NO_LIMITS
@@ -76,9 +76,10 @@ class Inside:
         argv = ("/bin/sh", "-c", _UNPACK, "sh", str(folder))
         command = Command(argv=argv, cwd=PurePosixPath("/"), environment=_PATH, has_input=True)
         execution = await self.own_program(container, command)
+        said = bytearray()
         async with aclosing(execution.output()) as output:
             try:
-                links = await _links_first(output)
+                links = await _links_first(output, said)
                 async with aclosing(archives.checked(archive, owner, links)) as checked:
                     async for piece in checked:
                         await execution.write(piece)
@@ -88,7 +89,8 @@ class Inside:
             except BaseException:
                 await execution.kill()
                 raise
-            said = b"".join([piece.data async for piece in output])
+            async for rest in output:
+                said += rest.data
         outcome = await execution.wait()
         if outcome.exit_code != 0:
             raise Conflict(f"The archive could not be unpacked in {folder}: {_text(said[:_MOST_SAID])}")
@@ -176,18 +178,22 @@ async def _end(execution: DockerExecution) -> None:
         await execution.wait()
 
 
-async def _links_first(output: AsyncIterator[Output]) -> frozenset[PurePosixPath]:
-    """The names that come first, each with a NUL behind it and one more at the end."""
-    names = b""
+async def _links_first(output: AsyncIterator[Output], said: bytearray) -> frozenset[PurePosixPath]:
+    """The names that come first, each with a NUL behind it and one more at the end. `Conflict` when they do not come,
+    for the reason that was said."""
+    names = bytearray()
     while names != b"\0" and not names.endswith(b"\0\0"):
         piece = await anext(output, None)
         if piece is None:
             raise Conflict("It did not begin.")
-        if len(names) > _MOST_LINKS:
-            raise Conflict("There are too many links in this folder.")
-        names += piece.data if piece.stream is Stream.STDOUT else b""
-    return frozenset(PurePosixPath(os.fsdecode(name)) for name in names.split(b"\0") if name)
+        if piece.stream is Stream.STDERR:
+            said += piece.data
+        elif len(names) + len(piece.data) > _MOST_LINKS:
+            raise TooLarge("The folder in the sandbox holds too many links to unpack an archive there safely.")
+        else:
+            names += piece.data
+    return frozenset(PurePosixPath(os.fsdecode(bytes(name))) for name in names.split(b"\0") if name)
 
 
-def _text(said: bytes) -> str:
+def _text(said: bytes | bytearray) -> str:
     return said.decode(errors="replace").strip()
