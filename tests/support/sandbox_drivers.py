@@ -59,6 +59,16 @@ class Site:
         folder = None if self.holds_files else self.workspace(workspace)
         return SandboxSpec(**{"id": SandboxId(str(uuid4())), "folder": folder, **values})
 
+    async def once(self, driver: SandboxDriver, spec: SandboxSpec, command: Command) -> "Finished":
+        """In a sandbox of its own, of which nothing runs afterwards."""
+        if spec.folder is not None:
+            return await finish(await driver.run(spec, command))
+        await driver.create(spec)
+        await driver.start(spec.id)
+        finished = await finish(await driver.exec(spec.id, command))
+        await driver.stop(spec.id)
+        return finished
+
     async def clean_up(self) -> None:
         last = self.open()
         for info in await last.found():

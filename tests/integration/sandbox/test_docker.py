@@ -351,9 +351,11 @@ async def test_a_folder_that_is_not_there_is_refused(driver: DockerDriver, tmp_p
         await driver.create(spec_of(tmp_path / "nothing"))
 
 
-async def test_agents_are_never_root() -> None:
+async def test_agents_are_neither_root_nor_who_holds_the_container() -> None:
     with pytest.raises(InvalidInput, match="root"):
         DockerDriver(node="test", owner=Owner(uid=0, gid=0), image="any")
+    with pytest.raises(InvalidInput, match="nobody"):
+        DockerDriver(node="test", owner=Owner(uid=65_534, gid=65_534), image="any")
 
 
 async def test_a_relay_that_the_image_lacks_is_named(driver: DockerDriver) -> None:

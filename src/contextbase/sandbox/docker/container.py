@@ -15,7 +15,7 @@ from contextbase.sandbox.cgroups import ControlGroup, group_named
 from contextbase.sandbox.model import HOME, WORKSPACE, SandboxId, SandboxInfo, SandboxSpec, SandboxState
 from contextbase.workspaces.model import Owner
 
-__all__ = ["NODE_LABEL", "Container", "Mode", "configuration", "foundation", "size_limited"]
+__all__ = ["HOLDER", "NODE_LABEL", "Container", "Mode", "configuration", "foundation", "size_limited"]
 
 NODE_LABEL: Final = "contextbase.node"
 _ID_LABEL: Final = "contextbase.id"
@@ -33,8 +33,7 @@ _FOLDER_OPTIONS: Final = "rw,exec,nosuid,nodev"
 
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _HOLD: Final = f"PATH={_PATH}; exec sleep infinity"  # whatever PATH the sandbox has
-# HOME is empty memory there: what the image prepared for it is in /etc/skel.
-_HOLD_FOLDER: Final = f'PATH={_PATH}; cp -a /etc/skel/. "$HOME" 2>/dev/null; exec sleep infinity'
+HOLDER: Final = 65_534  # nobody: what keeps a container going is not the agent's to end or to look into
 
 _STATES: Final = {
     "created": SandboxState.CREATED,
@@ -103,7 +102,7 @@ def configuration(
 ) -> dict[str, Any]:
     """No capability, no privilege to gain, no network, limits on everything; the engine's own seccomp profile and
     masked paths stay. Nothing is logged: an agent could fill the disk with it."""
-    limits, user = spec.limits, f"{owner.uid}:{owner.gid}"
+    limits = spec.limits
     host: dict[str, Any] = {
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges"],
@@ -158,10 +157,10 @@ def configuration(
     }
     return {
         "Image": image,
-        "User": user,
+        "User": f"{HOLDER}:{HOLDER}",
         "Hostname": "sandbox",
         "WorkingDir": "/",
-        "Entrypoint": ["/bin/sh", "-c", _HOLD if mode is Mode.CONTAINER else _HOLD_FOLDER],
+        "Entrypoint": ["/bin/sh", "-c", _HOLD],
         "Cmd": [],
         "Env": [f"{name}={value}" for name, value in environment.items()],
         "Labels": {

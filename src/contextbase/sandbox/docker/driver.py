@@ -15,7 +15,15 @@ from contextbase.errors import Conflict, ContextbaseError, InvalidInput, Machine
 from contextbase.ids import Clock, ContentHash, SystemClock
 from contextbase.sandbox import archives
 from contextbase.sandbox.docker.channel import RelayChannel, relay_command
-from contextbase.sandbox.docker.container import NODE_LABEL, Container, Mode, configuration, foundation, size_limited
+from contextbase.sandbox.docker.container import (
+    HOLDER,
+    NODE_LABEL,
+    Container,
+    Mode,
+    configuration,
+    foundation,
+    size_limited,
+)
 from contextbase.sandbox.docker.engine import DEFAULT_ADDRESS, Engine
 from contextbase.sandbox.docker.execution import DockerExecution
 from contextbase.sandbox.docker.inside import Inside
@@ -54,14 +62,14 @@ class DockerDriver:
     ) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,62}", node):
             raise InvalidInput(f"{node!r} cannot name a node: lower-case letters, digits, '-', '_' and '.' alone.")
-        if owner.uid == 0 or owner.gid == 0:
-            raise InvalidInput("Agents do not run as root in containers: name another account for them.")
+        if owner.uid in {0, HOLDER} or owner.gid == 0:
+            raise InvalidInput("Agents run neither as root nor as nobody in containers: name another account for them.")
         self._node = node
         self._owner = owner
         self._image = image
         self._clock = clock or SystemClock()
         self._engine = Engine(address, timeout=timeout)
-        self._inside = Inside(self._engine)
+        self._inside = Inside(self._engine, owner)
         self._starts = asyncio.Semaphore(most_starts)
         self._locks: defaultdict[SandboxId, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._known: dict[SandboxId, Container] = {}
@@ -136,12 +144,12 @@ class DockerDriver:
         place = WORKSPACE / folder
         container = await self._found(sandbox_id)
         if container.is_running:
-            await self._inside.unpack(container, place, archive, self._owner)
+            await self._inside.unpack(container, place, archive)
             return
         async with self._locks[sandbox_id]:  # nothing of the agent's runs meanwhile
             await self._engine.start(container.name)
             try:
-                await self._inside.unpack(container, place, archive, self._owner)
+                await self._inside.unpack(container, place, archive)
             finally:
                 await self._engine.stop(container.name, patience=_STOP_PATIENCE)
 

@@ -12,6 +12,7 @@ import aiohttp
 from aiodocker.containers import DockerContainer
 
 from contextbase.errors import Conflict, InvalidInput, MachineProblem, NotFound, Unavailable
+from contextbase.workspaces.model import Owner
 
 __all__ = ["DEFAULT_ADDRESS", "Engine", "Hijacked"]
 
@@ -119,12 +120,20 @@ class Engine:
                     yield piece
 
     async def execute(
-        self, name: str, argv: list[str], *, environment: Mapping[str, str], has_input: bool, has_terminal: bool
+        self,
+        name: str,
+        argv: list[str],
+        *,
+        owner: Owner,
+        environment: Mapping[str, str],
+        has_input: bool,
+        has_terminal: bool,
     ) -> tuple[str, Hijacked]:
         """Start a command; its id and connection."""
         with self._errors(name):
             prepared = await self._container(name).exec(
                 argv,
+                user=f"{owner.uid}:{owner.gid}",
                 stdin=has_input,
                 tty=has_terminal,
                 environment=environment,

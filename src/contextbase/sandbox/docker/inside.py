@@ -33,8 +33,9 @@ _MOST_LINKS: Final = 64 << 20  # bytes of their names
 
 
 class Inside:
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, owner: Owner) -> None:
         self._engine = engine
+        self._owner = owner
         self._executions: set[DockerExecution] = set()
 
     async def close(self) -> None:
@@ -69,9 +70,7 @@ class Inside:
         if outcome.exit_code not in {0, 1}:  # 1: a file changed while it was read
             raise Conflict(f"Not everything in {folder} can be read: {_text(said)}")
 
-    async def unpack(
-        self, container: Container, folder: PurePosixPath, archive: AsyncIterator[bytes], owner: Owner
-    ) -> None:
+    async def unpack(self, container: Container, folder: PurePosixPath, archive: AsyncIterator[bytes]) -> None:
         """As the agent, so that nothing lands where it could not write itself; nor through a link of its own."""
         argv = ("/bin/sh", "-c", _UNPACK, "sh", str(folder))
         command = Command(argv=argv, cwd=PurePosixPath("/"), environment=_PATH, has_input=True)
@@ -80,7 +79,7 @@ class Inside:
         async with aclosing(execution.output()) as output:
             try:
                 links = await _links_first(output, said)
-                async with aclosing(archives.checked(archive, owner, links)) as checked:
+                async with aclosing(archives.checked(archive, self._owner, links)) as checked:
                     async for piece in checked:
                         await execution.write(piece)
                 await execution.end_input()
@@ -118,6 +117,7 @@ class Inside:
             exec_id, connection = await self._engine.execute(
                 container.name,
                 entering(command),
+                owner=self._owner,
                 environment={**({"TERM": _TERMINAL} if has_terminal else {}), **command.environment},
                 has_input=command.has_input or has_terminal,
                 has_terminal=has_terminal,
