@@ -28,9 +28,20 @@ def implementation(request: pytest.FixtureRequest) -> Implementation:
 
 
 @pytest.fixture
-async def site(implementation: Implementation, tmp_path: Path) -> AsyncIterator[Site]:
-    async with implementation.site(tmp_path) as site:
+def given(request: pytest.FixtureRequest, implementation: Implementation) -> object:
+    return None if implementation.fixture is None else request.getfixturevalue(implementation.fixture)
+
+
+@pytest.fixture
+async def site(implementation: Implementation, given: object, tmp_path: Path) -> AsyncIterator[Site]:
+    async with implementation.site(tmp_path, given) as site:
         yield site
+
+
+one_shot = pytest.mark.parametrize(
+    "implementation", [name for name, each in IMPLEMENTATIONS.items() if each.binds_folders], indirect=True
+)
+"""For tests of `run`, which needs a folder."""
 
 
 @pytest.fixture
@@ -84,6 +95,7 @@ async def until_there(driver: SandboxDriver, spec: SandboxSpec, path: str) -> No
 # One command in a sandbox of its own
 
 
+@one_shot
 async def test_a_command_runs_and_says_how_it_ended(site: Site, driver: SandboxDriver) -> None:
     ran = await finish(await driver.run(site.spec(), shell("echo out; echo err >&2; exit 3")))
     assert (ran.stdout, ran.stderr) == ("out\n", "err\n")
@@ -92,12 +104,14 @@ async def test_a_command_runs_and_says_how_it_ended(site: Site, driver: SandboxD
     assert ran.outcome.seconds > 0
 
 
+@one_shot
 async def test_arguments_arrive_as_they_are(site: Site, driver: SandboxDriver) -> None:
     words = ("two words", "$HOME", "", "ü\n*", "'\"")
     ran = await finish(await driver.run(site.spec(), Command(argv=("printf", "<%s>", *words))))
     assert ran.stdout == "".join(f"<{word}>" for word in words)
 
 
+@one_shot
 async def test_a_command_sees_its_environment_and_nothing_of_ours(
     site: Site, driver: SandboxDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +124,7 @@ async def test_a_command_sees_its_environment_and_nothing_of_ours(
     assert "OUR_SECRET" not in seen
 
 
+@one_shot
 async def test_it_starts_in_the_workspace_or_in_a_folder_below_it(site: Site, driver: SandboxDriver) -> None:
     spec = site.spec()
     made = await finish(await driver.run(spec, shell("pwd; mkdir -p sub; cd sub; pwd")))
@@ -120,16 +135,19 @@ async def test_it_starts_in_the_workspace_or_in_a_folder_below_it(site: Site, dr
     assert below == f"{top}/sub"
 
 
+@one_shot
 async def test_a_folder_to_start_in_that_is_not_there_is_invalid(site: Site, driver: SandboxDriver) -> None:
     with pytest.raises(InvalidInput):
         await driver.run(site.spec(), Command(argv=("pwd",), cwd=PurePosixPath("nowhere")))
 
 
+@one_shot
 async def test_a_program_that_is_not_there_ends_as_in_a_shell(site: Site, driver: SandboxDriver) -> None:
     ran = await finish(await driver.run(site.spec(), Command(argv=("no-such-program",))))
     assert ran.outcome.exit_code == 127
 
 
+@one_shot
 async def test_a_signal_is_told_from_an_exit_code(
     implementation: Implementation, site: Site, driver: SandboxDriver
 ) -> None:
@@ -141,6 +159,7 @@ async def test_a_signal_is_told_from_an_exit_code(
         assert killed.outcome.stopped_by is None
 
 
+@one_shot
 async def test_input_arrives_and_ends(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(), Command(argv=("cat",), has_input=True))
     await execution.write(b"one ")
@@ -153,6 +172,7 @@ async def test_input_arrives_and_ends(site: Site, driver: SandboxDriver) -> None
         await execution.write(b"late")
 
 
+@one_shot
 async def test_much_input_is_written_while_output_is_read(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(limits=_ROOMY), Command(argv=("cat",), has_input=True))
     sent = bytes(range(256)) * 8192
@@ -168,6 +188,7 @@ async def test_much_input_is_written_while_output_is_read(site: Site, driver: Sa
     assert (await execution.wait()).succeeded
 
 
+@one_shot
 async def test_without_input_there_is_nothing_to_read(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(), Command(argv=("cat",)))
     with pytest.raises(Conflict):
@@ -175,6 +196,7 @@ async def test_without_input_there_is_nothing_to_read(site: Site, driver: Sandbo
     assert (await finish(execution)).outcome.exit_code == 0
 
 
+@one_shot
 async def test_waiting_reads_what_nobody_reads(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(limits=_ROOMY), shell("head -c 3000000 /dev/zero"))
     async with asyncio.timeout(_BOUND):
@@ -183,6 +205,7 @@ async def test_waiting_reads_what_nobody_reads(site: Site, driver: SandboxDriver
         assert await execution.wait() == first
 
 
+@one_shot
 async def test_a_reader_who_comes_while_somebody_waits_gets_the_rest(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(limits=_ROOMY), Command(argv=("cat",), has_input=True))
     waiting = asyncio.create_task(execution.wait())
@@ -195,6 +218,7 @@ async def test_a_reader_who_comes_while_somebody_waits_gets_the_rest(site: Site,
     assert (await waiting).succeeded
 
 
+@one_shot
 async def test_who_reads_slowly_slows_the_command_down(site: Site, driver: SandboxDriver) -> None:
     block, blocks = 1 << 16, 16_384  # a gigabyte
     count = f"i=0; while [ $i -lt {blocks} ]; do head -c {block} /dev/zero; i=$((i+1)); echo $i >&2; done"
@@ -210,9 +234,8 @@ async def test_who_reads_slowly_slows_the_command_down(site: Site, driver: Sandb
     assert taken + rest < 100 * block
 
 
-async def test_a_killed_command_ends_at_once(
-    implementation: Implementation, site: Site, driver: SandboxDriver
-) -> None:
+@one_shot
+async def test_a_killed_command_ends_at_once(implementation: Implementation, site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(), shell("echo started; sleep 1000"))
     reading = execution.output()
     assert (await anext(reading)).data == b"started\n"
@@ -226,6 +249,7 @@ async def test_a_killed_command_ends_at_once(
     await execution.kill()
 
 
+@one_shot
 async def test_nothing_of_a_one_shot_sandbox_is_left(site: Site, driver: SandboxDriver) -> None:
     spec = site.spec()
     async with asyncio.timeout(_BOUND):
@@ -234,6 +258,7 @@ async def test_nothing_of_a_one_shot_sandbox_is_left(site: Site, driver: Sandbox
     assert spec.id not in [info.id for info in await driver.found()]
 
 
+@one_shot
 async def test_many_run_at_once_and_keep_apart(site: Site, driver: SandboxDriver) -> None:
     async def one(number: int) -> None:
         spec = site.spec(workspace=f"workspace-{number}")
@@ -246,6 +271,7 @@ async def test_many_run_at_once_and_keep_apart(site: Site, driver: SandboxDriver
 # The folder
 
 
+@one_shot
 async def test_files_are_the_agents_own_and_outlive_the_sandbox(
     implementation: Implementation, site: Site, driver: SandboxDriver
 ) -> None:
@@ -260,6 +286,7 @@ async def test_files_are_the_agents_own_and_outlive_the_sandbox(
     assert (made.stat().st_uid, made.stat().st_gid) == (site.owner.uid, site.owner.gid)
 
 
+@one_shot
 async def test_a_read_only_folder_cannot_be_changed(
     implementation: Implementation, site: Site, driver: SandboxDriver
 ) -> None:
@@ -272,6 +299,7 @@ async def test_a_read_only_folder_cannot_be_changed(
     assert [path.name for path in site.workspace().iterdir()] == ["given"]
 
 
+@one_shot
 async def test_a_folder_that_is_not_there_is_invalid(
     implementation: Implementation, site: Site, driver: SandboxDriver
 ) -> None:
@@ -283,17 +311,20 @@ async def test_a_folder_that_is_not_there_is_invalid(
 # Limits
 
 
+@one_shot
 async def test_a_command_that_takes_too_long_is_stopped_with_all_it_started(site: Site, driver: SandboxDriver) -> None:
     spec = site.spec(limits=limited(max_execution_time=0.5))
     ran = await finish(await driver.run(spec, shell("sleep 1000 & sleep 1000")))
     assert ran.outcome.stopped_by is Limit.EXECUTION_TIME
 
 
+@one_shot
 async def test_a_commands_own_timeout_is_the_shorter_one(site: Site, driver: SandboxDriver) -> None:
     ran = await finish(await driver.run(site.spec(limits=_ROOMY), shell("sleep 1000", timeout=0.3)))
     assert ran.outcome.stopped_by is Limit.EXECUTION_TIME
 
 
+@one_shot
 async def test_output_without_end_is_cut_and_the_command_stopped(site: Site, driver: SandboxDriver) -> None:
     spec = site.spec(limits=limited(max_output=100_000))
     ran = await finish(await driver.run(spec, Command(argv=("yes",))))
@@ -301,12 +332,14 @@ async def test_output_without_end_is_cut_and_the_command_stopped(site: Site, dri
     assert len(ran.stdout) == 100_000
 
 
+@one_shot
 async def test_a_command_that_takes_too_much_memory_is_stopped(site: Site, driver: SandboxDriver) -> None:
     spec = site.spec(limits=limited(max_memory=64 << 20))
     ran = await finish(await driver.run(spec, shell("head -c 300000000 /dev/zero | tail")))
     assert ran.outcome.stopped_by is Limit.MEMORY
 
 
+@one_shot
 async def test_no_more_processes_are_made_than_may_be(site: Site, driver: SandboxDriver) -> None:
     spec = site.spec(limits=limited(max_processes=10, max_execution_time=30))
     text = "i=0; while [ $i -lt 40 ]; do sleep 1000 & i=$((i+1)); done; exit 0"
@@ -315,12 +348,14 @@ async def test_no_more_processes_are_made_than_may_be(site: Site, driver: Sandbo
     assert "fork" in ran.stderr or ran.outcome.stopped_by is Limit.PROCESSES
 
 
+@one_shot
 async def test_who_wants_too_much_of_the_processor_is_slowed_down(site: Site, driver: SandboxDriver) -> None:
     spec = site.spec(limits=limited(max_cpu=20))
     ran = await finish(await driver.run(spec, shell("timeout 1 sh -c 'while :; do :; done'; exit 0")))
     assert ran.outcome.slowed_down
 
 
+@one_shot
 async def test_what_fills_the_disk_is_stopped(
     implementation: Implementation, site: Site, driver: SandboxDriver
 ) -> None:
@@ -336,6 +371,7 @@ async def test_what_fills_the_disk_is_stopped(
 # Terminals
 
 
+@one_shot
 async def test_a_terminal_has_its_size_and_can_be_resized(site: Site, driver: SandboxDriver) -> None:
     size = TerminalSize(rows=33, columns=111)
     text = "stty size; echo err >&2; read go; stty size; test -t 0 && echo is-terminal"
@@ -357,6 +393,7 @@ async def test_a_terminal_has_its_size_and_can_be_resized(site: Site, driver: Sa
     await execution.resize(TerminalSize())
 
 
+@one_shot
 async def test_an_interrupt_at_the_terminal_reaches_the_command(site: Site, driver: SandboxDriver) -> None:
     text = "trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.05; done"
     execution = await driver.run(site.spec(), shell(text, terminal=TerminalSize(), has_input=True))
@@ -372,6 +409,7 @@ async def test_an_interrupt_at_the_terminal_reaches_the_command(site: Site, driv
     assert outcome.exit_code == 5
 
 
+@one_shot
 async def test_only_a_terminal_can_be_resized(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(), Command(argv=("true",)))
     with pytest.raises(Conflict):
@@ -507,7 +545,9 @@ async def test_closing_ends_the_executions_and_keeps_the_sandboxes(
     assert (await site.driver().inspect(running.id)).state is SandboxState.RUNNING
 
 
-async def test_calls_on_one_sandbox_at_the_same_time_come_to_one_end(driver: SandboxDriver, running: SandboxSpec) -> None:
+async def test_calls_on_one_sandbox_at_the_same_time_come_to_one_end(
+    driver: SandboxDriver, running: SandboxSpec
+) -> None:
     await asyncio.gather(*(driver.start(running.id) for _ in range(5)), *(driver.stop(running.id) for _ in range(5)))
     await driver.start(running.id)
     assert (await finish(await driver.exec(running.id, shell("echo on")))).stdout == "on\n"
@@ -533,7 +573,9 @@ async def test_what_is_copied_in_comes_out_again(driver: SandboxDriver, running:
     program.mode = 0o755
     sent = archive_of((folder, b""), file_member("empty", b""), (program, b"x" * 100_000), (link, b""))
     await driver.copy_in(running.id, PurePosixPath("/workspace/in"), pieces(sent))
-    seen = await finish(await driver.exec(running.id, shell("cd in && stat -c '%U %a %n' empty sub sub/*; readlink sub/link")))
+    seen = await finish(
+        await driver.exec(running.id, shell("cd in && stat -c '%U %a %n' empty sub sub/*; readlink sub/link"))
+    )
     assert "agent" in seen.stdout.split()[0] or seen.stdout.split()[0] != "root"
     assert "../somewhere" in seen.stdout
     taken = await all_of(driver.copy_out(running.id, PurePosixPath("/workspace/in")))
@@ -568,7 +610,9 @@ async def test_what_would_land_outside_is_refused(driver: SandboxDriver, running
             await driver.copy_in(running.id, PurePosixPath("/workspace/in"), pieces(archive))
     await finish(await driver.exec(running.id, shell("ln -s /tmp in/lasting")))
     with pytest.raises(InvalidInput):
-        await driver.copy_in(running.id, PurePosixPath("/workspace/in"), pieces(archive_of(file_member("lasting/escaped"))))
+        await driver.copy_in(
+            running.id, PurePosixPath("/workspace/in"), pieces(archive_of(file_member("lasting/escaped")))
+        )
     found = await finish(await driver.exec(running.id, shell("ls /tmp /workspace /")))
     assert "escaped" not in found.stdout
 
@@ -605,7 +649,9 @@ while True:
 """
 
 
-async def test_a_program_that_listens_inside_is_talked_to(site: Site, driver: SandboxDriver, running: SandboxSpec) -> None:
+async def test_a_program_that_listens_inside_is_talked_to(
+    site: Site, driver: SandboxDriver, running: SandboxSpec
+) -> None:
     if site.python is None:
         return
     listening = await driver.exec(running.id, Command(argv=(site.python, "-c", _ECHO, "/tmp/echo")))
@@ -630,9 +676,9 @@ async def test_nobody_listens_on_a_socket_that_is_not_there(driver: SandboxDrive
 
 
 async def test_a_sandbox_without_a_folder_is_refused_where_it_holds_no_files(
-    implementation: Implementation, site: Site, driver: SandboxDriver
+    implementation: Implementation, driver: SandboxDriver
 ) -> None:
     spec = SandboxSpec(id=SandboxId(str(uuid4())), folder=None)
-    if not site.holds_files and implementation.binds_folders:
+    if not implementation.can_hold_files:
         with pytest.raises(InvalidInput):
             await driver.create(spec)

@@ -30,7 +30,7 @@ from contextbase.workspaces.model import Owner
 __all__ = ["Launching"]
 
 _OURS: Final = 3
-"""Processes of a sandbox that are not the agent's: bubblewrap outside, bubblewrap inside, the program that waits."""
+"""Processes of a sandbox that are not the agent's: bubblewrap, the shell that waits, the errand of a command."""
 
 _FEW_TRIES: Final = 5
 _OPEN_FILES: Final = 65_536
@@ -172,7 +172,7 @@ class Launching:
             spare = await self._spares.take()
             conversation, sandbox, leaf = spare.conversation, spare.group, spare.group
             if leaf is not None:
-                leaf.make(spec.limits, extra_processes=_OURS + 1)
+                leaf.make(spec.limits, extra_processes=_OURS)
         else:
             sandbox = self.group_of(spec.id)
             leaf = None if sandbox is None else sandbox.below(f"exec-{uuid4().hex}")

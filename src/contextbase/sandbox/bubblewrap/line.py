@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from contextbase.sandbox.launcher.holder import FILTER_DESCRIPTOR, INFO_DESCRIPTOR, WAITING_PROGRAM
+from contextbase.sandbox.launcher.holder import FILTER_DESCRIPTOR, INFO_DESCRIPTOR, WAITING_COMMAND
 from contextbase.sandbox.model import HOME, WORKSPACE, SandboxSpec
 
 __all__ = ["Machine", "bubblewrap_line", "holder_line"]
@@ -49,9 +49,9 @@ class Machine:
 
 def holder_line(machine: Machine, spec: SandboxSpec, folder: Path, *, ends_with_parent: bool) -> list[str]:
     """With a program that waits, for commands to join."""
-    descriptors = ["--info-fd", str(INFO_DESCRIPTOR), "--seccomp", str(FILTER_DESCRIPTOR)]
+    descriptors = ["--as-pid-1", "--info-fd", str(INFO_DESCRIPTOR), "--seccomp", str(FILTER_DESCRIPTOR)]
     ends = ["--die-with-parent"] if ends_with_parent else []
-    return bubblewrap_line(machine, spec, folder, command=[WAITING_PROGRAM], options=[*descriptors, *ends])
+    return bubblewrap_line(machine, spec, folder, command=WAITING_COMMAND, options=[*descriptors, *ends])
 
 
 def bubblewrap_line(

@@ -1,4 +1,4 @@
-"""A sandbox's first process: bubblewrap with a program in it that waits."""
+"""A sandbox's first process: a shell in bubblewrap that waits."""
 
 import contextlib
 import json
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["FILTER_DESCRIPTOR", "INFO_DESCRIPTOR", "WAITING_PROGRAM", "Holder", "HolderFailed"]
+__all__ = ["FILTER_DESCRIPTOR", "INFO_DESCRIPTOR", "WAITING_COMMAND", "Holder", "HolderFailed"]
 
 INFO_DESCRIPTOR, FILTER_DESCRIPTOR = 3, 4
-WAITING_PROGRAM: Final = "/bin/cat"
-"""Reads from a pipe that it is the writer of, too: it waits for ever. What we wrote there before comes back through it
-when the sandbox is made: then it is ready."""
+WAITING_COMMAND: Final = ("/bin/sh", "-c", 'trap "" CHLD; echo ready; while :; do read -r _; done')
+"""The sandbox's process 1, which nothing inside can kill. Whoever loses its parent becomes its child, and is reaped by
+the kernel because it does not want to hear of it. It reads from a pipe that it is the writer of, too: for ever."""
 
 _READY: Final = b"ready\n"
 _SECONDS: Final = 30
@@ -37,7 +37,6 @@ class Holder:
         info, info_end = os.pipe()
         said, said_end = os.pipe()
         reads, writes = os.pipe()
-        os.write(writes, _READY)
         endless = os.open(f"/proc/self/fd/{reads}", os.O_RDWR)
         calls = os.memfd_create("filter")
         os.write(calls, program)

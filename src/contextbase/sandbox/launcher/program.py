@@ -14,6 +14,7 @@ from contextbase.sandbox.launcher.errand import run_errand
 __all__ = ["ROOT_PLACES", "main"]
 
 _LONGEST = 1 << 16
+_CHANGED = (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 ROOT_PLACES = "/tmp"  # noqa: S108 - a mount point that every machine has; what is mounted there is seen by us alone
 
 
@@ -51,7 +52,7 @@ def _start(channel: socket.socket, groups: list[str], control: int) -> None:
             try:
                 channel.close()
                 signal.set_wakeup_fd(-1)
-                for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+                for number in _CHANGED:  # by us, or by Python when it starts
                     signal.signal(number, signal.SIG_DFL)
                 run_errand(socket.socket(fileno=control), groups)
             finally:
