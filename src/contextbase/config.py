@@ -121,6 +121,9 @@ class Settings(BaseSettings):
     sandbox_image: str = Field(
         "contextbase-agent:latest", description="Image of Docker sandboxes; images/ says how to build it.", min_length=1
     )
+    sandbox_docker_address: str = Field(
+        "unix:///var/run/docker.sock", description="Where the Docker Engine listens.", min_length=1
+    )
     sandbox_extra_folders: tuple[Path, ...] = Field(
         (), description="Folders of this machine that bubblewrap sandboxes see, beside /usr, and cannot change."
     )

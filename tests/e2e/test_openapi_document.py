@@ -1,12 +1,13 @@
 """Generated requests for every route of the OpenAPI document: each answer is one that the document names."""
 
-from collections import Counter
+from collections import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
+import Counter
 import httpx
 import pytest
 import schemathesis
@@ -15,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.support.postgres import reachable_folder
+from tests.support.run_world import remove_sandboxes
 from tests.support.server import start_server
 from tests.support.workspaces import unmount_all
 
@@ -25,6 +27,7 @@ COLLAB = "/api/v1/collab"
 HISTORY = "/api/v1/history"
 REVIEWS = "/api/v1/reviews"
 WORKSPACE = "/api/v1/workspace"
+SANDBOXES = "/api/v1/sandboxes"
 AGENT, GROUP = "agent:reader", "readers"
 # The document cannot say which paths, names and pairs of fields are valid: what it allows may still be refused.
 LEFT_OUT = [positive_data_acceptance]
@@ -65,6 +68,7 @@ def world() -> Iterator[World]:
                     world = a_world(server.url, owner)
                     yield world
         finally:
+            asyncio.run(remove_sandboxes(folder / "data"))
             unmount_all(folder)
     routes = {route for route, _ in world.answered}
     only_refused = {route for route in routes if not world.answered[route, True]}
@@ -108,6 +112,12 @@ def a_workspace(world: World) -> dict[str, dict[str, Any]]:
     agent = f"a-{uuid4().hex[:12]}"
     world.made(f"{WORKSPACE}/create", project_id=world.project, agent_id=agent)
     return {"path_parameters": {"agent_id": agent}}
+
+
+def a_sandbox(world: World) -> dict[str, dict[str, Any]]:
+    """A request for one of an agent's own."""
+    made = world.made(SANDBOXES, project_id=world.project, agent_id=f"a-{uuid4().hex[:12]}")
+    return {"path_parameters": {"sandbox_id": made["sandbox_id"]}}
 
 
 def a_rule(world: World) -> dict[str, str]:
@@ -171,6 +181,9 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     f"POST {WORKSPACE}/{{agent_id}}/commit": a_workspace,
     f"POST {WORKSPACE}/{{agent_id}}/complete": a_workspace,
     f"POST {WORKSPACE}/{{agent_id}}/abandon": a_workspace,
+    f"GET {SANDBOXES}/{{sandbox_id}}": a_sandbox,
+    f"POST {SANDBOXES}/{{sandbox_id}}/exec": lambda world: a_sandbox(world) | {"body": {"command": "true"}},
+    f"DELETE {SANDBOXES}/{{sandbox_id}}": a_sandbox,
 }
 
 

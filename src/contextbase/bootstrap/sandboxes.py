@@ -1,14 +1,22 @@
 """Which driver runs sandboxes here, and with which limits."""
 
+import os
+import tempfile
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from contextbase.config import Settings
+from contextbase.errors import ContextbaseError, MachineProblem, Unavailable
+from contextbase.ids import new_uuid
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
+from contextbase.sandbox.docker import DockerDriver
+from contextbase.sandbox.model import Command, SandboxId, SandboxSpec
 from contextbase.sandbox.ports import SandboxDriver
+from contextbase.workspaces.model import Owner
 from contextbase.workspaces.node import Node
 
-__all__ = ["limits_of", "sandbox_driver"]
+__all__ = ["limits_of", "open_driver", "sandbox_driver"]
 
 
 def limits_of(settings: Settings) -> ResourceLimits:
@@ -24,11 +32,38 @@ def limits_of(settings: Settings) -> ResourceLimits:
 
 
 def sandbox_driver(settings: Settings, node: Node) -> Callable[[], Awaitable[SandboxDriver]]:
-    """What opens the driver at its first use; `Unavailable` when there can be none."""
+    """What opens the driver at its first use."""
+    return lambda: open_driver(settings, node.root, owner=node.owner, node=node.name)
 
-    async def open_driver() -> SandboxDriver:
-        return BubblewrapDriver(
-            node.root / "bubblewrap", owner=node.owner, node=node.name, extra_read_only=settings.sandbox_extra_folders
-        )
 
-    return open_driver
+async def open_driver(settings: Settings, root: Path, *, owner: Owner, node: str) -> SandboxDriver:
+    """The one that is asked for, or else the first that works, found out by using it; `Unavailable` when none does."""
+    makers: dict[str, Callable[[], SandboxDriver]] = {
+        "bubblewrap": lambda: BubblewrapDriver(
+            root / "bubblewrap", owner=owner, node=node, extra_read_only=settings.sandbox_extra_folders
+        ),
+        "docker": lambda: DockerDriver(
+            node=node.lower(), owner=owner, image=settings.sandbox_image, address=settings.sandbox_docker_address
+        ),
+    }
+    wanted = list(makers) if settings.sandbox_driver == "auto" else [settings.sandbox_driver]
+    refusals = []
+    for name in wanted:
+        driver = makers[name]()
+        try:
+            await _try(driver, root)
+        except ContextbaseError as error:
+            await driver.close()
+            refusals.append(f"{name}: {error.message}")
+        else:
+            return driver
+    raise Unavailable(f"No sandbox can be had on this server. {' '.join(refusals)} `contextbase doctor` tells more.")
+
+
+async def _try(driver: SandboxDriver, root: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=root) as folder:
+        os.chmod(folder, 0o755)  # noqa: PTH101, S103 - the agents' account looks into it
+        spec = SandboxSpec(id=SandboxId(int=new_uuid().int), folder=Path(folder))
+        outcome = await (await driver.run(spec, Command(argv=("/bin/true",), timeout=60))).wait()
+        if not outcome.succeeded:
+            raise MachineProblem(f"a command that does nothing fails in it (exit code {outcome.exit_code}).")
