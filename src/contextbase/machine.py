@@ -28,8 +28,11 @@ class Finding:
     advice: str = ""
 
 
-def examine(settings: Settings, *, problems: Mapping[str, str] | None = None) -> list[Finding]:
-    """Every finding, in the order a reader cares; `problems` are those of the external database and bucket."""
+def examine(
+    settings: Settings, *, problems: Mapping[str, str] | None = None, sandbox: Finding | None = None
+) -> list[Finding]:
+    """Every finding, in the order a reader cares; `problems` are those of the external database and bucket, `sandbox`
+    is what came of making one."""
     problems = problems or {}
     probes: list[Callable[[Settings], Finding]] = [
         _data_folder,
@@ -41,7 +44,8 @@ def examine(settings: Settings, *, problems: Mapping[str, str] | None = None) ->
         _git,
     ]
     outside = [_database(settings, problems.get("database")), _blobs(settings, problems.get("s3"))]
-    return [*outside, *(probe(settings) for probe in probes)]
+    findings = [*outside, *(probe(settings) for probe in probes)]
+    return findings if sandbox is None else [*findings[:-3], sandbox, *findings[-3:]]
 
 
 def _database(settings: Settings, problem: str | None) -> Finding:
@@ -135,13 +139,14 @@ def _bubblewrap(_: Settings) -> Finding:
     return Finding(name="bubblewrap", answer="yes", detail=program)
 
 
-def _docker(_: Settings) -> Finding:
+def _docker(settings: Settings) -> Finding:
     program = shutil.which("docker")
     if program is None:
         return Finding(name="docker", answer="no", detail="not installed", advice="Install Docker Engine to use it.")
-    problem = _run([program, "version", "--format", "{{.Server.Version}}"])
+    address = settings.sandbox_docker_address
+    problem = _run([program, "-H", address, "version", "--format", "{{.Server.Version}}"])
     if problem:
-        advice = "Start the Docker Engine, or point DOCKER_HOST at one."
+        advice = f"Start the Docker Engine at {address}, or say where it is: CONTEXTBASE_SANDBOX_DOCKER_ADDRESS."
         return Finding(name="docker", answer="no", detail="no engine answers", advice=advice)
     return Finding(name="docker", answer="yes", detail=program)
 
@@ -156,7 +161,7 @@ def _git(_: Settings) -> Finding:
 
 def _run(command: list[str]) -> str:
     """Empty when it worked, else its last words."""
-    environment = {name: os.environ[name] for name in ("PATH", "HOME", "DOCKER_HOST") if name in os.environ}
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     try:
         done = subprocess.run(command, env=environment, capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,13 +1,13 @@
 """Generated requests for every route of the OpenAPI document: each answer is one that the document names."""
 
-from collections import asyncio
+import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
-import Counter
 import httpx
 import pytest
 import schemathesis

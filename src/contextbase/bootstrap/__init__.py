@@ -16,7 +16,7 @@ from contextbase.backup.create import BackupService
 from contextbase.backup.restore import RestoreService
 from contextbase.bootstrap.agents import open_agent_side
 from contextbase.bootstrap.reviews import open_reviews
-from contextbase.bootstrap.sandboxes import limits_of
+from contextbase.bootstrap.sandboxes import limits_of, sandbox_kind
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
 from contextbase.db.database import Database, DatabaseAddress
@@ -74,7 +74,7 @@ from contextbase.workspaces.service import Workspaces
 from contextbase.workspaces.shared_views import SharedViews
 from contextbase.workspaces.upkeep import WorkspaceUpkeep
 
-__all__ = ["Services", "open_database", "open_restore", "open_services", "problems_outside"]
+__all__ = ["Services", "open_database", "open_restore", "open_services", "problems_outside", "sandbox_kind"]
 
 _log = logging.getLogger(__name__)
 

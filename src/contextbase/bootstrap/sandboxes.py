@@ -16,7 +16,7 @@ from contextbase.sandbox.ports import SandboxDriver
 from contextbase.workspaces.model import Owner
 from contextbase.workspaces.node import Node
 
-__all__ = ["limits_of", "open_driver", "sandbox_driver"]
+__all__ = ["limits_of", "sandbox_driver", "sandbox_kind"]
 
 
 def limits_of(settings: Settings) -> ResourceLimits:
@@ -33,10 +33,23 @@ def limits_of(settings: Settings) -> ResourceLimits:
 
 def sandbox_driver(settings: Settings, node: Node) -> Callable[[], Awaitable[SandboxDriver]]:
     """What opens the driver at its first use."""
-    return lambda: open_driver(settings, node.root, owner=node.owner, node=node.name)
+    return lambda: _open_driver(settings, node.root, owner=node.owner, node=node.name)
 
 
-async def open_driver(settings: Settings, root: Path, *, owner: Owner, node: str) -> SandboxDriver:
+async def sandbox_kind(settings: Settings) -> str:
+    """What sandboxes will be here, in a sentence, found out by making one; `Unavailable` when there can be none."""
+    with tempfile.TemporaryDirectory() as folder:
+        driver = await _open_driver(
+            settings, Path(folder), owner=Owner.of_agents(settings.agent_uid), node=f"doctor-{new_uuid().hex[:12]}"
+        )
+        try:
+            held = await driver.limits_by() if isinstance(driver, BubblewrapDriver) else "Limits are the engine's."
+            return f"Commands run in {driver.name}. {held}"
+        finally:
+            await driver.close()
+
+
+async def _open_driver(settings: Settings, root: Path, *, owner: Owner, node: str) -> SandboxDriver:
     """The one that is asked for, or else the first that works, found out by using it; `Unavailable` when none does."""
     makers: dict[str, Callable[[], SandboxDriver]] = {
         "bubblewrap": lambda: BubblewrapDriver(

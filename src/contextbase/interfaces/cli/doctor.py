@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 from rich.markup import escape
 
+from contextbase.errors import ContextbaseError
 from contextbase.interfaces.cli.connection import Data, settings_for
 from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json
 
@@ -16,11 +17,16 @@ _MARKS = {"yes": "[green]✓[/]", "no": "[yellow]-[/]", "broken": "[red]✗[/]"}
 @errors_shown
 def doctor(data: Data = None, as_json: Json = False) -> None:
     """Say what this machine can do: database, blobs, workspaces, sandboxes; and how to get the rest."""
-    from contextbase.bootstrap import problems_outside  # with all of the server: other commands start without
-    from contextbase.machine import examine
+    from contextbase.bootstrap import problems_outside, sandbox_kind  # with all of the server: others start without
+    from contextbase.machine import Finding, examine
 
     settings = settings_for(data)
-    findings = examine(settings, problems=asyncio.run(problems_outside(settings)))
+    try:
+        sandbox = Finding(name="sandbox", answer="yes", detail=asyncio.run(sandbox_kind(settings)))
+    except ContextbaseError as error:
+        advice = "Install bubblewrap or Docker; all else works without."
+        sandbox = Finding(name="sandbox", answer="no", detail=error.message, advice=advice)
+    findings = examine(settings, problems=asyncio.run(problems_outside(settings)), sandbox=sandbox)
     if as_json:
         print_json([asdict(finding) for finding in findings])
         return
