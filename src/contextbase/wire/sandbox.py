@@ -41,8 +41,9 @@ CommitWhenName = Literal["success", "always", "never"]
 LimitName = Literal["memory", "processes", "execution-time", "output", "disk"]
 SandboxStateName = Literal["created", "running", "stopped"]
 
-_Variable = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^=\x00]+$")]
-_Text = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
+# How long and how many: no more than a request has room for.
+_Variable = Annotated[str, Field(pattern=r"^[^=\x00]+$")]
+_Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 
 class LimitsBody(BaseModel):
@@ -64,15 +65,15 @@ class CommandBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     command: _Text | None = Field(default=None, min_length=1, description="For bash where there is one, else for sh.")
-    argv: list[_Text] | None = Field(default=None, min_length=1, max_length=10_000)
-    environment: dict[_Variable, _Text] = Field(default_factory=dict, max_length=1000)
+    argv: list[_Text] | None = Field(default=None, min_length=1)
+    environment: dict[_Variable, _Text] = Field(default_factory=dict)
     cwd: str | None = Field(
         default=None,
         max_length=4096,
         pattern=r"^[^\x00]+$",
         description="Relative to /workspace. Left out: /workspace, or in a sandbox where the last command went to.",
     )
-    stdin: str | None = Field(default=None, max_length=8 << 20, description="What it reads; left out: nothing.")
+    stdin: str | None = Field(default=None, description="What it reads; left out: nothing.")
     timeout: float | None = Field(default=None, gt=0, le=10_000_000, description="Seconds; less than the limits say.")
 
     @model_validator(mode="after")
@@ -172,7 +173,7 @@ class SandboxCreate(BaseModel):
     agent_id: AgentName | None = Field(default=None, description="Whose workspace it is on; left out: your own.")
     limits: LimitsBody = Field(default_factory=LimitsBody)
     network: NetworkName = "none"
-    environment: dict[_Variable, _Text] = Field(default_factory=dict, max_length=1000)
+    environment: dict[_Variable, _Text] = Field(default_factory=dict)
 
 
 class SandboxView(BaseModel):
