@@ -2,16 +2,25 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Self
 
 from contextbase.leases.model import Holder, Lease
 from contextbase.leases.patterns import overlap
 
-__all__ = ["Book"]
+__all__ = ["Attempt", "Book"]
 
 _HOLDER: Final = ("node", "boot", "process_id", "started")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """How a try to acquire ended: with a lease, or with one that is in the way."""
+
+    lease: Lease | None = None
+    in_the_way: Lease | None = None
+    removed: tuple[Lease, ...] = ()  # stale ones that were cleaned up
 
 
 class Book:
@@ -24,10 +33,32 @@ class Book:
     def leases(self) -> tuple[Lease, ...]:
         return tuple(self._leases.values())
 
+    @property
+    def last_token(self) -> int:
+        return self._last_token
+
     def in_the_way(self, pattern: str, *, owner: str | None = None) -> Lease | None:
         """A lease that overlaps, and is not the owner's."""
         others = (lease for lease in self._leases.values() if lease.owner != owner)
         return next((lease for lease in others if overlap(lease.pattern, pattern)), None)
+
+    def attempt(
+        self,
+        pattern: str,
+        *,
+        owner: str,
+        holder: Holder,
+        now: datetime,
+        ttl: timedelta,
+        is_stale: Callable[[Lease], bool],
+    ) -> Attempt:
+        """Clean up, then acquire if nothing is in the way."""
+        removed = self.take_out(is_stale)
+        in_the_way = self.in_the_way(pattern, owner=owner)
+        if in_the_way is not None:
+            return Attempt(in_the_way=in_the_way, removed=removed)
+        lease = self.acquire(pattern, owner=owner, holder=holder, now=now, ttl=ttl)
+        return Attempt(lease=lease, removed=removed)
 
     def find(self, token: int, now: datetime) -> Lease | None:
         """The lease, if it is still held."""
