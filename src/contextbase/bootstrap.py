@@ -47,6 +47,7 @@ from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.identity.service import IdentityService
 from contextbase.ids import ContentHash, SystemClock
+from contextbase.leases.repository import LeaseRepository
 from contextbase.review.acting import SystemPrincipal
 from contextbase.review.adviser import Adviser
 from contextbase.review.chat import ChatResolver
@@ -196,7 +197,12 @@ async def open_services(
             audit=audit,
             catalog=catalog,
             drafter=Drafter(
-                repository=gate_repository, policies=policies, catalog=catalog, contents=contents, clock=clock
+                repository=gate_repository,
+                policies=policies,
+                catalog=catalog,
+                contents=contents,
+                leases=LeaseRepository(),
+                clock=clock,
             ),
             metrics=GateMetrics(metrics),
             hint=notifier.hint,

@@ -90,4 +90,3 @@ async def postgres_place(database: Database) -> AsyncIterator[Place]:
             return leases
 
         yield Place(clock=clock, connect=connect)
-

@@ -11,7 +11,7 @@ from contextbase.identity.levels import Level, PathAuthority, matches
 from contextbase.identity.model import Principal
 from contextbase.ids import PrincipalId, ProjectId, TreePath
 
-__all__ = ["HeldLease", "LeaseBoard", "Reservations", "Writer", "lease_lost"]
+__all__ = ["HeldLease", "LeaseBoard", "Reservations", "lease_lost"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,17 +31,6 @@ class LeaseBoard(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Writer:
-    """For whom a commit is made; without a worker's name, for every worker of the principal."""
-
-    principal_id: PrincipalId
-    owner: str | None = None
-
-    def has(self, lease: HeldLease) -> bool:
-        return lease.principal.id == self.principal_id and self.owner in (None, lease.owner)
-
-
 class Reservations:
     """Where leases bind: where a rule says so, and their owner may write."""
 
@@ -49,19 +38,24 @@ class Reservations:
         self._policy = policy
         self._leases = leases
 
-    def in_the_way(self, writer: Writer, places: Iterable[TreePath]) -> tuple[TreePath, HeldLease] | None:
-        """The first of these places that somebody else has reserved, and the lease."""
-        if not self._leases:
-            return None
+    def __bool__(self) -> bool:
+        return bool(self._leases)
+
+    def in_the_way(
+        self, places: Iterable[TreePath], *, of: PrincipalId, token: int | None
+    ) -> tuple[TreePath, HeldLease] | None:
+        """The first of these places that somebody else has reserved, and the lease. Who names a lease by its token is
+        that lease's owner; who does not may be any of the principal's workers."""
+        named = next((lease.owner for lease, _ in self._leases if lease.token == token), None)
         for place in filter(self._policy.leases_bind, places):
             for lease, authority in self._leases:
-                if not writer.has(lease) and matches(lease.pattern, place) and authority.level(place) >= Level.READ_ADD:
+                is_own = lease.principal.id == of and named in (None, lease.owner)
+                if not is_own and matches(lease.pattern, place) and authority.level(place) >= Level.READ_ADD:
                     return place, lease
         return None
 
 
-
-def lease_lost(token: int) -> LeaseLost:
+def lease_lost(token: int | None) -> LeaseLost:
     return LeaseLost(
         "The lease that the commit depends on has ended, or is not yours; nothing was changed. Acquire it again, and "
         "look at what changed meanwhile.",

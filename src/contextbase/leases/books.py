@@ -6,7 +6,7 @@ between the moment a commit looked at the leases and the moment it is in.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -75,9 +75,7 @@ class LeaseBooks:
             await ended(doing)
             raise
 
-    async def _change(
-        self, project_id: ProjectId, work: Callable[[Book, datetime], Result], by: PrincipalId
-    ) -> Result:
+    async def _change(self, project_id: ProjectId, work: Callable[[Book, datetime], Result], by: PrincipalId) -> Result:
         turn = self._turns.setdefault(project_id, asyncio.Lock())
         async with turn, self.locked(project_id) as (connection, opened):  # one connection waits, not one for each
             before = {lease.token: lease for lease in opened.book.leases}
@@ -125,12 +123,10 @@ class LeaseBooks:
         gone = [lease for token, lease in before.items() if token not in after]
         kinds = [(LeaseEventKind.CLEANUP if is_stale(lease) else LeaseEventKind.RELEASED, lease) for lease in gone]
         kinds += [(LeaseEventKind.ACQUIRED, lease) for token, lease in after.items() if token not in before]
-        return [
-            _event(kind, lease.pattern, by, {"owner": lease.owner, "token": lease.token}) for kind, lease in kinds
-        ]
+        return [_event(kind, lease.pattern, by, {"owner": lease.owner, "token": lease.token}) for kind, lease in kinds]
 
 
-def _event(kind: LeaseEventKind, pattern: str, by: PrincipalId, payload: dict[str, object]) -> NewEvent:
+def _event(kind: LeaseEventKind, pattern: str, by: PrincipalId, payload: Mapping[str, object]) -> NewEvent:
     """Who sees the place sees the event; one text is for all of them."""
     payload = {"pattern": without_names(pattern), **payload}
     return NewEvent(kind=f"lease.{kind}", principal_id=by, path=place(pattern), payload=payload)

@@ -15,7 +15,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from contextbase.ids import Clock, SystemClock
 from contextbase.leases.book import Book
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 
 
 class FolderLeases(BookLeases):
-    _longest_pause: Final = 0.1
+    _longest_pause = 0.1
 
     def __init__(
         self,

@@ -54,6 +54,4 @@ class PostgresLeases(BookLeases):
 
     async def _blocked(self, pattern: str, owner: str, by: Lease) -> None:
         await super()._blocked(pattern, owner, by)
-        await self._books.tell_blocked(
-            self._project_id, pattern, owner=owner, by=self._principal_id, in_the_way=by
-        )
+        await self._books.tell_blocked(self._project_id, pattern, owner=owner, by=self._principal_id, in_the_way=by)

@@ -95,9 +95,7 @@ def _lease(row: asyncpg.Record) -> Lease:
         pattern=row["pattern"],
         owner=row["owner"],
         token=row["token"],
-        holder=Holder(
-            node=row["node"], boot=row["boot"], process_id=row["process_id"], started=row["started"]
-        ),
+        holder=Holder(node=row["node"], boot=row["boot"], process_id=row["process_id"], started=row["started"]),
         acquired_at=row["acquired_at"],
         expires_at=row["expires_at"],
         depth=row["depth"],
