@@ -16,10 +16,10 @@ _HOLDER: Final = ("node", "boot", "process_id", "started")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt:
-    """How a try to acquire ended: with a lease, or with one that is in the way."""
+    """How a try to acquire ended."""
 
-    lease: Lease | None = None
-    in_the_way: Lease | None = None
+    lease: Lease  # the one acquired, or one that is in the way
+    is_acquired: bool
     removed: tuple[Lease, ...] = ()  # stale ones that were cleaned up
 
 
@@ -37,10 +37,12 @@ class Book:
     def last_token(self) -> int:
         return self._last_token
 
-    def in_the_way(self, pattern: str, *, owner: str | None = None) -> Lease | None:
-        """A lease that overlaps, and is not the owner's."""
+    def in_the_way(
+        self, pattern: str, *, owner: str | None = None, sees: Callable[[Lease], bool] = lambda _: True
+    ) -> Lease | None:
+        """A lease that overlaps, and is not the owner's. What the owner does not see is not in its way either."""
         others = (lease for lease in self._leases.values() if lease.owner != owner)
-        return next((lease for lease in others if overlap(lease.pattern, pattern)), None)
+        return next((lease for lease in others if overlap(lease.pattern, pattern) and sees(lease)), None)
 
     def attempt(
         self,
@@ -51,22 +53,27 @@ class Book:
         now: datetime,
         ttl: timedelta,
         is_stale: Callable[[Lease], bool],
+        sees: Callable[[Lease], bool] = lambda _: True,
+        deeper: bool = True,
     ) -> Attempt:
         """Clean up, then acquire if nothing is in the way."""
         removed = self.take_out(is_stale)
-        in_the_way = self.in_the_way(pattern, owner=owner)
+        in_the_way = self.in_the_way(pattern, owner=owner, sees=sees)
         if in_the_way is not None:
-            return Attempt(in_the_way=in_the_way, removed=removed)
-        lease = self.acquire(pattern, owner=owner, holder=holder, now=now, ttl=ttl)
-        return Attempt(lease=lease, removed=removed)
+            return Attempt(lease=in_the_way, is_acquired=False, removed=removed)
+        lease = self.acquire(pattern, owner=owner, holder=holder, now=now, ttl=ttl, deeper=deeper)
+        return Attempt(lease=lease, is_acquired=True, removed=removed)
 
     def find(self, token: int, now: datetime) -> Lease | None:
         """The lease, if it is still held."""
         lease = self._leases.get(token)
         return None if lease is None or lease.is_expired(now) else lease
 
-    def acquire(self, pattern: str, *, owner: str, holder: Holder, now: datetime, ttl: timedelta) -> Lease:
-        """For when nothing is in the way. Another process of the same owner has its own: it may die alone."""
+    def acquire(
+        self, pattern: str, *, owner: str, holder: Holder, now: datetime, ttl: timedelta, deeper: bool = True
+    ) -> Lease:
+        """For when nothing is in the way. Another process of the same owner has its own: it may die alone. Not
+        `deeper`: what the holder has already, it has once."""
         mine = (pattern, owner, holder)
         held = (lease for lease in self._leases.values() if (lease.pattern, lease.owner, lease.holder) == mine)
         lease = next(held, None) or Lease(
@@ -79,7 +86,8 @@ class Book:
             depth=0,
         )
         self.is_changed = True
-        self._leases[lease.token] = replace(lease, depth=lease.depth + 1, expires_at=now + ttl)
+        depth = lease.depth + 1 if deeper else 1
+        self._leases[lease.token] = replace(lease, depth=depth, expires_at=now + ttl)
         return self._leases[lease.token]
 
     def release(self, token: int, *, times: int = 1) -> Lease | None:

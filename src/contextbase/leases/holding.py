@@ -19,7 +19,7 @@ from contextbase.leases.model import DEFAULT_WAIT, Holder, Lease, LeaseEvent, Le
 from contextbase.leases.processes import is_gone, this_process
 from contextbase.storage.blobs.waiting import ended
 
-__all__ = ["BookLeases", "Pause", "ended_lease", "stale", "waited_for"]
+__all__ = ["BookLeases", "Pause", "ended_lease", "held_lease", "stale", "waited_for"]
 
 _log = logging.getLogger(__name__)
 
@@ -44,26 +44,29 @@ async def waited_for(
     pause: Pause,
     longest_pause: float,
     on_blocked: Callable[[Lease], Awaitable[None]],
+    is_over: Callable[[], Awaitable[bool]] | None = None,  # whether nobody waits any more
 ) -> Attempt:
     """Try until there is a lease or the time is over; returns the last attempt. `on_blocked` is told once."""
     loop = asyncio.get_running_loop()
     deadline, next_pause, was_told = loop.time() + seconds, FIRST_PAUSE, False
     while True:
         tried = await attempt()
-        if tried.in_the_way is None:
+        if tried.is_acquired:
             return tried
         if not was_told:
-            await on_blocked(tried.in_the_way)
+            await on_blocked(tried.lease)
             was_told = True
         left = deadline - loop.time()
         if left <= 0:
             return tried
         await pause(min(next_pause, left))
+        if is_over is not None and await is_over():
+            return tried
         next_pause = min(next_pause * 2, longest_pause)
 
 
 class BookLeases(ABC):
-    """The port `Leases` over any book. Use it from one event loop; heartbeats need that loop to be free now and then."""
+    """The port `Leases` over any book. Use it from one event loop, which heartbeats need to be free now and then."""
 
     _longest_pause: float
 
@@ -109,14 +112,8 @@ class BookLeases(ABC):
                 longest_pause=self._longest_pause,
                 on_blocked=partial(self._blocked, pattern, owner),
             )
-        if tried.in_the_way is not None:
-            raise LeaseHeld(
-                f"{tried.in_the_way.owner} has a lease on {tried.in_the_way.pattern}; wait for it, or ask its owner.",
-                pattern=pattern,
-                held_pattern=tried.in_the_way.pattern,
-                held_by=tried.in_the_way.owner,
-            )
-        assert tried.lease is not None, "an attempt ends one way or the other"  # noqa: S101 - for mypy
+        if not tried.is_acquired:
+            raise held_lease(tried.lease, wanted=pattern)
         self._tell(LeaseEventKind.ACQUIRED, tried.lease)
         return tried.lease
 
@@ -168,17 +165,17 @@ class BookLeases(ABC):
         book, now = await self._read()
         found = book.in_the_way(pattern, owner=owner)
         if found is not None and not stale(now, self._me)(found):
-            return Attempt(in_the_way=found)  # those who wait do not stand in the way of those who work
+            return Attempt(lease=found, is_acquired=False)  # those who wait do not stand in the way of those who work
         trying = asyncio.ensure_future(self._changed(partial(self._try_acquire, pattern, owner)))
         try:
             attempt = await asyncio.shield(trying)
         except asyncio.CancelledError:
             await ended(trying)
-            if trying.exception() is None and (lease := trying.result().lease) is not None:
-                await self._release(lease.token, times=1)  # nobody is left to do it
+            if trying.exception() is None and trying.result().is_acquired:
+                await self._release(trying.result().lease.token, times=1)  # nobody is left to do it
             raise
         self._tell_removed(attempt.removed)
-        if attempt.lease is not None:
+        if attempt.is_acquired:
             self._held[attempt.lease.token] += 1
             self._beating = self._beating or asyncio.create_task(self._beat())
         return attempt
@@ -215,6 +212,15 @@ class BookLeases(ABC):
     def _tell_removed(self, leases: tuple[Lease, ...]) -> None:
         for lease in leases:
             self._tell(LeaseEventKind.CLEANUP, lease)
+
+
+def held_lease(lease: Lease, *, wanted: str) -> LeaseHeld:
+    return LeaseHeld(
+        f"{lease.owner} has a lease on {lease.pattern}; wait for it, or ask its owner.",
+        pattern=wanted,
+        held_pattern=lease.pattern,
+        held_by=lease.owner,
+    )
 
 
 def ended_lease(lease: Lease) -> LeaseLost:
