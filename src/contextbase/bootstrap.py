@@ -47,7 +47,9 @@ from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.identity.service import IdentityService
 from contextbase.ids import ContentHash, SystemClock
+from contextbase.leases.books import LeaseBooks
 from contextbase.leases.repository import LeaseRepository
+from contextbase.leases.service import LeaseService
 from contextbase.review.acting import SystemPrincipal
 from contextbase.review.adviser import Adviser
 from contextbase.review.chat import ChatResolver
@@ -119,6 +121,7 @@ class Services:
     collector: GarbageCollector
     fsck: Fsck
     backups: BackupService
+    leases: LeaseService
     workspaces: Workspaces
     shared_views: SharedViews
     workspace_upkeep: WorkspaceUpkeep
@@ -187,6 +190,8 @@ async def open_services(
         head, gate_repository = HeadRepository(), GateRepository()
         notifier = Notifier(database)
         stack.push_async_callback(notifier.close)
+        lease_wakes = Notifier(database, channel="contextbase_leases")
+        stack.push_async_callback(lease_wakes.close)
         contents = ContentCache()
         policies = PolicyBook(gate_repository, contents)
         metrics = CollectorRegistry()
@@ -270,6 +275,16 @@ async def open_services(
             collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
             fsck=Fsck(database=database, store=catalog.store, audit=audit),
             backups=BackupService(database=database, large_blobs=large, audit_key=audit_key, clock=clock),
+            leases=LeaseService(
+                database=database,
+                gate=gate,
+                books=LeaseBooks(
+                    database=database, repository=LeaseRepository(), wakes=lease_wakes, hint=notifier.hint
+                ),
+                audit=audit,
+                clock=clock,
+                ttl=timedelta(seconds=settings.lease_ttl_seconds),
+            ),
             workspaces=workspaces,
             shared_views=shared_views,
             workspace_upkeep=workspace_upkeep,

@@ -20,6 +20,7 @@ from contextbase.interfaces.cli import (
     files,
     going_back,
     importing,
+    leases,
     log,
     maintenance,
     policies,
@@ -86,6 +87,7 @@ app.command()(going_back.bring_back)
 app.command()(going_back.purge)
 app.add_typer(reviews.commands, name="review")
 app.add_typer(workspaces.commands, name="workspace")
+app.add_typer(leases.commands, name="lease")
 app.add_typer(policies.commands, name="policy")
 app.add_typer(database.commands, name="db")
 app.command()(watch.watch)
