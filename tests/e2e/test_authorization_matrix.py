@@ -176,7 +176,7 @@ TABLE: dict[tuple[str, str], Route] = {
     ("POST", f"{WORKSPACE}/{{agent_id}}/abandon"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
     ("POST", f"{COLLAB}/leases"): route("write", "project", a_lease, ok=201),
     ("GET", f"{COLLAB}/leases"): route("read", "project", query()),
-    ("GET", f"{COLLAB}/leases/check"): route("read", "project", query(path="area/a.txt")),
+    ("GET", f"{COLLAB}/lease-check"): route("read", "project", query(path="area/a.txt")),
     ("POST", f"{COLLAB}/leases/{{token}}/heartbeat"): route(
         "write", "project", body(), fill=by_token, ok=409
     ),  # nobody has it

@@ -50,7 +50,7 @@ class Agent:
         return [(lease["pattern"], lease["owner"]) for lease in page.json()["leases"]]
 
     async def check(self, path: str) -> Any:
-        return (await self.project.get("leases/check", self.secret, path=path)).json()
+        return (await self.project.get("lease-check", self.secret, path=path)).json()
 
     async def events(self) -> list[tuple[str, str, str]]:
         items = (await self.project.get("feed", self.secret, after="start", limit=1000)).json()["items"]

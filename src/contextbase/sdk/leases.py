@@ -27,6 +27,7 @@ __all__ = ["DEFAULT_WAIT_SECONDS", "AsyncLeases", "HeldLease", "Leases"]
 _log = logging.getLogger(__name__)
 
 _LEASES: Final = "/api/v1/collab/leases"
+_CHECK: Final = "/api/v1/collab/lease-check"
 _ONE_REQUEST_SECONDS: Final = LONGEST_WAIT_SECONDS / 2  # proxies like short requests
 _ANSWER_SECONDS: Final = 15.0
 DEFAULT_WAIT_SECONDS: Final = 300.0
@@ -136,7 +137,7 @@ class AsyncLeases:
 
     async def check(self, project: str, path: str) -> LeaseCheck:
         """Whether anybody has a lease that overlaps with a path or pattern, and who."""
-        return await self._connection.call(LeaseCheck, "GET", f"{_LEASES}/check", project=project, path=path)
+        return await self._connection.call(LeaseCheck, "GET", _CHECK, project=project, path=path)
 
 
 class Leases:

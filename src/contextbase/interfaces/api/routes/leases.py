@@ -1,6 +1,6 @@
 """Leases: "I am on this file"."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request
 
@@ -20,14 +20,16 @@ from contextbase.wire.lease import (
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/collab/leases", tags=["leases"], responses=problem_answers(404))
+LEASES: Final = "/api/v1/collab/leases"
+
+router = APIRouter(tags=["leases"], responses=problem_answers(404))
 
 Project = Annotated[ProjectName, Query()]
 Token = Annotated[int, Path(ge=1, le=MOST_SEQ)]
 Owner = Annotated[str | None, Query(max_length=256, pattern=r"^[!-~]*$")]
 
 
-@router.post("", status_code=201, responses=problem_answers(409))
+@router.post(LEASES, status_code=201, responses=problem_answers(409))
 async def acquire_lease(
     request: Request, body: LeaseAcquire, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> LeaseView:
@@ -46,7 +48,7 @@ async def acquire_lease(
     return _view(lease, services)
 
 
-@router.get("")
+@router.get(LEASES)
 async def list_leases(
     *,
     project: Project,
@@ -64,7 +66,7 @@ async def list_leases(
     return LeasePage(leases=[_view(lease, services) for lease in found[:limit]], next_after=next_after)
 
 
-@router.get("/check")
+@router.get("/api/v1/collab/lease-check")
 async def check_lease(
     project: Project,
     path: Annotated[str, Query(max_length=1024)],
@@ -77,7 +79,7 @@ async def check_lease(
     return LeaseCheck(path=path, locked=bool(found), lease=_view(found[0], services) if found else None)
 
 
-@router.post("/{token}/heartbeat", responses=problem_answers(409))
+@router.post(f"{LEASES}/{{token}}/heartbeat", responses=problem_answers(409))
 async def renew_lease(
     token: Token, body: LeaseHeartbeat, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> LeaseView:
@@ -86,7 +88,7 @@ async def renew_lease(
     return _view(await services.leases.heartbeat(caller, project_id, token), services)
 
 
-@router.delete("/{token}", status_code=204)
+@router.delete(f"{LEASES}/{{token}}", status_code=204)
 async def release_lease(
     token: Token, project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
 ) -> None:
@@ -95,7 +97,7 @@ async def release_lease(
     await services.leases.release(caller, project_id, token, operator_type=way_in)
 
 
-@router.delete("")
+@router.delete(LEASES)
 async def release_leases(
     project: Project,
     caller: AuthenticatedCaller,
