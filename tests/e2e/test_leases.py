@@ -219,6 +219,27 @@ async def test_of_leases_on_hidden_paths_nothing_is_learnt(api: Api) -> None:
     assert {owner for _, _, owner in await outsider.events()} == {f"agent:{outsider.name}"}
 
 
+async def test_who_is_blocked_by_a_hidden_lease_is_not_told_to_others(api: Api) -> None:
+    project = await a_project(api)
+    insider, second, outsider = await an_agent(project), await an_agent(project), await an_agent(project)
+    await project.rule(f"agent:{outsider.name}", "docs/secret/**", "hidden")
+    await insider.lease("docs/secret/plan.md")
+    assert_problem(await second.acquire("docs/**"), 409, "lease_held")
+    assert ("lease.blocked", "docs/**", f"agent:{second.name}") in await insider.events()
+    assert await outsider.events() == []
+
+
+async def test_a_lease_on_a_hidden_folder_keeps_others_from_what_they_see_in_it(api: Api) -> None:
+    project = await a_project(api)
+    insider, outsider = await an_agent(project), await an_agent(project)
+    await project.rule(f"agent:{outsider.name}", "docs/**", "hidden")
+    await project.rule(f"agent:{outsider.name}", "docs/public/**", "RW")
+    await insider.lease("docs/**")
+    assert await outsider.listed() == []
+    assert_problem(await outsider.acquire("docs/public/a.md"), 409, "lease_held")
+    assert (await outsider.check("docs/public/a.md"))["locked"]
+
+
 async def test_names_in_a_pattern_are_not_told_to_who_may_not_see_all(api: Api) -> None:
     project = await a_project(api)
     insider, outsider = await an_agent(project), await an_agent(project)

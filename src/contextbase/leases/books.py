@@ -23,7 +23,7 @@ from contextbase.leases.holding import Pause, stale
 from contextbase.leases.model import Holder, Lease, LeaseEventKind
 from contextbase.leases.processes import this_process
 from contextbase.leases.repository import LeaseRepository, OpenedBook
-from contextbase.leases.sight import place, without_names
+from contextbase.leases.sight import deeper_place, place, without_names
 from contextbase.storage.blobs.waiting import ended
 
 __all__ = ["LeaseBooks", "process_among_machines"]
@@ -99,9 +99,10 @@ class LeaseBooks:
     async def tell_blocked(
         self, project_id: ProjectId, pattern: str, *, owner: str, by: PrincipalId, in_the_way: Lease
     ) -> None:
-        kind, payload = LeaseEventKind.BLOCKED, {"owner": owner, "blocked_by": in_the_way.owner}
+        event = _event(LeaseEventKind.BLOCKED, pattern, by, {"owner": owner, "blocked_by": in_the_way.owner})
+        event = replace(event, path=deeper_place(pattern, in_the_way.pattern))
         async with self._database.transaction() as connection:
-            await self._feed.append_events(connection, project_id, [_event(kind, pattern, by, payload)])
+            await self._feed.append_events(connection, project_id, [event])
         self._hint(project_id)
 
     @contextmanager

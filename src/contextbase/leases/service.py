@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import Final
 from uuid import uuid4
 
@@ -20,8 +21,9 @@ from contextbase.leases.book import Attempt, Book
 from contextbase.leases.books import LeaseBooks
 from contextbase.leases.holding import held_lease, stale, waited_for
 from contextbase.leases.model import DEFAULT_TTL, Holder, Lease
+from contextbase.leases.patterns import overlap
 from contextbase.leases.postgres import LONGEST_PAUSE
-from contextbase.leases.sight import place, require_writable, sees, shown
+from contextbase.leases.sight import place, require_writable, sees, sees_both, shown
 
 __all__ = ["LeaseService"]
 
@@ -37,7 +39,7 @@ class _Asked:
     authority: PathAuthority
 
     def sees(self, lease: Lease) -> bool:
-        return sees(self.authority, lease.pattern)
+        return sees_both(self.authority, lease.pattern, self.pattern)
 
 
 class LeaseService:
@@ -163,27 +165,24 @@ class LeaseService:
     ) -> list[Lease]:
         """Leases after a token, oldest first: of an owner and its workers, or that overlap with a pattern."""
         caller.require(Action.READ, project_id)
-        leases = await self._active(caller, project_id)
-        if owner is not None:
-            leases = [lease for lease in leases if _is_of(lease, owner)]
-        if pattern is not None:
-            asked = check_pattern(pattern)
-            leases = [lease for lease in leases if Book([lease]).in_the_way(asked) is not None]
-        return [lease for lease in leases if lease.token > after][:limit]
+        asked = None if pattern is None else check_pattern(pattern)
+        authority = await self._authority(caller, project_id)
+        opened = await self._books.read(project_id)
+        is_stale = stale(opened.now, self._books.process)
+
+        def is_meant(lease: Lease) -> bool:
+            if lease.token <= after or is_stale(lease) or (owner is not None and not _is_of(lease, owner)):
+                return False
+            if asked is None:
+                return sees(authority, lease.pattern)
+            return overlap(lease.pattern, asked) and sees_both(authority, lease.pattern, asked)
+
+        found = islice(filter(is_meant, opened.book.leases), limit)
+        return [replace(lease, pattern=shown(authority, lease.pattern)) for lease in found]
 
     def end(self) -> None:
         """Send home who waits: the server stops."""
         self._ended = True
-
-    async def _active(self, caller: Caller, project_id: ProjectId) -> list[Lease]:
-        authority = await self._authority(caller, project_id)
-        opened = await self._books.read(project_id)
-        is_stale = stale(opened.now, self._books.process)
-        return [
-            replace(lease, pattern=shown(authority, lease.pattern))
-            for lease in opened.book.leases
-            if not is_stale(lease) and sees(authority, lease.pattern)
-        ]
 
     async def _attempt(self, caller: Caller, project_id: ProjectId, asked: "_Asked") -> Attempt:
         opened = await self._books.read(project_id)

@@ -1,6 +1,7 @@
 """What of leases a principal may know: nothing of those on paths that are hidden from it (C5). Pure.
 
-A lease on a pattern is about the place before its first wildcard: who sees that place may know of the lease. Of the
+A lease on a pattern is about the place before its first wildcard: who sees that place may know of the lease. That two
+patterns overlap is known to who sees the deeper of their places: the other's is that one, or a folder above it. Of a
 pattern it is shown only what tells of nothing further in, since names in it may be hidden ones.
 """
 
@@ -10,7 +11,7 @@ from contextbase.errors import Forbidden
 from contextbase.identity.levels import Level, PathAuthority, place_of
 from contextbase.ids import TreePath
 
-__all__ = ["place", "require_writable", "sees", "shown", "without_names"]
+__all__ = ["deeper_place", "place", "require_writable", "sees", "sees_both", "shown", "without_names"]
 
 
 def place(pattern: str) -> TreePath | None:
@@ -19,8 +20,18 @@ def place(pattern: str) -> TreePath | None:
     return TreePath(found) if found else None
 
 
+def deeper_place(one: str, other: str) -> TreePath | None:
+    """Of two patterns that overlap."""
+    return max(place(one), place(other), key=lambda at: len(at or ""))
+
+
 def sees(authority: PathAuthority, pattern: str) -> bool:
-    at = place(pattern)
+    return sees_both(authority, pattern, pattern)
+
+
+def sees_both(authority: PathAuthority, one: str, other: str) -> bool:
+    """Whether it may know that these patterns overlap."""
+    at = deeper_place(one, other)
     return at is None or authority.sees(at)
 
 
