@@ -54,14 +54,13 @@ class Book:
         ttl: timedelta,
         is_stale: Callable[[Lease], bool],
         sees: Callable[[Lease], bool] = lambda _: True,
-        deeper: bool = True,
     ) -> Attempt:
         """Clean up, then acquire if nothing is in the way."""
         removed = self.take_out(is_stale)
         in_the_way = self.in_the_way(pattern, owner=owner, sees=sees)
         if in_the_way is not None:
             return Attempt(lease=in_the_way, is_acquired=False, removed=removed)
-        lease = self.acquire(pattern, owner=owner, holder=holder, now=now, ttl=ttl, deeper=deeper)
+        lease = self.acquire(pattern, owner=owner, holder=holder, now=now, ttl=ttl)
         return Attempt(lease=lease, is_acquired=True, removed=removed)
 
     def find(self, token: int, now: datetime) -> Lease | None:
@@ -69,11 +68,8 @@ class Book:
         lease = self._leases.get(token)
         return None if lease is None or lease.is_expired(now) else lease
 
-    def acquire(
-        self, pattern: str, *, owner: str, holder: Holder, now: datetime, ttl: timedelta, deeper: bool = True
-    ) -> Lease:
-        """For when nothing is in the way. Another process of the same owner has its own: it may die alone. Not
-        `deeper`: what the holder has already, it has once."""
+    def acquire(self, pattern: str, *, owner: str, holder: Holder, now: datetime, ttl: timedelta) -> Lease:
+        """For when nothing is in the way. Another process of the same owner has its own: it may die alone."""
         mine = (pattern, owner, holder)
         held = (lease for lease in self._leases.values() if (lease.pattern, lease.owner, lease.holder) == mine)
         lease = next(held, None) or Lease(
@@ -86,8 +82,7 @@ class Book:
             depth=0,
         )
         self.is_changed = True
-        depth = lease.depth + 1 if deeper else 1
-        self._leases[lease.token] = replace(lease, depth=depth, expires_at=now + ttl)
+        self._leases[lease.token] = replace(lease, depth=lease.depth + 1, expires_at=now + ttl)
         return self._leases[lease.token]
 
     def release(self, token: int, *, times: int = 1) -> Lease | None:

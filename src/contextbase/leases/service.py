@@ -202,7 +202,6 @@ class LeaseService:
             ttl=self.ttl,
             is_stale=stale(now, self._books.process),
             sees=asked.sees,
-            deeper=False,
         )
 
     async def _release(
