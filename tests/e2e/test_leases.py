@@ -200,6 +200,17 @@ async def test_a_lease_is_for_who_may_write_there(api: Api) -> None:
     await below.lease("only/this")
 
 
+async def test_who_does_not_see_the_place_any_more_can_still_let_go_of_it(api: Api) -> None:
+    project = await a_project(api)
+    agent, other = await an_agent(project), await an_agent(project)
+    token = (await agent.lease("a"))["token"]
+    await agent.lease("b")
+    await project.rule(f"agent:{agent.name}", "*", "hidden")
+    assert (await agent.release(token)).status_code == 204
+    assert await other.listed() == [("b", f"agent:{agent.name}")]
+    assert (await agent.release_all()).json() == {"released": 1}
+
+
 async def test_of_leases_on_hidden_paths_nothing_is_learnt(api: Api) -> None:
     project = await a_project(api)
     insider, outsider = await an_agent(project), await an_agent(project)

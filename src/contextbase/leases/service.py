@@ -133,9 +133,10 @@ class LeaseService:
         authority = await self._authority(caller, project_id)
         book = (await self._books.read(project_id)).book
         found = next((lease for lease in book.leases if lease.token == token), None)
-        if found is None or not sees(authority, found.pattern):
+        is_own = found is not None and _is_of(found, _owner(caller))
+        if found is None or not (is_own or sees(authority, found.pattern)):
             return
-        if not _is_of(found, _owner(caller)) and Action.ADMIN not in caller.token.actions:
+        if not is_own and Action.ADMIN not in caller.token.actions:
             raise Forbidden(f"The lease is {found.owner}'s: to end it for them takes a token that allows 'admin'.")
         await self._release(caller, project_id, lambda lease: lease.token == token, operator_type)
 
@@ -145,13 +146,16 @@ class LeaseService:
         """End every lease of an owner, with those of its workers; the caller's own, or with 'admin' anybody's."""
         caller.require(Action.WRITE, project_id)
         own = _owner(caller)
-        owner = owner or own
-        if owner != own and not owner.startswith(f"{own}/") and Action.ADMIN not in caller.token.actions:
-            raise Forbidden(f"To end the leases of {owner[:120]} takes a token that allows 'admin'.")
+        wanted = own if owner is None else owner
+        is_own = wanted == own or wanted.startswith(f"{own}/")
+        if not is_own and Action.ADMIN not in caller.token.actions:
+            raise Forbidden(f"To end the leases of {wanted[:120]} takes a token that allows 'admin'.")
         authority = await self._authority(caller, project_id)
-        return await self._release(
-            caller, project_id, lambda lease: _is_of(lease, owner) and sees(authority, lease.pattern), operator_type
-        )
+
+        def is_meant(lease: Lease) -> bool:
+            return _is_of(lease, wanted) and (is_own or sees(authority, lease.pattern))
+
+        return await self._release(caller, project_id, is_meant, operator_type)
 
     async def page(
         self,
