@@ -12,6 +12,9 @@ from tests.support.cli import Cli
 from tests.support.postgres import reachable_folder
 from tests.support.server import PROGRAM, ServerProcess, environment, run_cli, start_server
 
+from contextbase.sdk import FeedReader
+from contextbase.wire.feed import EventItem
+
 pytestmark = pytest.mark.xdist_group("cli")
 
 
@@ -85,6 +88,24 @@ def test_where_leases_bind_others_are_refused(cb: Cli, other: dict[str, str], tm
     assert cb("policy", "leases", "a=often").code == 2
     assert cb("policy", "leases", "--clear", "--json").json == []
     assert cb("put", str(tmp_path / "a"), "a", **other).code == 0
+
+
+def test_who_gives_up_waiting_is_not_given_the_lease(cb: Cli, server: ServerProcess) -> None:
+    token = cb("lease", "acquire", "a").stdout.strip()
+    about = {"CONTEXTBASE_DATA": str(server.data), "CONTEXTBASE_PROJECT": os.environ["CONTEXTBASE_PROJECT"]}
+    waiting = subprocess.Popen(
+        [PROGRAM, "lease", "run", "a", "--as", "late", "--", "true"], env=environment(**about), stdin=subprocess.DEVNULL
+    )
+    try:
+        owner_token = (server.data / "owner-token").read_text().strip()
+        reader = FeedReader(server.url, owner_token, about["CONTEXTBASE_PROJECT"], after="start")
+        kinds = (received.item.kind for received in reader if isinstance(received.item, EventItem))
+        assert next(kind for kind in kinds if kind == "lease.blocked")
+    finally:
+        waiting.kill()
+        waiting.wait()
+    cb("lease", "release", token)
+    assert cb("lease", "list", "--json").json == []
 
 
 @pytest.fixture
