@@ -54,6 +54,7 @@ class LeaseBooks:
         self._wakes = wakes
         self._hint = hint
         self._process = process
+        self._lines: dict[tuple[ProjectId, str], list[asyncio.Event]] = {}  # who waits for the same, the first first
         self._turns: WeakValueDictionary[ProjectId, asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -106,9 +107,15 @@ class LeaseBooks:
         self._hint(project_id)
 
     @contextmanager
-    def pauses(self, project_id: ProjectId) -> Iterator[Pause]:
-        """How to wait for a change of the project's leases, while the block lasts."""
+    def pauses(self, project_id: ProjectId, pattern: str) -> Iterator[Pause]:
+        """How to wait for a lease, while the block lasts. Of those who wait here for the same, the first is woken: only
+        one of them can have it. The others still look now and then, since what blocks one may not block another."""
         heard = asyncio.Event()
+        line = self._lines.setdefault((project_id, pattern), [])
+        line.append(heard)
+
+        def wake() -> None:
+            line[0].set()
 
         async def pause(seconds: float) -> None:
             with suppress(TimeoutError):
@@ -116,8 +123,15 @@ class LeaseBooks:
                     await heard.wait()
             heard.clear()
 
-        with self._wakes.subscribed(project_id, heard.set):
-            yield pause
+        try:
+            with self._wakes.subscribed(project_id, wake):
+                yield pause
+        finally:
+            line.remove(heard)
+            if line:
+                line[0].set()
+            else:
+                del self._lines[project_id, pattern]
 
     def _events(self, before: dict[int, Lease], opened: OpenedBook, by: PrincipalId) -> list[NewEvent]:
         after, is_stale = {lease.token: lease for lease in opened.book.leases}, stale(opened.now, self.process)

@@ -88,8 +88,8 @@ class BookLeases(ABC):
     @abstractmethod
     def fenced(self, lease: Lease) -> AbstractAsyncContextManager[None]: ...
 
-    def _pauses(self) -> AbstractContextManager[Pause]:
-        """How to wait, while the block lasts."""
+    def _pauses(self, _pattern: str) -> AbstractContextManager[Pause]:
+        """How to wait for a lease, while the block lasts."""
         return nullcontext(asyncio.sleep)
 
     async def __aenter__(self) -> Self:
@@ -104,7 +104,7 @@ class BookLeases(ABC):
         pattern = check_pattern(pattern)
         if not 0 < len(owner) <= _LONGEST_OWNER:
             raise InvalidInput(f"An owner's name has 1 to {_LONGEST_OWNER} characters.")
-        with self._pauses() as pause:
+        with self._pauses(pattern) as pause:
             tried = await waited_for(
                 partial(self._attempt, pattern, owner),
                 seconds=timeout,

@@ -49,8 +49,8 @@ class PostgresLeases(BookLeases):
     async def _changed(self, work: Callable[[Book, datetime], Result]) -> Result:
         return await self._books.change(self._project_id, work, by=self._principal_id)
 
-    def _pauses(self) -> AbstractContextManager[Pause]:
-        return self._books.pauses(self._project_id)
+    def _pauses(self, pattern: str) -> AbstractContextManager[Pause]:
+        return self._books.pauses(self._project_id, pattern)
 
     async def _blocked(self, pattern: str, owner: str, by: Lease) -> None:
         await super()._blocked(pattern, owner, by)

@@ -93,7 +93,7 @@ class LeaseService:
             holder=Holder(node="", boot=key or uuid4().hex, process_id=0, started=0),
             authority=authority,
         )
-        with self._books.pauses(project_id) as pause:
+        with self._books.pauses(project_id, pattern) as pause:
             tried = await waited_for(
                 partial(self._attempt, caller, project_id, asked),
                 seconds=wait,
