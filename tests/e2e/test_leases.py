@@ -11,7 +11,7 @@ from tests.support.api import Api, assert_problem
 from tests.support.collab import Project, write
 from tests.support.lease_world import expire_leases
 
-from contextbase.errors import LeaseHeld, LeaseLost
+from contextbase.errors import LeaseHeld, LeaseLost, Unauthenticated
 from contextbase.sdk import AsyncClient, Change
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -326,6 +326,25 @@ async def test_a_lease_is_let_go_when_the_block_fails(api: Api) -> None:
             async with client.lease(project.name, "a"):
                 raise ZeroDivisionError
         assert (await client.leases.list(project.name)).leases == []
+
+
+async def test_a_lease_that_may_not_be_renewed_any_more_is_lost(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = await a_project(api)
+    made = await api.token(principal="short-lived", project=project.name)
+    agent = Agent(project, "short-lived", made["secret"])
+    monkeypatch.setattr(api.services.leases, "ttl", api.services.leases.ttl / 1000)
+    async with agent.client() as client:
+        block = client.lease(project.name, "a")
+        lease = await block.__aenter__()
+        await api.client.delete(f"/api/v1/tokens/{made['id']}")
+        for _ in range(1000):
+            if lease.is_lost:
+                break
+            await asyncio.sleep(0.01)
+        with pytest.raises(LeaseLost):
+            lease.check()
+        with pytest.raises(Unauthenticated):  # to release it
+            await block.__aexit__(None, None, None)
 
 
 async def test_the_client_renews_a_lease_until_it_is_lost(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,8 +106,14 @@ class Drafter:
         )
 
     async def holds(self, connection: Connection, draft: Draft) -> bool:
-        """Whether the leases are what the draft takes them to be; ask under the head's lock."""
-        return draft.leases is None or draft.leases == await self._leases.held(connection, draft.project_id)
+        """Whether the leases that the draft depends on are what it takes them to be; ask under the head's lock."""
+        if draft.leases is None:
+            return True
+        held = await self._leases.held(connection, draft.project_id)
+        if draft.rules.policy.uses_leases:
+            return held == draft.leases
+        named = {submitted.request.lease for submitted in draft.fresh} - {None}
+        return named <= {lease.token for lease in held}
 
     async def recall(self, connection: Connection, draft: Draft, batch: Sequence[Submitted]) -> list[Submitted]:
         """Those that did not happen before; the others get the answer they had."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 from uuid import uuid4
 
-from contextbase.errors import LeaseHeld, LeaseLost, Unavailable
+from contextbase.errors import ContextbaseError, LeaseHeld, LeaseLost, Unavailable
 from contextbase.sdk.connection import Connection
 from contextbase.sdk.portal import Portal
 from contextbase.wire.lease import (
@@ -64,10 +64,11 @@ class HeldLease:
             asked_at = time.monotonic()
             try:
                 await leases.heartbeat(project, self.token)
-            except LeaseLost:
-                self._is_refused = True
             except Unavailable as problem:  # the next one may be heard; if none is, it counts as lost
                 _log.warning("the lease on %s was not renewed: %s", self.pattern, problem.message)
+            except ContextbaseError as refusal:  # it has ended, or is not to be had any more
+                self._is_refused = True
+                _log.warning("the lease on %s was lost: %s", self.pattern, refusal.message)
             else:
                 self._renewed_at = asked_at
 

@@ -10,8 +10,9 @@ from tests.support.lease_world import LeaseWorld, expire_leases, lease_world
 
 from contextbase.db.database import Connection, Database
 from contextbase.errors import LeaseLost
+from contextbase.gate.draft import Drafter
 from contextbase.gate.model import Change, ChangeStatus
-from contextbase.ids import ProjectId
+from contextbase.ids import ProjectId, new_uuid
 from contextbase.leases.repository import LeaseRepository
 from contextbase.storage.head import HeadRepository, LockedHead
 
@@ -100,6 +101,29 @@ async def test_a_lease_that_ends_while_the_commit_waits_for_its_turn_is_noticed(
     with pytest.raises(LeaseLost):
         await world.commit(write("a", b"late", 0), who=one, lease=lease.token)
     assert await world.files() == {}
+
+
+async def test_a_commit_is_not_planned_anew_for_leases_that_do_not_matter_to_it(
+    world: GateWorld, leases: LeaseWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = await world.agent("one")
+    held = leases.of(one)
+    lease = await held.acquire("a", owner="one")
+    lock, begin, begun = HeadRepository.lock, Drafter.begin, 0
+
+    async def lock_late(self: HeadRepository, connection: Connection, project_id: ProjectId) -> LockedHead:
+        await held.acquire(f"other-{new_uuid()}", owner="one")
+        return await lock(self, connection, project_id)
+
+    async def counted(self: Drafter, *arguments: object) -> object:
+        nonlocal begun
+        begun += 1
+        return await begin(self, *arguments)  # type: ignore[arg-type]  # forwarded
+
+    monkeypatch.setattr(HeadRepository, "lock", lock_late)
+    monkeypatch.setattr(Drafter, "begin", counted)
+    assert (await world.commit(write("a", b"1", 0), who=one, lease=lease.token)).committed
+    assert begun == 1
 
 
 async def test_nobody_is_given_the_lease_until_the_commit_that_depends_on_it_is_in(

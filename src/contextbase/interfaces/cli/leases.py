@@ -62,20 +62,18 @@ def release(
     """Let others have the files."""
     if (token is not None) + all_ + (owner is not None) != 1:
         raise InvalidInput("Give a lease's token, or --all, or --owner.")
+    answer: object = {"token": token}
+    sentence = "Released."
     with connect(data) as client:
-        if token is None:
-            answer = client.leases.release_all(named(project), owner=owner)
-        else:
+        if token is not None:
             client.leases.release(named(project), token)
-    if token is not None:
-        if as_json:
-            print_json({"released": token})
         else:
-            print_line("Released.")
-    elif as_json:
+            ended = client.leases.release_all(named(project), owner=owner)
+            answer, sentence = ended, f"Released {ended.released}."
+    if as_json:
         print_json(answer)
     else:
-        print_line(f"Released {answer.released}.")
+        print_line(sentence)
 
 
 @commands.command("list")
