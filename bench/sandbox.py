@@ -30,8 +30,7 @@ from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
 from contextbase.gate.model import CommitRequest
 from contextbase.identity.model import Caller
-from contextbase.ids import ProjectId
-from contextbase.ids import new_uuid
+from contextbase.ids import ProjectId, new_uuid
 from contextbase.runs.model import RunRequest
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.docker import DockerDriver

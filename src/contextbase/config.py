@@ -149,6 +149,9 @@ class Settings(BaseSettings):
     mirror_max_bytes: Annotated[int, Field(ge=0)] = Field(
         21_474_836_480, description="Room for this machine's copies of snapshots; what is in use may take more."
     )
+    lease_ttl_seconds: Annotated[float, Field(ge=1, le=86_400)] = Field(
+        300.0, description="How long a lease lasts without a heartbeat of its holder."
+    )
     max_request_bytes: Annotated[int, Field(ge=1024, le=1_073_741_824)] = Field(
         8_388_608, description="Largest request body that is not a streamed upload."
     )

@@ -6,18 +6,32 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.support.lease_places import IMPLEMENTATIONS, Place
+from tests.support.lease_places import Place, folder_place, postgres_place
 
+from contextbase.db.database import Database
 from contextbase.errors import InvalidInput, LeaseHeld, LeaseLost
 from contextbase.leases import DEFAULT_TTL, LeaseEvent, LeaseEventKind, Leases
 
 _MOMENT = timedelta(seconds=1)
 
 
-@pytest.fixture(params=IMPLEMENTATIONS)
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
-    async with IMPLEMENTATIONS[request.param](tmp_path / "leases") as place:
+@pytest.fixture
+async def in_folder(tmp_path: Path) -> AsyncIterator[Place]:
+    async with folder_place(tmp_path / "leases") as place:
         yield place
+
+
+@pytest.fixture
+async def in_postgres(embedded_database: Database) -> AsyncIterator[Place]:
+    async with postgres_place(embedded_database) as place:
+        yield place
+
+
+@pytest.fixture(params=["folder", "postgres"])
+def place(request: pytest.FixtureRequest) -> Place:
+    found = request.getfixturevalue(f"in_{request.param}")
+    assert isinstance(found, Place)
+    return found
 
 
 @pytest.fixture

@@ -77,6 +77,14 @@ def tag(world: World, project: str) -> dict[str, Any]:
     return {"json": {"project": project, "name": f"t-{world.unique}"}}
 
 
+def a_lease(_: World, project: str) -> dict[str, Any]:
+    return {"json": {"project": project, "pattern": f"mine-{uuid4().hex}"}}
+
+
+def by_token(*_: Any) -> dict[str, str]:
+    return {"{token}": "1"}
+
+
 def aside(world: World, project: str) -> dict[str, Any]:
     return {"json": {"project": project, "side_version_id": world.side_version_id}}
 
@@ -180,6 +188,14 @@ TABLE: dict[tuple[str, str], Route] = {
         "read write", "sandbox", lambda *_: {"json": {"command": "true"}}
     ),
     ("DELETE", f"{SANDBOXES}/{{sandbox_id}}"): route("read write", "sandbox"),
+    ("POST", f"{COLLAB}/leases"): route("write", "project", a_lease, ok=201),
+    ("GET", f"{COLLAB}/leases"): route("read", "project", query()),
+    ("GET", f"{COLLAB}/lease-check"): route("read", "project", query(path="area/a.txt")),
+    ("POST", f"{COLLAB}/leases/{{token}}/heartbeat"): route(
+        "write", "project", body(), fill=by_token, ok=409
+    ),  # nobody has it
+    ("DELETE", f"{COLLAB}/leases/{{token}}"): route("write", "project", query(), fill=by_token, ok=204),
+    ("DELETE", f"{COLLAB}/leases"): route("write", "project", query()),
     ("GET", f"{COLLAB}/policies"): route("admin", "project", query()),
     ("PUT", f"{COLLAB}/policies/rules"): route("admin", "project", rule),
     ("DELETE", f"{COLLAB}/policies/rules"): route(
@@ -187,6 +203,7 @@ TABLE: dict[tuple[str, str], Route] = {
     ),
     ("PUT", f"{COLLAB}/policies/default"): route("admin", "project", body(level="RW")),
     ("PUT", f"{COLLAB}/policies/merge"): route("admin", "project", body(rules=[])),
+    ("PUT", f"{COLLAB}/policies/leases"): route("admin", "project", body(rules=[])),
     ("PUT", f"{COLLAB}/policies/ranks"): route("admin", "project", body(principal="user:owner", rank=1)),
     ("GET", f"{COLLAB}/policies/explain"): route("admin", "project", query(path="a", principal="user:owner")),
     ("GET", f"{COLLAB}/policies/groups"): route("admin", "server"),

@@ -120,29 +120,18 @@ def test_maintenance_in_json_with_the_server_up(here: Cli) -> None:
 
 
 def test_every_command_is_documented_and_takes_json(cli: Cli) -> None:
-    groups = (
-        "",
-        "project",
-        "token",
-        "db",
-        "policy",
-        "policy group",
-        "tag",
-        "review",
-        "workspace",
-        "sandbox",
-        "worker",
-        "backup",
-    )
+    groups = {"", "project", "token", "db", "policy", "policy group", "tag", "review", "workspace", "worker", "backup"}
+    groups |= {"lease", "sandbox"}
     seen = set()
     for group in groups:
         text = re.sub(r"\x1b\[[0-9;]*m", "", cli(*group.split(), "--help").stdout)
         for name in re.findall(r"^│ ([a-z][a-z-]*) {2,}\S", text, re.MULTILINE):
             seen.add(f"{group} {name}".strip())
-    commands = seen - set(groups)
+    commands = seen - groups
     assert {"up", "status", "login", "doctor", "config", "fsck", "gc", "project create", "db migrate"} <= commands
     assert {"ls", "cat", "put", "rm", "mv", "log", "audit", "policy explain", "policy group add"} <= commands
     assert {"diff", "blame", "undo", "bring-back", "tag create", "review resolve", "backup verify"} <= commands
+    assert {"lease acquire", "lease release", "lease list", "lease run", "policy leases"} <= commands
     for command in commands - {"db shell", "sandbox shell"}:
         assert "--json" in cli(*command.split(), "--help").stdout, command
 

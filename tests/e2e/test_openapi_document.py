@@ -120,6 +120,12 @@ def a_sandbox(world: World) -> dict[str, dict[str, Any]]:
     return {"path_parameters": {"sandbox_id": made["sandbox_id"]}}
 
 
+def a_lease(world: World) -> dict[str, dict[str, Any]]:
+    """A request about one that the owner has."""
+    made = world.made(f"{COLLAB}/leases", project=world.project, pattern=f"spare-{uuid4().hex}")
+    return {"path_parameters": {"token": made["token"]}}
+
+
 def a_rule(world: World) -> dict[str, str]:
     rule = {"project": world.project, "subject": "everyone", "pattern": f"spare-{uuid4().hex}/**"}
     world.owner.put(f"{COLLAB}/policies/rules", json=rule | {"level": "R"}).raise_for_status()
@@ -149,6 +155,8 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     "DELETE /api/v1/tokens/{token_id}": lambda world: {
         "path_parameters": {"token_id": world.made("/api/v1/tokens", principal="spare")["id"]}
     },
+    f"POST {COLLAB}/leases/{{token}}/heartbeat": a_lease,
+    f"DELETE {COLLAB}/leases/{{token}}": a_lease,
     f"DELETE {COLLAB}/policies/rules": lambda world: {"query": a_rule(world)},
     f"POST {HISTORY}/rollback": lambda world: {"body": {"project": world.project, "to": "head"}},
     f"POST {HISTORY}/undo": lambda world: {"body": {"project": world.project, "seqs": [1], "dry_run": True}},
@@ -191,6 +199,8 @@ def aim(case: schemathesis.Case, world: World) -> None:
     """Point a request that the document allows at things that are there."""
     if isinstance(case.query, dict) and "wait" in case.query:
         case.query["wait"] = 0  # nothing comes for it to wait for
+    if isinstance(case.body, dict) and isinstance(case.body.get("wait"), int | float):
+        case.body["wait"] = 0
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
     for part in (case.path_parameters, case.query, case.body):

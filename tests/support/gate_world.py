@@ -23,6 +23,7 @@ from contextbase.identity.policies import PolicyService
 from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import ContentHash, ProjectId, Seq, SystemClock, TokenId, TreePath, new_uuid
+from contextbase.leases.repository import LeaseRepository
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.local import LocalBlobStore
@@ -85,7 +86,10 @@ class GateWorld:
         )
         contents = ContentCache()
         book = PolicyBook(repository, contents)
-        drafter = Drafter(repository=repository, policies=book, catalog=catalog, contents=contents, clock=SystemClock())
+        drafter = Drafter(
+            repository=repository, policies=book, catalog=catalog, contents=contents, leases=LeaseRepository(),
+            clock=SystemClock(),
+        )  # fmt: skip
         group = GroupCommit(
             database=database, repository=repository, head=head, audit=audit, catalog=catalog,
             drafter=drafter, metrics=GateMetrics(CollectorRegistry()), hint=hint,

@@ -1,15 +1,26 @@
 """Places to keep leases in, one per implementation, each with a clock that the test moves."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 from pathlib import Path
 from typing import Protocol
 
-from contextbase.leases import FolderLeases, LeaseEvent, Leases
+from tests.support.tree_writer import TEST_AUDIT_KEY, owner_of
 
-__all__ = ["IMPLEMENTATIONS", "MovedClock", "Place"]
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Connection, Database
+from contextbase.feed.notifier import Notifier
+from contextbase.ids import ProjectId, SystemClock
+from contextbase.leases import FolderLeases, LeaseEvent, Leases
+from contextbase.leases.books import LeaseBooks
+from contextbase.leases.postgres import PostgresLeases
+from contextbase.leases.repository import LeaseRepository, OpenedBook
+from contextbase.storage.projects import ProjectService
+
+__all__ = ["MovedClock", "Place", "folder_place", "postgres_place"]
 
 
 class MovedClock:
@@ -46,4 +57,36 @@ async def folder_place(folder: Path) -> AsyncIterator[Place]:
         yield Place(clock=clock, connect=connect)
 
 
-IMPLEMENTATIONS: dict[str, Callable[[Path], AbstractAsyncContextManager[Place]]] = {"folder": folder_place}
+class MovedTime(LeaseRepository):
+    """The database's clock, as the test moves it."""
+
+    def __init__(self, clock: MovedClock) -> None:
+        self._clock = clock
+
+    async def book(self, connection: Connection, project_id: ProjectId) -> OpenedBook:
+        return replace(await super().book(connection, project_id), now=self._clock.now())
+
+
+@asynccontextmanager
+async def postgres_place(database: Database) -> AsyncIterator[Place]:
+    """Two servers on one database, connected to in turn."""
+    clock = MovedClock()
+    owner = await owner_of(database)
+    project = await ProjectService(
+        database=database, audit=AuditRepository(TEST_AUDIT_KEY), clock=SystemClock()
+    ).create(owner, "leases")
+    async with AsyncExitStack() as stack:
+
+        def a_server() -> LeaseBooks:
+            wakes = Notifier(database, channel="contextbase_leases")
+            stack.push_async_callback(wakes.close)
+            return LeaseBooks(database=database, repository=MovedTime(clock), wakes=wakes, hint=lambda _: None)
+
+        servers = cycle((a_server(), a_server()))
+
+        def connect(*, on_event: Callable[[LeaseEvent], None] | None = None) -> Leases:
+            leases = PostgresLeases(next(servers), project.id, principal_id=owner.principal.id, on_event=on_event)
+            stack.push_async_callback(leases.close)
+            return leases
+
+        yield Place(clock=clock, connect=connect)

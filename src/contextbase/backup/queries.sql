@@ -59,6 +59,10 @@ UPDATE projects SET epoch = gen_random_uuid()
 -- Who had claimed an open review item does not know of this copy.
 UPDATE review_items SET claimed_by = NULL, claimed_at = NULL WHERE state = 'open' AND claimed_by IS NOT NULL
 
+-- name: void_leases
+-- Who held them does not know of this copy. Tokens go on from the clock: see leases/book.py.
+DELETE FROM leases
+
 -- name: void_workspaces
 -- Their folders, if they are anywhere, belong to the history that went on without this copy.
 UPDATE workspaces SET state = 'lost', ended_at = clock_timestamp(), pending = NULL WHERE state = 'open'

@@ -50,6 +50,9 @@ from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.identity.service import IdentityService
 from contextbase.ids import ContentHash, SystemClock
+from contextbase.leases.books import LeaseBooks
+from contextbase.leases.repository import LeaseRepository
+from contextbase.leases.service import LeaseService
 from contextbase.limits import ResourceLimits
 from contextbase.review.desk import Desk
 from contextbase.review.service import Reviews
@@ -110,6 +113,7 @@ class Services:
     collector: GarbageCollector
     fsck: Fsck
     backups: BackupService
+    leases: LeaseService
     workspaces: Workspaces
     shared_views: SharedViews
     workspace_upkeep: WorkspaceUpkeep
@@ -182,6 +186,8 @@ async def open_services(
         head, gate_repository = HeadRepository(), GateRepository()
         notifier = Notifier(database)
         stack.push_async_callback(notifier.close)
+        lease_wakes = Notifier(database, channel="contextbase_leases")
+        stack.push_async_callback(lease_wakes.close)
         contents = ContentCache()
         policies = PolicyBook(gate_repository, contents)
         metrics = CollectorRegistry()
@@ -192,7 +198,12 @@ async def open_services(
             audit=audit,
             catalog=catalog,
             drafter=Drafter(
-                repository=gate_repository, policies=policies, catalog=catalog, contents=contents, clock=clock
+                repository=gate_repository,
+                policies=policies,
+                catalog=catalog,
+                contents=contents,
+                leases=LeaseRepository(),
+                clock=clock,
             ),
             metrics=GateMetrics(metrics),
             hint=notifier.hint,
@@ -258,6 +269,16 @@ async def open_services(
             collector=GarbageCollector(database=database, store=catalog.store, spool=spool, clock=clock),
             fsck=Fsck(database=database, store=catalog.store, audit=audit),
             backups=BackupService(database=database, large_blobs=large, audit_key=audit_key, clock=clock),
+            leases=LeaseService(
+                database=database,
+                gate=gate,
+                books=LeaseBooks(
+                    database=database, repository=LeaseRepository(), wakes=lease_wakes, hint=notifier.hint
+                ),
+                audit=audit,
+                clock=clock,
+                ttl=timedelta(seconds=settings.lease_ttl_seconds),
+            ),
             workspaces=agents.workspaces,
             shared_views=agents.shared_views,
             workspace_upkeep=agents.workspace_upkeep,

@@ -22,7 +22,7 @@ __all__ = ["Notifier"]
 _log = logging.getLogger(__name__)
 
 _SQL: Final = load_queries("contextbase.feed")
-_CHANNEL: Final = "contextbase_feed"
+_FEED: Final = "contextbase_feed"
 _BETWEEN_NOTIFIES_SECONDS: Final = 0.01
 _BETWEEN_LISTENS_SECONDS: Final = 0.5
 _CHECK_SECONDS: Final = 30.0
@@ -31,8 +31,9 @@ _CHECK_SECONDS: Final = 30.0
 class Notifier:
     """Starts its tasks when somebody hints or subscribes; `close` ends them."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, channel: str = _FEED) -> None:
         self._database = database
+        self._channel = channel
         self._wakers: defaultdict[ProjectId, list[Callable[[], None]]] = defaultdict(list)
         self._hinted: set[ProjectId] = set()
         self._sender: asyncio.Task[None] | None = None
@@ -74,7 +75,7 @@ class Notifier:
             projects, self._hinted = self._hinted, set()
             try:
                 async with self._database.connection() as connection:
-                    await connection.execute(_SQL.notify, _CHANNEL, [str(project_id) for project_id in projects])
+                    await connection.execute(_SQL.notify, self._channel, [str(project_id) for project_id in projects])
             except ContextbaseError as error:
                 _log.warning("a hint was not sent; other servers will look by themselves", extra={"code": error.code})
             await asyncio.sleep(_BETWEEN_NOTIFIES_SECONDS)
@@ -91,7 +92,7 @@ class Notifier:
         lost = asyncio.Event()
         async with self._database.session() as connection:
             connection.add_termination_listener(lambda _: lost.set())
-            await connection.add_listener(_CHANNEL, self._on_notify)
+            await connection.add_listener(self._channel, self._on_notify)
             for project_id in list(self._wakers):
                 self._wake(project_id)  # nobody heard what was hinted at before
             while not lost.is_set():

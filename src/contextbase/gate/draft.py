@@ -18,8 +18,10 @@ from contextbase.gate.answers import answer_from_json
 from contextbase.gate.batch import BatchPlan, ContentNeeded, Contents, Submitted
 from contextbase.gate.cache import ContentCache, PolicyBook, PolicyPage
 from contextbase.gate.folders import expand_folders
+from contextbase.gate.leases import HeldLease, LeaseBoard, Reservations, lease_lost
 from contextbase.gate.model import ChangeAction, CommitAnswer
 from contextbase.gate.plan import Planner
+from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import Level, PathAuthority
@@ -42,6 +44,8 @@ class Draft:
     rules: PolicyPage
     planner: Planner
     contents: Contents
+    leases: tuple[HeldLease, ...] | None = None  # as the draft takes them to be; None: it does not depend on any
+    reservations: Reservations
     fresh: list[Submitted] = field(default_factory=list)  # the requests of the plan, in its order
     _answered: dict[UUID, CommitAnswer | ContextbaseError] = field(default_factory=dict)
 
@@ -73,12 +77,14 @@ class Drafter:
         policies: PolicyBook,
         catalog: BlobCatalog,
         contents: ContentCache,
+        leases: LeaseBoard,
         clock: Clock,
     ) -> None:
         self._repository = repository
         self._policies = policies
         self._catalog = catalog
         self._contents = contents
+        self._leases = leases
         self._clock = clock
         self._tree = TreeRepository()
 
@@ -95,8 +101,19 @@ class Drafter:
             tree=tree,
             rules=rules,
             contents=contents,
+            reservations=Reservations(rules.policy),
             planner=Planner(head=head.seq, tree=tree, policy=rules.policy, contents=contents),
         )
+
+    async def holds(self, connection: Connection, draft: Draft) -> bool:
+        """Whether the leases that the draft depends on are what it takes them to be; ask under the head's lock."""
+        if draft.leases is None:
+            return True
+        held = await self._leases.held(connection, draft.project_id)
+        if draft.rules.policy.uses_leases:
+            return held == draft.leases
+        named = {submitted.request.lease for submitted in draft.fresh} - {None}
+        return named <= {lease.token for lease in held}
 
     async def recall(self, connection: Connection, draft: Draft, batch: Sequence[Submitted]) -> list[Submitted]:
         """Those that did not happen before; the others get the answer they had."""
@@ -113,6 +130,8 @@ class Drafter:
 
     async def extend(self, connection: Connection, draft: Draft, batch: Sequence[Submitted]) -> None:
         """Plan these requests too."""
+        if draft.rules.policy.uses_leases or any(submitted.request.lease is not None for submitted in batch):
+            batch = await self._with_their_leases(connection, draft, batch)
         authorities = await self._authorities(connection, draft.rules, batch)
         fresh = await self._admitted(connection, draft, batch, authorities)
         changes = [change for submitted in fresh for change in submitted.request.changes]
@@ -144,7 +163,7 @@ class Drafter:
     ) -> None:
         while True:
             try:
-                stored = draft.planner.add(submitted, bases, authority, self._clock.now())
+                stored = draft.planner.add(submitted, bases, authority, draft.reservations, self._clock.now())
             except ContentNeeded as needed:
                 try:
                     draft.contents.loaded[needed.content_hash] = await self._catalog.read(needed.content_hash)
@@ -155,6 +174,35 @@ class Drafter:
                 for name in stored:  # the next draft may need it before this one is written
                     self._contents.keep(name, draft.contents.loaded[name])
                 return
+
+    async def _with_their_leases(
+        self, connection: Connection, draft: Draft, batch: Sequence[Submitted]
+    ) -> Sequence[Submitted]:
+        """Learn of the leases; those of the requests whose own lease is held, or that name none."""
+        if draft.leases is None:
+            draft.leases = await self._leases.held(connection, draft.project_id)
+            draft.reservations = await self._reservations(connection, draft.rules.policy, draft.leases)
+        held: set[object] = {(lease.token, lease.principal.id) for lease in draft.leases}
+        on_time: list[Submitted] = []
+        late: list[Submitted] = []
+        for submitted in batch:
+            token = submitted.request.lease
+            is_late = token is not None and (token, submitted.caller.principal.id) not in held
+            (late if is_late else on_time).append(submitted)
+        for submitted in await self.recall(connection, draft, late):  # what was sent before, and made it, did
+            draft.answer_at_once(submitted, lease_lost(submitted.request.lease))
+        return on_time
+
+    async def _reservations(
+        self, connection: Connection, policy: ProjectPolicy, leases: Sequence[HeldLease]
+    ) -> Reservations:
+        principals = {lease.principal.id for lease in leases} if policy.uses_groups else ()
+        groups = await self._repository.groups(connection, principals)
+        authorities = {
+            lease.principal.id: policy.authority_of(lease.principal, groups.get(lease.principal.id, frozenset()))
+            for lease in leases
+        }
+        return Reservations(policy, [(lease, authorities[lease.principal.id]) for lease in leases])
 
     async def _authorities(
         self, connection: Connection, rules: PolicyPage, batch: Sequence[Submitted]

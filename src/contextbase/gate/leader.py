@@ -188,7 +188,8 @@ class GroupCommit:
                 with self._metrics.lock.time():
                     if draft is not None and locked != draft.head:
                         self._metrics.lost_races.inc()
-                    if written is None or repeated or locked != written.head:
+                    is_as_drafted = written is not None and not repeated and locked == written.head
+                    if written is None or not (is_as_drafted and await self._drafter.holds(connection, written)):
                         written = await self._drafter.begin(connection, project_id, locked)
                         fresh = await self._drafter.recall(connection, written, batch)
                         await self._drafter.extend(connection, written, fresh)

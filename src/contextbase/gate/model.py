@@ -94,6 +94,7 @@ class CommitRequest:
     key: str | None = None  # idempotency: the same key and request has the effect of one
     atomic: bool = False  # all changes, or none
     run: str | None = None  # the execution it belongs to, as the writer names it
+    lease: int | None = None  # the token of a lease that the writer must still hold
     is_decided: bool = False  # goes into critical files as well, as it were a person's decision; never from outside
     closes: tuple[Closing, ...] = ()  # closed in the same transaction, if every change goes in; never from outside
 

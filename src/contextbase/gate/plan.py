@@ -10,6 +10,7 @@ from typing import Final
 from contextbase.audit.model import AuditEntry
 from contextbase.gate.batch import BatchPlan, ClosedReview, Contents, Submitted
 from contextbase.gate.closing import audit_of_closing
+from contextbase.gate.leases import Reservations
 from contextbase.gate.model import Change, ChangeAnswer, ChangeStatus, CommitAnswer
 from contextbase.gate.policy import CRITICAL, ProjectPolicy
 from contextbase.gate.settlement import Outcome, Settlement, Trace
@@ -39,7 +40,12 @@ class Planner:
         self._contents = contents
 
     def add(
-        self, submitted: Submitted, bases: Mapping[TreePath, Live], authority: PathAuthority, at: datetime
+        self,
+        submitted: Submitted,
+        bases: Mapping[TreePath, Live],
+        authority: PathAuthority,
+        reservations: Reservations,
+        at: datetime,
     ) -> set[ContentHash]:
         """Settle one more request; returns the contents it brought. If it raises, the plan is as it was."""
         settlement = Settlement(
@@ -49,6 +55,7 @@ class Planner:
             bases=bases,
             policy=self._policy,
             authority=authority,
+            reservations=reservations,
             contents=self._contents,
         )
         atomic = submitted.request.atomic

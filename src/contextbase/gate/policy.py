@@ -7,8 +7,8 @@ from uuid import UUID
 
 import asyncpg
 
-from contextbase.identity.levels import Level, PathAuthority, PathRule, SubjectKind
-from contextbase.identity.model import Action, Caller
+from contextbase.identity.levels import Level, PathAuthority, PathRule, SubjectKind, matches
+from contextbase.identity.model import Action, Caller, Principal
 from contextbase.ids import PrincipalId, TreePath
 from contextbase.merge import MergePolicy, MergeRule, Strategy
 
@@ -25,6 +25,7 @@ class ProjectPolicy:
     merge_rules: tuple[MergeRule, ...]
     critical: MergePolicy  # says REVIEW for files that nobody changes without a person
     ranks: dict[PrincipalId, int]
+    lease_rules: tuple[tuple[str, bool], ...]  # pattern, and whether leases bind there; the last that matches decides
 
     @classmethod
     def of_row(cls, row: asyncpg.Record) -> "ProjectPolicy":
@@ -50,6 +51,7 @@ class ProjectPolicy:
                 )
             ),
             ranks={PrincipalId(UUID(who)): rank for who, rank in json.loads(row["ranks"]).items()},
+            lease_rules=tuple((rule["pattern"], rule["binding"]) for rule in json.loads(row["lease_rules"])),
         )
 
     def authority(self, caller: Caller, groups: frozenset[UUID]) -> PathAuthority:
@@ -62,6 +64,19 @@ class ProjectPolicy:
             may_write=Action.WRITE in caller.token.actions,
             below=caller.token.path_prefix,
         )
+
+    def authority_of(self, principal: Principal, groups: frozenset[UUID]) -> PathAuthority:
+        """By whichever token."""
+        return PathAuthority(
+            rules=self.path_rules,
+            principal_id=principal.id,
+            groups=groups,
+            default=self.default_level,
+            is_owner=principal.is_owner,
+        )
+
+    def leases_bind(self, path: TreePath) -> bool:
+        return next((binding for pattern, binding in reversed(self.lease_rules) if matches(pattern, path)), False)
 
     def is_critical(self, path: TreePath) -> bool:
         return self.critical.strategy_for(path) is Strategy.REVIEW
@@ -76,6 +91,10 @@ class ProjectPolicy:
     @property
     def uses_groups(self) -> bool:
         return any(rule.subject_kind is SubjectKind.GROUP for rule in self.path_rules)
+
+    @property
+    def uses_leases(self) -> bool:
+        return any(binding for _, binding in self.lease_rules)
 
     @property
     def uses_ranks(self) -> bool:

@@ -115,7 +115,10 @@ SELECT p.policy_version, p.default_level,
                         '[]')
         FROM merge_rules m WHERE m.project_id = p.id)::text AS merge_rules,
        (SELECT coalesce(json_object_agg(k.principal_id, k.rank), '{}') FROM ranks k
-        WHERE k.project_id = p.id)::text AS ranks
+        WHERE k.project_id = p.id)::text AS ranks,
+       (SELECT coalesce(json_agg(json_build_object('pattern', l.pattern, 'binding', l.binding) ORDER BY l.position),
+                        '[]')
+        FROM lease_rules l WHERE l.project_id = p.id)::text AS lease_rules
 FROM projects p WHERE p.id = $1 AND p.deleted_at IS NULL
 
 -- name: groups_of

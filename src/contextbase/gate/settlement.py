@@ -4,8 +4,10 @@ import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from contextbase.errors import LeaseHeld
 from contextbase.gate.access import Refusal, free_name, refusal_of
 from contextbase.gate.batch import Contents, ReviewItem, SideVersion, Submitted
+from contextbase.gate.leases import Reservations
 from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, ChangeStatus
 from contextbase.gate.policy import CRITICAL, ProjectPolicy
 from contextbase.gate.working_tree import Live, RequestView, WorkingTree
@@ -70,6 +72,7 @@ class Settlement:
         bases: Mapping[TreePath, Live],
         policy: ProjectPolicy,
         authority: PathAuthority,
+        reservations: Reservations,
         contents: Contents,
     ) -> None:
         self.submitted = submitted
@@ -77,6 +80,7 @@ class Settlement:
         self.tree = tree
         self.policy = policy
         self.authority = authority
+        self.reservations = reservations
         self.contents = contents
         self.outcome = Outcome()
         changes = submitted.request.changes
@@ -86,15 +90,6 @@ class Settlement:
     def run(self) -> Outcome:
         answers: dict[int, ChangeAnswer] = {}
         open_changes: list[tuple[int, TreeChange]] = []
-        for index, change in enumerate(self.submitted.request.changes):
-            base = self.bases.get(change.path)
-            level = self.authority.level(change.path)
-            refusal = refusal_of(change, base, level, self.authority)
-            name = self._name_for(change, base, level) if refusal is None else None
-            if name is None:
-                answers[index] = _refused(change, refusal or _no_name_left(change))
-            else:
-                open_changes.append((index, self._as_tree_change(change, base, name)))
         view = RequestView(
             tree=self.tree,
             bases=self.bases,
@@ -102,6 +97,17 @@ class Settlement:
             authority=self.authority,
             policy=self.policy,
         )
+        for index, change in enumerate(self.submitted.request.changes):
+            base = self.bases.get(change.path)
+            level = self.authority.level(change.path)
+            refusal = refusal_of(change, base, level, self.authority)
+            name = self._name_for(change, base, level) if refusal is None else None
+            if name is not None and self.reservations:
+                refusal = self._reserved(change, name, view.renamed_to(change.path))
+            if name is None or refusal is not None:
+                answers[index] = _refused(change, refusal or _no_name_left(change))
+            else:
+                open_changes.append((index, self._as_tree_change(change, base, name)))
         settled = settle(
             [change for _, change in open_changes],
             view,
@@ -152,6 +158,17 @@ class Settlement:
         if name is not None:
             self.claimed.add(name)
         return name
+
+    def _reserved(self, change: Change, name: TreePath, renamed_to: TreePath | None) -> Refusal | None:
+        """Why not, if somebody else has a lease that binds on any place where the change would be felt."""
+        places = dict.fromkeys(place for place in (change.path, name, change.target, renamed_to) if place is not None)
+        of, token = self.submitted.caller.principal.id, self.submitted.request.lease
+        found = self.reservations.in_the_way(places, of=of, token=token)
+        if found is None:
+            return None
+        place, lease = found
+        reason = f"{place} was not changed: {lease.owner} has a lease there; wait for it, or ask its owner."
+        return Refusal(code=LeaseHeld.code, reason=reason)
 
     # -- what becomes of a settled change
 

@@ -17,7 +17,16 @@ from uuid import UUID
 from contextbase.errors import InvalidInput
 from contextbase.ids import PrincipalId, TreePath
 
-__all__ = ["Decision", "Level", "PathAuthority", "PathRule", "SubjectKind", "check_pattern"]
+__all__ = [
+    "Decision",
+    "Level",
+    "PathAuthority",
+    "PathRule",
+    "SubjectKind",
+    "check_pattern",
+    "matches",
+    "place_of",
+]
 
 _LONGEST_PATTERN: Final = 1024
 
@@ -110,7 +119,7 @@ class PathAuthority:
         # Most specific first; between equals the lower level.
         self._rules = sorted(applying, key=lambda rule: (*(-part for part in rule.specificity), rule.level))
         hiding = [] if is_owner else [rule.pattern for rule in self._rules if rule.level is Level.HIDDEN]
-        self._hiding = tuple(map(_place_of, hiding))
+        self._hiding = tuple(map(place_of, hiding))
         levels = [default, *(rule.level for rule in self._rules)]
         self.sees_everything = below is None and (is_owner or min(levels) > Level.HIDDEN)
         shown = () if is_owner else tuple((rule.pattern, rule.level > Level.HIDDEN) for rule in self._rules)
@@ -161,7 +170,7 @@ class PathAuthority:
         return Decision(level=rule.level, rule=rule, reason=reason)
 
     def _rule_for(self, path: TreePath) -> PathRule | None:
-        return next((rule for rule in self._rules if _expression(rule.pattern).fullmatch(path)), None)
+        return next((rule for rule in self._rules if matches(rule.pattern, path)), None)
 
     def _is_within(self, path: TreePath) -> bool:
         return self._below is None or path == self._below or path.is_below(self._below)
@@ -178,6 +187,10 @@ def check_pattern(pattern: str) -> str:
     return plain
 
 
+def matches(pattern: str, path: TreePath) -> bool:
+    return _expression(pattern).fullmatch(path) is not None
+
+
 def _applies(rule: PathRule, principal_id: PrincipalId, groups: frozenset[UUID]) -> bool:
     if rule.subject_kind is SubjectKind.EVERYONE:
         return True
@@ -187,7 +200,7 @@ def _applies(rule: PathRule, principal_id: PrincipalId, groups: frozenset[UUID])
 
 
 @lru_cache(maxsize=4096)
-def _place_of(pattern: str) -> str:
+def place_of(pattern: str) -> str:
     """The path that everything the pattern matches is at or below: what comes before its first wildcard."""
     literal = re.split(r"[*?]", pattern, maxsplit=1)[0]
     return literal.rstrip("/") if literal == pattern or literal.endswith("/") else literal.rpartition("/")[0]

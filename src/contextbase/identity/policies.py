@@ -71,6 +71,7 @@ class EffectivePolicy:
     rules: tuple[PathRule, ...]
     merge_rules: tuple[tuple[str, str], ...]  # pattern and strategy; the last that matches decides
     ranks: tuple[tuple[PrincipalName, int], ...]
+    lease_rules: tuple[tuple[str, bool], ...]  # pattern, and whether leases bind; the last that matches decides
 
 
 class PolicyService:
@@ -92,6 +93,7 @@ class PolicyService:
                 rules=tuple(await self._repository.rules(connection, project_id)),
                 merge_rules=tuple(await self._repository.merge_rules(connection, project_id)),
                 ranks=tuple(await self._repository.ranks(connection, project_id)),
+                lease_rules=tuple(await self._repository.lease_rules(connection, project_id)),
             )
 
     async def put_rule(
@@ -171,15 +173,30 @@ class PolicyService:
     ) -> None:
         """All of a project's merge rules, in order; those it had are replaced."""
         rules = [(_merge_pattern(pattern), _strategy(strategy)) for pattern, strategy in rules]
-        if len(rules) > MOST_RULES:
-            raise InvalidInput(f"A project has at most {MOST_RULES} merge rules.")
-        if len({pattern for pattern, _ in rules}) != len(rules):
-            raise InvalidInput("Two merge rules have the same pattern; the last would decide alone, so keep that.")
+        _check_order([pattern for pattern, _ in rules], "merge")
         async with self._change(caller, project_id) as connection:
             await self._repository.put_merge_rules(connection, project_id, rules)
             listed = [{"pattern": pattern, "strategy": strategy} for pattern, strategy in rules]
             summary = f"Set {len(rules)} merge rules."
             entry = self._entry(caller, operator_type, "policy.merge", summary, rules=listed)
+            await self._audit.append(connection, project_id, [entry])
+
+    async def put_lease_rules(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        rules: Sequence[tuple[str, bool]],
+        *,
+        operator_type: OperatorType,
+    ) -> None:
+        """Where leases bind, in order: pattern, and whether they do; what was said before is replaced."""
+        rules = [(check_pattern(pattern), binding) for pattern, binding in rules]
+        _check_order([pattern for pattern, _ in rules], "lease")
+        async with self._change(caller, project_id) as connection:
+            await self._repository.put_lease_rules(connection, project_id, rules)
+            listed = [{"pattern": pattern, "binding": binding} for pattern, binding in rules]
+            summary = f"Set {len(rules)} lease rules."
+            entry = self._entry(caller, operator_type, "policy.leases", summary, rules=listed)
             await self._audit.append(connection, project_id, [entry])
 
     async def put_rank(
@@ -327,6 +344,14 @@ def _group_name(name: str) -> str:
     if ":" in name:
         raise InvalidInput("A group's name has no colon.")
     return name
+
+
+def _check_order(patterns: Sequence[str], kind: str) -> None:
+    """Of rules of which the last that matches decides."""
+    if len(patterns) > MOST_RULES:
+        raise InvalidInput(f"A project has at most {MOST_RULES} {kind} rules.")
+    if len(set(patterns)) != len(patterns):
+        raise InvalidInput(f"Two {kind} rules have the same pattern; the last would decide alone, so keep that.")
 
 
 def _merge_pattern(pattern: str) -> str:

@@ -67,6 +67,21 @@ class PolicyRepository:
             [strategy for _, strategy in rules],
         )
 
+    async def lease_rules(self, connection: Connection, project_id: ProjectId) -> list[tuple[str, bool]]:
+        """(pattern, binding), in order."""
+        return [(row["pattern"], row["binding"]) for row in await connection.fetch(_SQL.lease_rules, project_id)]
+
+    async def put_lease_rules(
+        self, connection: Connection, project_id: ProjectId, rules: Sequence[tuple[str, bool]]
+    ) -> None:
+        await connection.execute(_SQL.delete_lease_rules, project_id)
+        await connection.execute(
+            _SQL.insert_lease_rules,
+            project_id,
+            [pattern for pattern, _ in rules],
+            [binding for _, binding in rules],
+        )
+
     async def ranks(self, connection: Connection, project_id: ProjectId) -> list[tuple[PrincipalName, int]]:
         return [
             (PrincipalName(name=row["name"], kind=PrincipalKind(row["kind"])), row["rank"])

@@ -89,6 +89,17 @@ INSERT INTO merge_rules (project_id, position, pattern, strategy)
 SELECT $1, position, pattern, strategy
 FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS rule (pattern, strategy, position)
 
+-- name: lease_rules
+SELECT pattern, binding FROM lease_rules WHERE project_id = $1 ORDER BY position
+
+-- name: delete_lease_rules
+DELETE FROM lease_rules WHERE project_id = $1
+
+-- name: insert_lease_rules
+INSERT INTO lease_rules (project_id, position, pattern, binding)
+SELECT $1, position, pattern, binding
+FROM unnest($2::text[], $3::boolean[]) WITH ORDINALITY AS rule (pattern, binding, position)
+
 -- name: ranks
 SELECT p.kind, p.name, k.rank FROM ranks k JOIN principals p ON p.id = k.principal_id
 WHERE k.project_id = $1 ORDER BY k.rank DESC, p.kind, p.name

@@ -2,16 +2,25 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Self
 
 from contextbase.leases.model import Holder, Lease
 from contextbase.leases.patterns import overlap
 
-__all__ = ["Book"]
+__all__ = ["Attempt", "Book"]
 
 _HOLDER: Final = ("node", "boot", "process_id", "started")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """How a try to acquire ended."""
+
+    lease: Lease  # the one acquired, or one that is in the way
+    is_acquired: bool
+    removed: tuple[Lease, ...] = ()  # stale ones that were cleaned up
 
 
 class Book:
@@ -24,10 +33,35 @@ class Book:
     def leases(self) -> tuple[Lease, ...]:
         return tuple(self._leases.values())
 
-    def in_the_way(self, pattern: str, *, owner: str | None = None) -> Lease | None:
-        """A lease that overlaps, and is not the owner's."""
+    @property
+    def last_token(self) -> int:
+        return self._last_token
+
+    def in_the_way(
+        self, pattern: str, *, owner: str | None = None, sees: Callable[[Lease], bool] = lambda _: True
+    ) -> Lease | None:
+        """A lease that overlaps, and is not the owner's. What the owner does not see is not in its way either."""
         others = (lease for lease in self._leases.values() if lease.owner != owner)
-        return next((lease for lease in others if overlap(lease.pattern, pattern)), None)
+        return next((lease for lease in others if overlap(lease.pattern, pattern) and sees(lease)), None)
+
+    def attempt(
+        self,
+        pattern: str,
+        *,
+        owner: str,
+        holder: Holder,
+        now: datetime,
+        ttl: timedelta,
+        is_stale: Callable[[Lease], bool],
+        sees: Callable[[Lease], bool] = lambda _: True,
+    ) -> Attempt:
+        """Clean up, then acquire if nothing is in the way."""
+        removed = self.take_out(is_stale)
+        in_the_way = self.in_the_way(pattern, owner=owner, sees=sees)
+        if in_the_way is not None:
+            return Attempt(lease=in_the_way, is_acquired=False, removed=removed)
+        lease = self.acquire(pattern, owner=owner, holder=holder, now=now, ttl=ttl)
+        return Attempt(lease=lease, is_acquired=True, removed=removed)
 
     def find(self, token: int, now: datetime) -> Lease | None:
         """The lease, if it is still held."""

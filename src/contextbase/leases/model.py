@@ -49,7 +49,6 @@ class LeaseEvent:
     kind: LeaseEventKind
     pattern: str
     owner: str  # of a blocked one: who waits
-    at: datetime
     token: int | None = None  # a blocked one has none
     blocked_by: str = ""  # the owner of the lease in the way
 

@@ -3,6 +3,7 @@
 from contextbase.sdk.async_client import AsyncClient
 from contextbase.sdk.client import Client
 from contextbase.sdk.feed import FeedReader
+from contextbase.sdk.leases import HeldLease
 from contextbase.sdk.sandboxes import AsyncSandbox, Sandbox
 from contextbase.sdk.workspaces import OpenWorkspace
 from contextbase.wire.commit import ChangeBody as Change
@@ -13,6 +14,7 @@ __all__ = [
     "Change",
     "Client",
     "FeedReader",
+    "HeldLease",
     "OpenWorkspace",
     "Sandbox",
 ]

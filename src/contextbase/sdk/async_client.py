@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 from contextbase.errors import InvalidInput, Unavailable
 from contextbase.sdk.connection import Body, Connection, parsed
 from contextbase.sdk.history import AsyncHistory
+from contextbase.sdk.leases import DEFAULT_WAIT_SECONDS, AsyncLeases, HeldLease
 from contextbase.sdk.policies import AsyncPolicies
 from contextbase.sdk.reviews import AsyncReviews
 from contextbase.sdk.runs import AsyncRuns
@@ -59,6 +61,7 @@ class AsyncClient:
         self.workspaces = AsyncWorkspaces(self._connection)
         self.runs = AsyncRuns(self._connection)
         self.sandboxes = AsyncSandboxes(self._connection, self.workspaces)
+        self.leases = AsyncLeases(self._connection)
 
     async def __aenter__(self) -> Self:
         return self
@@ -144,9 +147,11 @@ class AsyncClient:
         key: str | None = None,
         atomic: bool = False,
         run: str | None = None,
+        lease: int | None = None,
     ) -> CommitView:
         """Settle changes. Sent again as long as nobody answers, with one key (yours, or one made here): once is
-        enough for it to happen, and more does not make it happen twice."""
+        enough for it to happen, and more does not make it happen twice. With the token of a `lease` of yours, it is
+        refused (`LeaseLost`) if you do not hold that any more."""
         body = CommitCreate(
             project=project,
             changes=list(changes),
@@ -156,10 +161,18 @@ class AsyncClient:
             key=key or uuid4().hex,
             atomic=atomic,
             run=run,
+            lease=lease,
         )
         return await self._connection.retried(
             lambda: self._connection.call(CommitView, "POST", f"{_COLLAB}/commit", body)
         )
+
+    def lease(
+        self, project: str, pattern: str, *, wait: float = DEFAULT_WAIT_SECONDS, worker: str | None = None
+    ) -> AbstractAsyncContextManager[HeldLease]:
+        """`async with client.lease("p", "src/**"):` a block that has it, renewed in the background. `LeaseHeld` when
+        others have it for longer than `wait` seconds."""
+        return self.leases.holding(project, pattern, wait=wait, worker=worker)
 
     async def upload(self, project: str, content: Uploadable, *, content_hash: str | None = None) -> UploadView:
         """Store content of any size, to be named by its hash in a commit. Bytes and files are sent again as long as

@@ -1,6 +1,7 @@
 """`Client`: `AsyncClient` for code that is not async. It has no logic of its own."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 from uuid import UUID
@@ -9,6 +10,7 @@ import httpx
 
 from contextbase.sdk.async_client import AsyncClient, Uploadable
 from contextbase.sdk.history import History
+from contextbase.sdk.leases import DEFAULT_WAIT_SECONDS, HeldLease, Leases
 from contextbase.sdk.policies import Policies
 from contextbase.sdk.portal import Portal
 from contextbase.sdk.reviews import Reviews
@@ -47,6 +49,7 @@ class Client:
         self.workspaces = Workspaces(self._client.workspaces, self._portal)
         self.runs = Runs(self._client.runs, self._portal)
         self.sandboxes = Sandboxes(self._client.sandboxes, self._portal)
+        self.leases = Leases(self._client.leases, self._portal)
 
     def __enter__(self) -> Self:
         return self
@@ -128,6 +131,7 @@ class Client:
         key: str | None = None,
         atomic: bool = False,
         run: str | None = None,
+        lease: int | None = None,
     ) -> CommitView:
         return self._portal.run(
             self._client.commit(
@@ -139,8 +143,14 @@ class Client:
                 key=key,
                 atomic=atomic,
                 run=run,
+                lease=lease,
             )
         )
+
+    def lease(
+        self, project: str, pattern: str, *, wait: float = DEFAULT_WAIT_SECONDS, worker: str | None = None
+    ) -> AbstractContextManager[HeldLease]:
+        return self.leases.holding(project, pattern, wait=wait, worker=worker)
 
     def upload(self, project: str, content: Uploadable, *, content_hash: str | None = None) -> UploadView:
         return self._portal.run(self._client.upload(project, content, content_hash=content_hash))

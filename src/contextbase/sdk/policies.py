@@ -13,6 +13,8 @@ from contextbase.wire.policy import (
     GroupCreate,
     GroupPage,
     GroupView,
+    LeaseRuleBody,
+    LeaseRulesPut,
     LevelName,
     MembershipView,
     MergeRuleBody,
@@ -53,6 +55,11 @@ class AsyncPolicies:
         """All merge rules, in order: the last that matches decides."""
         body = MergeRulesPut(project=project, rules=list(rules))
         return await self._connection.call(PolicyView, "PUT", f"{_POLICIES}/merge", body)
+
+    async def put_lease_rules(self, project: str, rules: Sequence[LeaseRuleBody]) -> PolicyView:
+        """Where leases bind, in order: the last that matches decides."""
+        body = LeaseRulesPut(project=project, rules=list(rules))
+        return await self._connection.call(PolicyView, "PUT", f"{_POLICIES}/leases", body)
 
     async def put_rank(self, project: str, principal: str, rank: int) -> RankView:
         """For the strategy 'priority'."""
@@ -99,6 +106,9 @@ class Policies:
 
     def put_merge_rules(self, project: str, rules: Sequence[MergeRuleBody]) -> PolicyView:
         return self._portal.run(self._policies.put_merge_rules(project, rules))
+
+    def put_lease_rules(self, project: str, rules: Sequence[LeaseRuleBody]) -> PolicyView:
+        return self._portal.run(self._policies.put_lease_rules(project, rules))
 
     def put_rank(self, project: str, principal: str, rank: int) -> RankView:
         return self._portal.run(self._policies.put_rank(project, principal, rank))

@@ -90,6 +90,13 @@ class CommitCreate(BaseModel):
         max_length=200,
         description="The execution it belongs to, by a name of yours: what was done in it can be undone in one go.",
     )
+    lease: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_SEQ,
+        description="The token of a lease of yours: the commit is refused (409, lease_lost) if you do not hold it any "
+        "more.",
+    )
 
     @model_validator(mode="after")
     def _every_change_has_a_base(self) -> Self:

@@ -12,6 +12,8 @@ __all__ = [
     "GroupCreate",
     "GroupPage",
     "GroupView",
+    "LeaseRuleBody",
+    "LeaseRulesPut",
     "LevelName",
     "MembershipView",
     "MergeRuleBody",
@@ -43,6 +45,13 @@ class MergeRuleBody(BaseModel):
     strategy: StrategyName
 
 
+class LeaseRuleBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    pattern: Pattern
+    binding: bool = Field(description="Whether a lease keeps everybody else from changing what it is about.")
+
+
 class RankView(BaseModel):
     principal: str
     rank: int
@@ -54,6 +63,9 @@ class PolicyView(BaseModel):
     rules: list[RuleView] = Field(description="The most specific that matches decides.")
     merge_rules: list[MergeRuleBody] = Field(description="The last that matches decides.")
     ranks: list[RankView]
+    lease_rules: list[LeaseRuleBody] = Field(
+        description="Where leases bind: the last that matches decides. Elsewhere they advise."
+    )
 
 
 class RulePut(BaseModel):
@@ -79,6 +91,15 @@ class MergeRulesPut(BaseModel):
 
     project: ProjectName
     rules: list[MergeRuleBody] = Field(max_length=1000)
+
+
+class LeaseRulesPut(BaseModel):
+    """All lease rules, in order; those there were are replaced."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    project: ProjectName
+    rules: list[LeaseRuleBody] = Field(max_length=1000)
 
 
 class RankPut(BaseModel):

@@ -15,7 +15,7 @@ from contextbase.backup.model import OnProgress, Progress
 from contextbase.bootstrap import open_database
 from contextbase.config import Settings
 from contextbase.db.migrations.runner import Migration, all_migrations, migrate
-from contextbase.errors import Conflict, CursorOutdated, Misconfigured, SchemaTooNew
+from contextbase.errors import Conflict, CursorOutdated, LeaseLost, Misconfigured, SchemaTooNew
 from contextbase.ids import new_uuid
 from contextbase.interfaces.api.app import create_app
 from contextbase.sdk import AsyncClient, Change
@@ -117,6 +117,23 @@ async def test_claims_of_open_reviews_are_void_and_those_of_closed_ones_stay(
     claimed = "SELECT array_agg(state) FROM review_items WHERE claimed_by IS NOT NULL"
     assert await rows_in(elsewhere.settings, claimed) == ["rejected"]
     assert await rows_in(elsewhere.settings, "SELECT count(*) FROM review_items WHERE state = 'open'") == 1
+
+
+async def test_leases_end_with_a_restore_and_no_token_comes_again(
+    system: System, target: Path, elsewhere: Place
+) -> None:
+    await filled(system)
+    async with client_of(system) as client:
+        held = await client.leases.acquire("notes", "a.txt")
+        await system.back_up(target)
+        later = await client.leases.acquire("notes", "b.txt")
+    await restored(elsewhere.settings, target)
+    async with opened_system(elsewhere.settings) as copy, client_of(copy) as client:
+        assert (await client.leases.list("notes")).leases == []
+        change = Change(action="write", path="a.txt", text="late\n")
+        with pytest.raises(LeaseLost):
+            await client.commit("notes", [change], base_seq=1, lease=held.token)
+        assert (await client.leases.acquire("notes", "a.txt")).token > later.token
 
 
 async def test_the_trail_goes_on_under_its_own_key_and_tells_of_the_restore(

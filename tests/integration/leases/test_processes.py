@@ -5,16 +5,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from contextbase.errors import LeaseHeld, MachineProblem
 from contextbase.leases import FolderLeases, LeaseEvent, LeaseEventKind
+from contextbase.leases.book import Book
 from contextbase.leases.processes import this_process
 
 _REPOSITORY = Path(__file__).parents[3]
@@ -116,14 +117,15 @@ async def test_who_is_cancelled_just_as_it_gets_the_lease_leaves_none(
 ) -> None:
     async with FolderLeases(folder) as leases, FolderLeases(folder) as other:
         acquired, cancelled = threading.Event(), threading.Event()
-        try_acquire = leases._try_acquire
+        change = leases._change
 
-        def slowly(*arguments: object) -> None:
-            try_acquire(*arguments)
+        def slowly(work: Callable[[Book, datetime], object]) -> object:
+            done = change(work)
             acquired.set()
             cancelled.wait(60)
+            return done
 
-        monkeypatch.setattr(leases, "_try_acquire", slowly)
+        monkeypatch.setattr(leases, "_change", slowly)
         acquiring = asyncio.create_task(leases.acquire("a", owner="one"))
         await asyncio.to_thread(acquired.wait, 60)
         assert await other.is_locked("a")

@@ -19,6 +19,7 @@ from contextbase.interfaces.api.routes import (
     going_back,
     health,
     history,
+    leases,
     pages,
     policies,
     projects,
@@ -56,7 +57,20 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     app.state.metrics = Metrics(services.metrics)
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
-    for module in (commits, snapshots, feed, *_WORK, history, *_PAST, policies, projects, tokens, system, pages):
+    for module in (
+        commits,
+        snapshots,
+        feed,
+        *_WORK,
+        leases,
+        history,
+        *_PAST,
+        policies,
+        projects,
+        tokens,
+        system,
+        pages,
+    ):
         app.include_router(
             module.router, dependencies=[Depends(authenticate)], responses=problem_answers(400, 401, 403, 422, 503)
         )

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
@@ -44,7 +45,7 @@ async def serve(
             try:
                 server = _Server(create_app(services), settings)
                 server.on_started = lambda: on_ready(services, url, secret)
-                server.on_stopping = services.feed.end
+                server.on_stopping = partial(_send_home, services)
                 _look_for_garbage_less()
                 chores = [
                     asyncio.create_task(services.feed.keep_pruned(), name="feed-prune"),
@@ -59,6 +60,12 @@ async def serve(
                         chore.cancel()
             finally:
                 services.data.withdraw()
+
+
+def _send_home(services: Services) -> None:
+    """Those who wait: streams have no end of their own, and a lease may not be free for long."""
+    services.feed.end()
+    services.leases.end()
 
 
 def _look_for_garbage_less() -> None:
@@ -157,5 +164,5 @@ class _Server(uvicorn.Server):
             self.on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self.on_stopping()  # streams have no end of their own
+        self.on_stopping()
         await super().shutdown(sockets)

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -11,7 +11,20 @@ from contextbase.data_folder import DataFolder, default_data_folder
 from contextbase.errors import InvalidInput, Unauthenticated, Unavailable
 from contextbase.sdk import Client
 
-__all__ = ["At", "Data", "Project", "address", "connect", "named", "settings_for", "snapshot"]
+__all__ = [
+    "LEASE_VARIABLE",
+    "At",
+    "Data",
+    "LeaseOption",
+    "Project",
+    "address",
+    "connect",
+    "named",
+    "settings_for",
+    "snapshot",
+]
+
+LEASE_VARIABLE: Final = "CONTEXTBASE_LEASE"
 
 Data = Annotated[
     Path | None,
@@ -21,6 +34,18 @@ Data = Annotated[
 Project = Annotated[
     str | None,
     typer.Option("--project", "-p", envvar="CONTEXTBASE_PROJECT", help="The project's name or id.", show_default=False),
+]
+
+LeaseOption = Annotated[
+    int | None,
+    typer.Option(
+        "--lease",
+        metavar="TOKEN",
+        envvar=LEASE_VARIABLE,
+        help="Only if this lease is still yours.",
+        min=1,
+        show_default=False,
+    ),
 ]
 
 At = Annotated[

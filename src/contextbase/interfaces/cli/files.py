@@ -12,7 +12,7 @@ import typer
 from rich.filesize import decimal
 
 from contextbase.errors import ContextbaseError, InvalidInput, NotFound, error_of_code
-from contextbase.interfaces.cli.connection import At, Data, Project, connect, named, snapshot
+from contextbase.interfaces.cli.connection import At, Data, LeaseOption, Project, connect, named, snapshot
 from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line
 from contextbase.sdk import Change, Client
 from contextbase.wire.commit import CommitView
@@ -76,6 +76,7 @@ def put(
     path: FilePath,
     base: Base = None,
     message: Message = "",
+    lease: LeaseOption = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
@@ -85,7 +86,7 @@ def put(
     with connect(data) as client:
         change = _write_of(client, name, file, path)
         seq, epoch = _seen(client, name, base)
-        answer = client.commit(name, [change], base_seq=seq, epoch=epoch, message=message)
+        answer = client.commit(name, [change], base_seq=seq, epoch=epoch, message=message, lease=lease)
     _report(answer, as_json=as_json)
 
 
@@ -95,6 +96,7 @@ def rm(
     recursive: Annotated[bool, typer.Option("--recursive", "-r", help="Folders with all that is in them.")] = False,
     base: Base = None,
     message: Message = "",
+    lease: LeaseOption = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
@@ -105,7 +107,7 @@ def rm(
         seq, epoch = _seen(client, name, base)
         targets = [entry for path in paths for entry in _tree(client, name, path, at=seq, recursive=recursive)]
         changes = [Change(action="delete", path=path) for path in dict.fromkeys(targets)]
-        answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message)
+        answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message, lease=lease)
     _report(answer, as_json=as_json)
 
 
@@ -115,6 +117,7 @@ def mv(
     target: Annotated[str, typer.Argument(help="Its new path.", show_default=False)],
     base: Base = None,
     message: Message = "",
+    lease: LeaseOption = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
@@ -128,7 +131,7 @@ def mv(
             Change(action="rename", path=path, target=target + path.removeprefix(source))
             for path in _tree(client, name, source, at=seq, recursive=True)
         ]
-        answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message, atomic=True)
+        answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message, atomic=True, lease=lease)
     _report(answer, as_json=as_json)
 
 

@@ -20,6 +20,7 @@ from contextbase.interfaces.cli import (
     files,
     going_back,
     importing,
+    leases,
     log,
     maintenance,
     policies,
@@ -90,6 +91,7 @@ app.add_typer(reviews.commands, name="review")
 app.add_typer(workspaces.commands, name="workspace")
 app.command()(run.run)
 app.add_typer(sandboxes.commands, name="sandbox")
+app.add_typer(leases.commands, name="lease")
 app.add_typer(policies.commands, name="policy")
 app.add_typer(database.commands, name="db")
 app.command()(watch.watch)

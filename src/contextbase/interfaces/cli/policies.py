@@ -1,19 +1,22 @@
 """`contextbase policy …`"""
 
-from typing import Annotated, cast, get_args
+from typing import Annotated, Final, cast, get_args
 
 import typer
 
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_table
-from contextbase.wire.policy import LevelName, MergeRuleBody, PolicyView, StrategyName
+from contextbase.wire.policy import LeaseRuleBody, LevelName, MergeRuleBody, PolicyView, StrategyName
 
 __all__ = ["commands"]
 
 commands = typer.Typer(help="Say who may do what where, and how changes are merged.", no_args_is_help=True)
 groups = typer.Typer(help="Groups of principals, for rules.", no_args_is_help=True)
 commands.add_typer(groups, name="group")
+
+_BINDING: Final = "binding"
+_ADVICE: Final = "advice"
 
 Subject = Annotated[
     str, typer.Argument(help="agent:NAME, user:NAME, adapter:NAME, group:NAME or everyone.", show_default=False)
@@ -131,6 +134,35 @@ def merge(
     _print_merge_rules(policy)
 
 
+@commands.command("leases")
+@errors_shown
+def leases(
+    rules: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATTERN=binding|advice]...",
+            help="All lease rules, in order: the last that matches decides; without one, leases advise.",
+        ),
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Have no lease rules.")] = False,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Set where a lease keeps others from changing files; without arguments, show it."""
+    if clear and rules:
+        raise InvalidInput("Give rules, or --clear, not both.")
+    with connect(data) as client:
+        if rules or clear:
+            policy = client.policies.put_lease_rules(named(project), [_lease_rule(rule) for rule in rules or ()])
+        else:
+            policy = client.policies.show(named(project))
+    if as_json:
+        print_json(policy.lease_rules)
+        return
+    _print_lease_rules(policy)
+
+
 @commands.command("rank")
 @errors_shown
 def rank(
@@ -220,6 +252,13 @@ def _merge_rule(text: str) -> MergeRuleBody:
     return MergeRuleBody(pattern=pattern, strategy=cast("StrategyName", strategy))
 
 
+def _lease_rule(text: str) -> LeaseRuleBody:
+    pattern, equals, meaning = text.rpartition("=")
+    if not equals or meaning not in (_BINDING, _ADVICE):
+        raise InvalidInput(f"{text[:120]!r} is not PATTERN={_BINDING} or PATTERN={_ADVICE}.")
+    return LeaseRuleBody(pattern=pattern, binding=meaning == _BINDING)
+
+
 def _print(policy: PolicyView) -> None:
     print_table(
         ("SUBJECT", "PATTERN", "LEVEL"),
@@ -229,8 +268,18 @@ def _print(policy: PolicyView) -> None:
     print_line(f"Where no rule matches: {policy.default_level}. The owner may do everything.")
     if policy.merge_rules:
         _print_merge_rules(policy)
+    if policy.lease_rules:
+        _print_lease_rules(policy)
     for entry in policy.ranks:
         print_line(f"rank {entry.rank}  {entry.principal}")
+
+
+def _print_lease_rules(policy: PolicyView) -> None:
+    print_table(
+        ("LEASE PATTERN", "LEASES"),
+        ((rule.pattern, _BINDING if rule.binding else _ADVICE) for rule in policy.lease_rules),
+        empty="There are no lease rules: leases advise.",
+    )
 
 
 def _print_merge_rules(policy: PolicyView) -> None:

@@ -61,6 +61,7 @@ async def commit(
         key=body.key or idempotency_key,
         atomic=body.atomic,
         run=body.run,
+        lease=body.lease,
     )
     return as_json(_view(await services.gate.commit(caller, request, operator_type=way_in)))
 

@@ -17,6 +17,8 @@ from contextbase.wire.policy import (
     GroupCreate,
     GroupPage,
     GroupView,
+    LeaseRuleBody,
+    LeaseRulesPut,
     MembershipView,
     MergeRuleBody,
     MergeRulesPut,
@@ -95,6 +97,17 @@ async def put_merge_rules(
     project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
     rules = [(rule.pattern, rule.strategy) for rule in body.rules]
     await services.policies.put_merge_rules(caller, project_id, rules, operator_type=way_in)
+    return _policy_view(await services.policies.show(caller, project_id))
+
+
+@router.put("/leases")
+async def put_lease_rules(
+    body: LeaseRulesPut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+) -> PolicyView:
+    """Where leases bind, in order: the last that matches decides."""
+    project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
+    rules = [(rule.pattern, rule.binding) for rule in body.rules]
+    await services.policies.put_lease_rules(caller, project_id, rules, operator_type=way_in)
     return _policy_view(await services.policies.show(caller, project_id))
 
 
@@ -182,6 +195,7 @@ def _policy_view(policy: EffectivePolicy) -> PolicyView:
                 for pattern, strategy in policy.merge_rules
             ],
             "ranks": [RankView(principal=str(name), rank=rank) for name, rank in policy.ranks],
+            "lease_rules": [LeaseRuleBody(pattern=pattern, binding=binding) for pattern, binding in policy.lease_rules],
         }
     )
 

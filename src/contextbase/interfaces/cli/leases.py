@@ -1,0 +1,130 @@
+"""`contextbase lease …`: reserve files, alone or for as long as a command runs."""
+
+import os
+import subprocess
+from typing import Annotated
+
+import typer
+
+from contextbase.errors import InvalidInput
+from contextbase.interfaces.cli.connection import LEASE_VARIABLE, Data, Project, connect, named
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_table
+from contextbase.wire.lease import LeaseView
+
+__all__ = ["commands"]
+
+commands = typer.Typer(help='Say "I am on this file", so that others wait.', no_args_is_help=True)
+
+Pattern = Annotated[
+    str, typer.Argument(metavar="PATTERN", help="A path, or a pattern such as src/**.", show_default=False)
+]
+Worker = Annotated[
+    str | None,
+    typer.Option("--as", metavar="WORKER", help="Which of your workers it is for.", show_default=False),
+]
+Wait = Annotated[float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for others.", min=0)]
+
+
+@commands.command()
+@errors_shown
+def acquire(
+    pattern: Pattern,
+    worker: Worker = None,
+    wait: Wait = 0.0,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Reserve files, and print the lease's token. It ends by itself unless it is renewed: see `lease run`."""
+    with connect(data) as client:
+        lease = client.leases.acquire(named(project), pattern, wait=wait, worker=worker)
+    if as_json:
+        print_json(lease)
+    else:
+        print_line(f"{lease.token}")
+
+
+@commands.command()
+@errors_shown
+def release(
+    token: Annotated[
+        int | None, typer.Argument(metavar="[TOKEN]", help="The lease's token.", show_default=False, min=1)
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="All of yours.")] = False,
+    owner: Annotated[
+        str | None,
+        typer.Option("--owner", help="All of this owner, such as agent:indexer; needs 'admin'.", show_default=False),
+    ] = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Let others have the files."""
+    if (token is not None) + all_ + (owner is not None) != 1:
+        raise InvalidInput("Give a lease's token, or --all, or --owner.")
+    answer: object = {"token": token}
+    sentence = "Released."
+    with connect(data) as client:
+        if token is not None:
+            client.leases.release(named(project), token)
+        else:
+            ended = client.leases.release_all(named(project), owner=owner)
+            answer, sentence = ended, f"Released {ended.released}."
+    if as_json:
+        print_json(answer)
+    else:
+        print_line(sentence)
+
+
+@commands.command("list")
+@errors_shown
+def list_(
+    path: Annotated[str | None, typer.Argument(help="Only what overlaps with it.", show_default=False)] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="Only this owner's.", show_default=False)] = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List who is on what."""
+    found: list[LeaseView] = []
+    after: int | None = 0
+    with connect(data) as client:
+        while after is not None:
+            page = client.leases.list(named(project), owner=owner, path=path, after=after, limit=1000)
+            found += page.leases
+            after = page.next_after
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ("TOKEN", "PATTERN", "OWNER", "SINCE", "UNTIL"),
+        (
+            (lease.token, lease.pattern, lease.owner, f"{lease.acquired_at:%H:%M:%S}", f"{lease.expires_at:%H:%M:%S}")
+            for lease in found
+        ),
+        empty="Nobody has a lease there.",
+    )
+
+
+@commands.command()
+@errors_shown
+def run(
+    pattern: Pattern,
+    command: Annotated[list[str], typer.Argument(help="What to run; put -- before it.", show_default=False)],
+    worker: Worker = None,
+    wait: Wait = 300.0,
+    project: Project = None,
+    data: Data = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print errors as JSON; the output is the command's.")] = False,
+) -> None:
+    """Run a command while holding a lease, and exit as it does. Its own commits can depend on the lease: the token is
+    in CONTEXTBASE_LEASE, which `put`, `rm` and `mv` read."""
+    del as_json  # whoever shows the errors looks at it
+    with connect(data) as client, client.lease(named(project), pattern, wait=wait, worker=worker) as lease:
+        environment = os.environ | {LEASE_VARIABLE: str(lease.token)}
+        try:
+            done = subprocess.run(command, env=environment, check=False)
+        except OSError as error:
+            raise InvalidInput(f"{command[0][:200]} cannot be run: {error.strerror}.") from None
+        lease.check()
+    raise typer.Exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
