@@ -134,7 +134,7 @@ class Settings(BaseSettings):
         100.0, description="Most processor time of one sandbox, in percent of one processor."
     )
     sandbox_processes: Annotated[int, Field(ge=2)] = Field(512, description="Most processes of one sandbox.")
-    sandbox_seconds: Annotated[float, Field(gt=0)] = Field(
+    sandbox_seconds: Annotated[float, Field(gt=0, le=31_536_000)] = Field(
         3600.0, description="Longest a command in a sandbox may run."
     )
     sandbox_output_bytes: Annotated[int, Field(ge=1024)] = Field(
@@ -143,7 +143,7 @@ class Settings(BaseSettings):
     sandbox_most_running: Annotated[int, Field(ge=1)] = Field(
         100, description="Most commands of `contextbase run` at the same time."
     )
-    sandbox_idle_minutes: Annotated[float, Field(gt=0)] = Field(
+    sandbox_idle_minutes: Annotated[float, Field(gt=0, le=525_600)] = Field(
         30.0, description="How long a sandbox is kept running after its last command."
     )
     mirror_max_bytes: Annotated[int, Field(ge=0)] = Field(
