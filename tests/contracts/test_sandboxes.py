@@ -210,9 +210,7 @@ async def test_who_reads_slowly_slows_the_command_down(site: Site, driver: Sandb
     assert taken + rest < 100 * block
 
 
-async def test_a_killed_command_ends_at_once(
-    implementation: Implementation, site: Site, driver: SandboxDriver
-) -> None:
+async def test_a_killed_command_ends_at_once(implementation: Implementation, site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(), shell("echo started; sleep 1000"))
     reading = execution.output()
     assert (await anext(reading)).data == b"started\n"
@@ -507,7 +505,9 @@ async def test_closing_ends_the_executions_and_keeps_the_sandboxes(
     assert (await site.driver().inspect(running.id)).state is SandboxState.RUNNING
 
 
-async def test_calls_on_one_sandbox_at_the_same_time_come_to_one_end(driver: SandboxDriver, running: SandboxSpec) -> None:
+async def test_calls_on_one_sandbox_at_the_same_time_come_to_one_end(
+    driver: SandboxDriver, running: SandboxSpec
+) -> None:
     await asyncio.gather(*(driver.start(running.id) for _ in range(5)), *(driver.stop(running.id) for _ in range(5)))
     await driver.start(running.id)
     assert (await finish(await driver.exec(running.id, shell("echo on")))).stdout == "on\n"
@@ -533,7 +533,9 @@ async def test_what_is_copied_in_comes_out_again(driver: SandboxDriver, running:
     program.mode = 0o755
     sent = archive_of((folder, b""), file_member("empty", b""), (program, b"x" * 100_000), (link, b""))
     await driver.copy_in(running.id, PurePosixPath("/workspace/in"), pieces(sent))
-    seen = await finish(await driver.exec(running.id, shell("cd in && stat -c '%U %a %n' empty sub sub/*; readlink sub/link")))
+    seen = await finish(
+        await driver.exec(running.id, shell("cd in && stat -c '%U %a %n' empty sub sub/*; readlink sub/link"))
+    )
     assert "agent" in seen.stdout.split()[0] or seen.stdout.split()[0] != "root"
     assert "../somewhere" in seen.stdout
     taken = await all_of(driver.copy_out(running.id, PurePosixPath("/workspace/in")))
@@ -568,7 +570,9 @@ async def test_what_would_land_outside_is_refused(driver: SandboxDriver, running
             await driver.copy_in(running.id, PurePosixPath("/workspace/in"), pieces(archive))
     await finish(await driver.exec(running.id, shell("ln -s /tmp in/lasting")))
     with pytest.raises(InvalidInput):
-        await driver.copy_in(running.id, PurePosixPath("/workspace/in"), pieces(archive_of(file_member("lasting/escaped"))))
+        await driver.copy_in(
+            running.id, PurePosixPath("/workspace/in"), pieces(archive_of(file_member("lasting/escaped")))
+        )
     found = await finish(await driver.exec(running.id, shell("ls /tmp /workspace /")))
     assert "escaped" not in found.stdout
 
@@ -605,7 +609,9 @@ while True:
 """
 
 
-async def test_a_program_that_listens_inside_is_talked_to(site: Site, driver: SandboxDriver, running: SandboxSpec) -> None:
+async def test_a_program_that_listens_inside_is_talked_to(
+    site: Site, driver: SandboxDriver, running: SandboxSpec
+) -> None:
     if site.python is None:
         return
     listening = await driver.exec(running.id, Command(argv=(site.python, "-c", _ECHO, "/tmp/echo")))
