@@ -5,19 +5,33 @@ limits its sandboxes, too. In it a sandbox has a group with its limits, and each
 """
 
 import asyncio
+import contextlib
 import errno
 import os
+import signal
+import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
 from contextbase.limits import ResourceLimits
 
-__all__ = ["NO_LIMITS", "ControlGroup", "Usage", "find_groups", "group_named", "remove_group"]
+__all__ = [
+    "NO_LIMITS",
+    "ControlGroup",
+    "Usage",
+    "find_groups",
+    "group_at",
+    "group_named",
+    "kill_group",
+    "remove_group",
+]
 
 _PERIOD: Final = 100_000  # microseconds
 _WANTED: Final = ("memory", "pids", "cpu")
+_UNIFIED: Final = "unified"
+_OLD: Final = 60  # seconds
 _TRIES, _PAUSE = 500, 0.01
 
 
@@ -47,13 +61,24 @@ class ControlGroup(Protocol):
         """What to write where, so that those in it start nothing new, or are killed."""
         ...
 
+    @property
+    def place(self) -> dict[str, str]:
+        """Where it is, for `group_at`."""
+        ...
+
     def below(self, name: str) -> "ControlGroup": ...
 
     def make(self, limits: ResourceLimits, *, extra_processes: int = 0) -> None:
         """Harmless when it is there. `extra_processes`: those that are ours and do not count."""
         ...
 
-    def names_below(self) -> list[str]: ...
+    def clear_old(self) -> None:
+        """Remove the groups below that are a minute old and hold nobody: their makers are gone."""
+        ...
+
+    def leave(self) -> None:
+        """Remove it if nothing is below; somebody else may use it, too."""
+        ...
 
     def usage(self) -> Usage: ...
 
@@ -82,6 +107,10 @@ class SeparateGroups:
         return tuple(str(folder / "cgroup.procs") for folder in self._distinct())
 
     @property
+    def place(self) -> dict[str, str]:
+        return {controller: str(folder) for controller, folder in self.folders.items()}
+
+    @property
     def stoppers(self) -> tuple[tuple[str, str], ...]:
         return ((str(self.folders["pids"] / "pids.max"), "0"),) if "pids" in self.folders else ()
 
@@ -101,8 +130,13 @@ class SeparateGroups:
             self._set("cpu", "cpu.cfs_period_us", _PERIOD)
             self._set("cpu", "cpu.cfs_quota_us", _quota(limits.max_cpu))
 
-    def names_below(self) -> list[str]:
-        return _folder_names(next(iter(self._distinct())))
+    def clear_old(self) -> None:
+        for folder in self._distinct():
+            _clear_old(folder)
+
+    def leave(self) -> None:
+        for folder in self._distinct():
+            _leave(folder)
 
     def usage(self) -> Usage:
         cpu = _number(self._file("cpuacct", "cpuacct.usage"))
@@ -137,11 +171,14 @@ class UnifiedGroup:
     """Version 2: one hierarchy, in which only leaves hold processes."""
 
     folder: Path
-    top: Path = field(compare=False)  # from where on controllers are ours to hand down
 
     @property
     def members(self) -> tuple[str, ...]:
         return (str(self.folder / "cgroup.procs"),)
+
+    @property
+    def place(self) -> dict[str, str]:
+        return {_UNIFIED: str(self.folder)}
 
     @property
     def stoppers(self) -> tuple[tuple[str, str], ...]:
@@ -149,14 +186,14 @@ class UnifiedGroup:
         return ((str(kill), "1"),) if kill.exists() else ((str(self.folder / "pids.max"), "0"),)
 
     def below(self, name: str) -> "UnifiedGroup":
-        return UnifiedGroup(folder=self.folder / name, top=self.top)
+        return UnifiedGroup(folder=self.folder / name)
 
     def make(self, limits: ResourceLimits, *, extra_processes: int = 0) -> None:
-        made = self.top
-        for name in self.folder.relative_to(self.top).parts:
-            _hand_down(made)
-            made /= name
-            made.mkdir(exist_ok=True)
+        if not self.folder.exists():
+            missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
+            for folder in reversed(missing):
+                _hand_down(folder.parent)
+                folder.mkdir(exist_ok=True)
         if limits.max_memory is not None:
             self._set("memory.max", limits.max_memory)
             if (self.folder / "memory.swap.max").exists():
@@ -166,8 +203,11 @@ class UnifiedGroup:
         if limits.max_cpu is not None:
             self._set("cpu.max", f"{_quota(limits.max_cpu)} {_PERIOD}")
 
-    def names_below(self) -> list[str]:
-        return _folder_names(self.folder)
+    def clear_old(self) -> None:
+        _clear_old(self.folder)
+
+    def leave(self) -> None:
+        _leave(self.folder)
 
     def usage(self) -> Usage:
         cpu = _table(f"{self.folder}/cpu.stat")
@@ -189,6 +229,23 @@ class UnifiedGroup:
 
     def _set(self, name: str, value: int | str) -> None:
         _write(f"{self.folder}/{name}", value)
+
+
+def group_at(place: dict[str, str]) -> ControlGroup:
+    """One that was made before, by this process or another."""
+    if _UNIFIED in place:
+        return UnifiedGroup(folder=Path(place[_UNIFIED]))
+    return SeparateGroups(folders={controller: Path(folder) for controller, folder in place.items()})
+
+
+def kill_group(group: ControlGroup) -> None:
+    """All that is in it now."""
+    for file, text in group.stoppers:
+        with contextlib.suppress(FileNotFoundError):
+            _write(file, text)
+    for process in group.processes():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 async def remove_group(group: ControlGroup, *, tries: int = _TRIES) -> bool:
@@ -255,7 +312,7 @@ def _unified(own: str, mounts: str) -> UnifiedGroup | None:
             controllers = top / "cgroup.controllers"
             has = controllers.read_text(encoding="ascii").split() if controllers.exists() else []
             if set(_WANTED) <= set(has):
-                return UnifiedGroup(folder=top, top=top)
+                return UnifiedGroup(folder=top)
     return None
 
 
@@ -329,6 +386,19 @@ def _folder_names(folder: Path) -> list[str]:
         return [entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
+
+
+def _clear_old(folder: Path) -> None:
+    for name in _folder_names(folder):
+        below = folder / name
+        with contextlib.suppress(OSError):  # somebody is in it, or it is gone
+            if time.time() - below.stat().st_ctime > _OLD:
+                below.rmdir()
+
+
+def _leave(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # in use
+        folder.rmdir()
 
 
 def _processes(folder: Path) -> list[int]:

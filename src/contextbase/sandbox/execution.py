@@ -64,6 +64,7 @@ class Streams:
 class Ended:
     """What the launcher says of the end; `status` as of `waitpid`."""
 
+    is_told: bool  # False: whoever was to tell it was killed
     status: int
     cpu_seconds: float | None
     peak_memory: int | None
@@ -175,7 +176,8 @@ class LaunchedExecution:
         values = {} if said is None else said.values
         return await self._finish(
             Ended(
-                status=values.get("status", _KILLED),  # no word: somebody killed the one who would have said it
+                is_told="status" in values,
+                status=values.get("status", _KILLED),
                 cpu_seconds=values.get("cpu_seconds"),
                 peak_memory=values.get("peak_memory"),
                 stopped_by=self._stopped_by,

@@ -32,10 +32,11 @@ class RunningHolder:
     process: int
     started: int  # in ticks since the machine was
     boot: str
+    group: dict[str, str] | None  # the place of its control group: whoever comes later may be in another one itself
 
     @classmethod
-    def of_this_boot(cls, process: int, started: int) -> "RunningHolder":
-        return cls(process=process, started=started, boot=this_boot())
+    def of_this_boot(cls, process: int, started: int, group: dict[str, str] | None) -> "RunningHolder":
+        return cls(process=process, started=started, boot=this_boot(), group=group)
 
 
 def this_boot() -> str:

@@ -104,7 +104,9 @@ async def test_a_link_in_the_workspace_leads_nowhere(
 async def test_the_roots_of_other_processes_are_the_sandboxs_own(
     site: Site, driver: SandboxDriver, secret: Path
 ) -> None:
-    text = f"for p in /proc/[0-9]* /proc/self /proc/thread-self; do cat $p/root{secret} $p/cwd/../secret; done 2>/dev/null"
+    text = (
+        f"for p in /proc/[0-9]* /proc/self /proc/thread-self; do cat $p/root{secret} $p/cwd/../secret; done 2>/dev/null"
+    )
     tried = await attempt(site, driver, text)
     assert tried.stdout == ""
 
@@ -147,7 +149,9 @@ async def test_a_setuid_program_gives_nothing(site: Site, driver: SandboxDriver)
 
 
 async def test_no_access_to_root_by_the_usual_programs(site: Site, driver: SandboxDriver) -> None:
-    tried = await attempt(site, driver, "su -c id root </dev/null; sudo -n id; mount -t tmpfs none /tmp; chroot / id; unshare -r id")
+    tried = await attempt(
+        site, driver, "su -c id root </dev/null; sudo -n id; mount -t tmpfs none /tmp; chroot / id; unshare -r id"
+    )
     assert "uid=0" not in tried.stdout
     assert not tried.outcome.succeeded
 
@@ -184,7 +188,9 @@ async def test_one_sandbox_sees_nothing_of_another(site: Site, driver: SandboxDr
     text = "echo hunter2 > /tmp/private; echo hunter2 > private; hunter2=1 exec -a hunter2 sleep 1000"
     other = await driver.exec(running.id, Command(argv=("/bin/bash", "-c", text), environment={"TOKEN": "hunter2"}))
     spec = site.spec(workspace="another", limits=_LIMITS)
-    look = "cat /tmp/* /workspace/* /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null; ls -R /tmp /home /run /dev/shm"
+    look = (
+        "cat /tmp/* /workspace/* /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null; ls -R /tmp /home /run /dev/shm"
+    )
     tried = await site.once(driver, spec, shell(look))
     assert "hunter2" not in tried.stdout
     assert "private" not in tried.stdout
@@ -315,7 +321,9 @@ for family in (socket.AF_PACKET, socket.AF_VSOCK):
 
 
 @pytest.mark.parametrize("network", list(Network))
-async def test_nobody_outside_can_be_reached(site: Site, driver: SandboxDriver, network: Network, tmp_path: Path) -> None:
+async def test_nobody_outside_can_be_reached(
+    site: Site, driver: SandboxDriver, network: Network, tmp_path: Path
+) -> None:
     name = f"contextbase-test-{uuid4().hex}"
     with (
         socket.create_server(("127.0.0.1", 0)) as inet,

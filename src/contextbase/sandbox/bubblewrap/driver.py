@@ -70,9 +70,7 @@ class BubblewrapDriver:
         return (await self._ready()).limits_by
 
     async def create(self, spec: SandboxSpec) -> SandboxInfo:
-        folder = folder_of(spec)
-        if not await asyncio.to_thread(folder.is_dir):
-            raise InvalidInput(f"There is no folder {folder}.")
+        folder_of(spec)
         await self._ready()
         async with self._lock(spec.id):
             record = Record(spec=spec, created_at=datetime.now(UTC))
@@ -148,8 +146,7 @@ class BubblewrapDriver:
     async def stats(self, sandbox_id: SandboxId) -> SandboxStats:
         launching = await self._launching()
         self._records.read(sandbox_id)
-        self._held(sandbox_id)
-        group = launching.group_of(sandbox_id)
+        group = launching.group_of(self._held(sandbox_id))
         if group is None:
             raise MachineProblem("What a sandbox uses can only be told where there are control groups.")
         usage = await asyncio.to_thread(group.usage)
@@ -181,6 +178,8 @@ class BubblewrapDriver:
                 self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
                 machine = await asyncio.to_thread(look_at_machine, self._root, self._owner, self._extra_read_only)
                 groups, sentence = await asyncio.to_thread(find_groups, self._node)
+                if groups is not None:
+                    await asyncio.to_thread(groups.clear_old)
                 launcher = Launcher(root=machine.root)
                 launching = Launching(machine=machine, launcher=launcher, groups=groups, owner=self._owner)
                 self._prepared = _Prepared(launching=launching, limits_by=sentence)
@@ -238,7 +237,8 @@ class BubblewrapDriver:
 
     async def _clear(self, sandbox_id: SandboxId) -> None:
         """The groups of one that does not run."""
-        group = (await self._launching()).group_of(sandbox_id)
+        holder = self._records.holder(sandbox_id)
+        group = None if holder is None else (await self._launching()).group_of(holder)
         if group is not None and not await remove_group(group):
             raise MachineProblem(f"Processes of sandbox {sandbox_id} cannot be ended.")
 

@@ -16,13 +16,13 @@ from contextbase.limits import Limit
 from contextbase.sandbox.accounting import Account
 from contextbase.sandbox.bubblewrap.line import Machine, holder_line
 from contextbase.sandbox.bubblewrap.spares import Spares
-from contextbase.sandbox.cgroups import NO_LIMITS, ControlGroup, remove_group
+from contextbase.sandbox.cgroups import NO_LIMITS, ControlGroup, group_at, kill_group, remove_group
 from contextbase.sandbox.disk import watch_disk
 from contextbase.sandbox.execution import Ended, LaunchedExecution, Streams
 from contextbase.sandbox.launcher.client import Conversation, Launcher, Said
 from contextbase.sandbox.launcher.order import Order, Refusal, Task
 from contextbase.sandbox.launcher.system import detach_mount
-from contextbase.sandbox.model import HOME, WORKSPACE, Command, Outcome, SandboxId, SandboxSpec
+from contextbase.sandbox.model import HOME, WORKSPACE, Command, Outcome, SandboxSpec
 from contextbase.sandbox.records import RunningHolder
 from contextbase.sandbox.seccomp import seccomp_filter
 from contextbase.workspaces.model import Owner
@@ -69,14 +69,16 @@ class Launching:
             await clearing
         await self._spares.close()
         await self._launcher.close()
+        if self._groups is not None:
+            self._groups.leave()
 
-    def group_of(self, sandbox_id: SandboxId) -> ControlGroup | None:
-        return None if self._groups is None else self._groups.below(str(sandbox_id))
+    def group_of(self, holder: RunningHolder) -> ControlGroup | None:
+        return None if holder.group is None else group_at(holder.group)
 
     async def hold(self, spec: SandboxSpec) -> RunningHolder:
         """Start a sandbox's holder, which outlives us."""
         folder = folder_of(spec)
-        group = self.group_of(spec.id)
+        group = None if self._groups is None else self._groups.below(str(spec.id))
         leaf = None if group is None else group.below("holder")
         if group is not None and leaf is not None:
             group.make(spec.limits, extra_processes=_OURS)
@@ -91,7 +93,8 @@ class Launching:
         )
         async with self._closed_after(await self._launcher.open(() if leaf is None else leaf.members)) as conversation:
             values = (await self._answered(conversation, order, mounted=folder)).values
-        return RunningHolder.of_this_boot(values["holder"], values["started"])
+        place = None if group is None else group.place
+        return RunningHolder.of_this_boot(values["holder"], values["started"], place)
 
     async def connect(self, holder: RunningHolder, path: PurePosixPath) -> socket.socket:
         order = Order(
@@ -174,7 +177,7 @@ class Launching:
             if leaf is not None:
                 leaf.make(spec.limits, extra_processes=_OURS)
         else:
-            sandbox = self.group_of(spec.id)
+            sandbox = self.group_of(holder)
             leaf = None if sandbox is None else sandbox.below(f"exec-{uuid4().hex}")
             if leaf is not None:
                 leaf.make(NO_LIMITS)
@@ -262,6 +265,8 @@ class Launching:
                 watching.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await watching
+            if not ended.is_told and place.leaf is not None:
+                kill_group(place.leaf)  # nobody is there who would
             outcome = account.outcome(ended)
             if place.leaf is not None:
                 self._clear_up(place.leaf, holds_strays=place.holder is not None)
@@ -281,13 +286,15 @@ def folder_of(spec: SandboxSpec) -> Path:
         raise InvalidInput("bubblewrap sandboxes work in a folder and hold no files themselves; Docker ones do.")
     if not spec.folder.is_absolute():
         raise InvalidInput(f"The folder of a sandbox is an absolute path, not {spec.folder}.")
+    if not spec.folder.is_dir():
+        raise InvalidInput(f"There is no folder {spec.folder}.")
     return spec.folder
 
 
 def _mount_of(folder: Path) -> int:
     try:
         return detach_mount(str(folder))
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         raise InvalidInput(f"There is no folder {folder}.") from None
 
 
