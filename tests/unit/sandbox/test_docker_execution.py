@@ -29,37 +29,33 @@ def frame(data: bytes, stream: int = 1) -> bytes:
     return struct.pack(">BxxxL", stream, len(data)) + data
 
 
-class Wire:
-    """A connection to an engine, which it ends after what it sends; or, for a command that runs on, when we kill it."""
+class Wire(Hijacked):
+    """A connection to an engine, which ends it after what it sends; or, for a command that runs on, when we kill it."""
 
     def __init__(self, *, runs_on: bool = False) -> None:
-        self._has_ended = asyncio.Event()
-        if not runs_on:
-            self._has_ended.set()
+        self.reader = asyncio.StreamReader()
+        self._runs_on = runs_on
         self.killed: list[int] = []
         self.ended = 0
+
+    async def close(self) -> None:
+        self.ended += 1
 
     async def execution(self, sent: bytes, *, code: int = 0, max_output: int | None = None) -> DockerExecution:
         async def kill(process: int) -> None:
             self.killed.append(process)
-            self._has_ended.set()
+            self.reader.feed_eof()
 
         async def end() -> None:
             self.ended += 1
 
-        async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(sent)
-            await self._has_ended.wait()
-            writer.close()
-            await writer.wait_closed()
-
-        server = await asyncio.start_server(serve, "127.0.0.1")
-        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        server.close()
+        self.reader.feed_data(sent)
+        if not self._runs_on:
+            self.reader.feed_eof()
         execution = DockerExecution(
             engine=Told(code),
             exec_id="one",
-            connection=Hijacked(reader, writer),
+            connection=self,
             command=Command(argv=("program",)),
             limits=replace(NO_LIMITS, max_output=max_output),
             surroundings=Surroundings(kill=kill, ended=end, watch=None, group=None, is_alone=False),
@@ -75,7 +71,7 @@ async def test_what_comes_with_the_process_id_is_the_commands() -> None:
     assert b"".join(piece.data for piece in pieces if piece.stream is Stream.STDOUT) == b"output"
     assert b"".join(piece.data for piece in pieces if piece.stream is Stream.STDERR) == b"earlylate"
     assert (await execution.wait()).exit_code == 3
-    assert wire.ended == 1
+    assert wire.ended == 2  # closed, and told so
 
 
 @pytest.mark.parametrize("sent", [frame(b"12\n12345"), frame(b"12\n") + frame(b"12") + frame(b"345")])
@@ -109,7 +105,7 @@ async def test_a_command_that_does_not_begin_says_why(sent: bytes, error: type[E
     wire = Wire()
     with pytest.raises(error):
         await wire.execution(sent)
-    assert wire.ended == 1
+    assert wire.ended == 2  # closed, and told so
 
 
 async def test_a_signal_that_nobody_of_us_sent_is_an_exit_code() -> None:
