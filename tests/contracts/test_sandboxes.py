@@ -300,12 +300,14 @@ async def test_output_without_end_is_cut_and_the_command_stopped(site: Site, dri
 
 
 async def test_a_command_that_takes_too_much_memory_is_stopped(site: Site, driver: SandboxDriver) -> None:
+    site.require_groups()
     spec = site.spec(limits=limited(max_memory=64 << 20))
     ran = await finish(await driver.run(spec, shell("head -c 300000000 /dev/zero | tail")))
     assert ran.outcome.stopped_by is Limit.MEMORY
 
 
 async def test_no_more_processes_are_made_than_may_be(site: Site, driver: SandboxDriver) -> None:
+    site.require_groups()
     spec = site.spec(limits=limited(max_processes=10, max_execution_time=30))
     text = "i=0; while [ $i -lt 40 ]; do sleep 1000 & i=$((i+1)); done; exit 0"
     ran = await finish(await driver.run(spec, shell(text)))
@@ -314,6 +316,7 @@ async def test_no_more_processes_are_made_than_may_be(site: Site, driver: Sandbo
 
 
 async def test_who_wants_too_much_of_the_processor_is_slowed_down(site: Site, driver: SandboxDriver) -> None:
+    site.require_groups()
     spec = site.spec(limits=limited(max_cpu=20))
     ran = await finish(await driver.run(spec, shell("timeout 1 sh -c 'while :; do :; done'; exit 0")))
     assert ran.outcome.slowed_down
@@ -513,7 +516,8 @@ async def test_calls_on_one_sandbox_at_the_same_time_come_to_one_end(
     assert (await finish(await driver.exec(running.id, shell("echo on")))).stdout == "on\n"
 
 
-async def test_stats_tell_what_a_sandbox_uses(driver: SandboxDriver, running: SandboxSpec) -> None:
+async def test_stats_tell_what_a_sandbox_uses(site: Site, driver: SandboxDriver, running: SandboxSpec) -> None:
+    site.require_groups()
     await finish(await driver.exec(running.id, shell("sleep 1000 & sleep 1000 & head -c 10000000 /dev/zero | wc -c")))
     stats = await driver.stats(running.id)
     assert stats.processes >= 2
@@ -612,9 +616,8 @@ while True:
 async def test_a_program_that_listens_inside_is_talked_to(
     site: Site, driver: SandboxDriver, running: SandboxSpec
 ) -> None:
-    if site.python is None:
-        return
-    listening = await driver.exec(running.id, Command(argv=(site.python, "-c", _ECHO, "/tmp/echo")))
+    command = Command(argv=(site.require_python(), "-c", _ECHO, "/tmp/echo"))
+    listening = await driver.exec(running.id, command)
     await until_there(driver, running, "/tmp/echo")
     async with asyncio.timeout(_BOUND):
         channel = await driver.connect(running.id, PurePosixPath("/tmp/echo"))

@@ -14,6 +14,7 @@ from uuid import uuid4
 from tests.support.require import unavailable
 
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
+from contextbase.sandbox.cgroups import find_groups
 from contextbase.sandbox.model import Command, Outcome, SandboxId, SandboxSpec, Stream, shell_argv
 from contextbase.sandbox.ports import Execution, SandboxDriver
 from contextbase.workspaces.model import Owner
@@ -38,7 +39,19 @@ class Site:
     owner: Owner
     holds_files: bool = False  # the sandbox has its files itself: no folder is bound
     python: str | None = None  # the path of a Python inside, if there is one
+    has_groups: bool = (
+        True  # memory, processes and the processor are limited for all together, and what was used is told
+    )
     drivers: list[SandboxDriver] = field(default_factory=list)
+
+    def require_groups(self) -> None:
+        if not self.has_groups:
+            unavailable("This test needs control groups that we may use. To have them: sudo make test")
+
+    def require_python(self) -> str:
+        if self.python is None:
+            unavailable("This test needs a Python inside the sandbox.")
+        return str(self.python)
 
     def driver(self) -> SandboxDriver:
         driver = self.open()
@@ -77,7 +90,6 @@ class Implementation:
     binds_folders: bool = True
     is_isolated: bool = True  # commands are kept from the machine: the escape tests are for it
     tells_signals: bool = True  # an exit code of 137 is told from SIGKILL
-    has_groups: bool = True  # memory and processes are limited together, not one by one
 
     @asynccontextmanager
     async def site(self, folder: Path) -> AsyncIterator[Site]:
@@ -101,7 +113,9 @@ async def bubblewrap_site(folder: Path) -> AsyncIterator[Site]:
     def connect() -> SandboxDriver:
         return BubblewrapDriver(folder / "node", owner=owner, node=node, extra_read_only=extra)
 
-    yield Site(folder=folder, open=connect, owner=owner, python=str(Path(sys.executable).resolve()))
+    groups, _ = find_groups(node)
+    python = str(Path(sys.executable).resolve())
+    yield Site(folder=folder, open=connect, owner=owner, python=python, has_groups=groups is not None)
 
 
 def _bubblewrap_missing() -> str | None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.support.require import unavailable
 from tests.support.sandbox_drivers import IMPLEMENTATIONS, Finished, Implementation, Site, finish, shell
 
 from contextbase.limits import Limit, ResourceLimits
@@ -70,9 +69,7 @@ async def attempt(site: Site, driver: SandboxDriver, text: str, **values: object
 
 
 async def attempt_python(site: Site, driver: SandboxDriver, code: str, *arguments: str, **values: object) -> Finished:
-    if site.python is None:
-        unavailable("This test needs a Python inside the sandbox.")
-    argv = (str(site.python), "-I", "-c", code, *arguments)
+    argv = (site.require_python(), "-I", "-c", code, *arguments)
     return await finish(await driver.run(site.spec(limits=_LIMITS, **values), Command(argv=argv)))
 
 
@@ -254,7 +251,7 @@ while time.monotonic() < ends:
         try:
             for number in os.listdir(f'/proc/{name}/fd'):
                 target = os.readlink(f'/proc/{name}/fd/{number}')
-                if not target.startswith(('pipe:', '/dev/', '/proc', '/workspace', '/usr')):
+                if not target.startswith(('pipe:', '/dev/', '/proc', '/workspace', '/usr', '/etc/ld.so')):
                     leaked.add(('fd', target))
             if b'hunter2' in open(f'/proc/{name}/environ', 'rb').read():
                 leaked.add(('environ',))
@@ -268,9 +265,7 @@ print(len(seen), sorted(leaked))
 async def test_who_comes_into_a_sandbox_brings_nothing_that_can_be_taken(
     site: Site, driver: SandboxDriver, running: SandboxSpec
 ) -> None:
-    if site.python is None:
-        unavailable("This test needs a Python inside the sandbox.")
-    watching = await driver.exec(running.id, Command(argv=(str(site.python), "-I", "-c", _WATCH, "3")))
+    watching = await driver.exec(running.id, Command(argv=(site.require_python(), "-I", "-c", _WATCH, "3")))
     reading = watching.output()
     assert (await anext(reading)).data == b"watching\n"
     for _ in range(40):
@@ -358,6 +353,7 @@ async def test_programs_inside_can_talk_to_each_other_if_they_may(site: Site, dr
 
 
 async def test_a_fork_bomb_stays_small_and_ends(site: Site, driver: SandboxDriver) -> None:
+    site.require_groups()
     text = "b() { b | b & }; b; sleep 3; exit 0"
     tried = await attempt(site, driver, text)
     assert tried.outcome.forks_refused or tried.outcome.stopped_by is Limit.PROCESSES
@@ -365,8 +361,9 @@ async def test_a_fork_bomb_stays_small_and_ends(site: Site, driver: SandboxDrive
 
 
 async def test_a_fork_bomb_in_a_sandbox_that_stays_ends_with_its_command(
-    driver: SandboxDriver, running: SandboxSpec
+    site: Site, driver: SandboxDriver, running: SandboxSpec
 ) -> None:
+    site.require_groups()
     bomb = await driver.exec(running.id, shell("b() { b | b & }; b; sleep 1000"))
     await asyncio.sleep(0.5)
     async with asyncio.timeout(60):
@@ -376,6 +373,7 @@ async def test_a_fork_bomb_in_a_sandbox_that_stays_ends_with_its_command(
 
 
 async def test_a_memory_bomb_is_stopped(site: Site, driver: SandboxDriver) -> None:
+    site.require_groups()
     tried = await attempt(site, driver, "tail /dev/zero")
     assert tried.outcome.stopped_by is Limit.MEMORY
 

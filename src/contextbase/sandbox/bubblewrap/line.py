@@ -75,7 +75,7 @@ def bubblewrap_line(
         ("0755", size, str(HOME)),
     ):
         line += ["--perms", mode, "--size", most, "--tmpfs", place]
-    line += ["--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run"]  # noqa: S108 - inside
+    line += ["--perms", "0755", "--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run"]  # noqa: S108 - inside
     for extra in machine.extra_read_only:
         line += ["--ro-bind", str(extra), str(extra)]
     line += ["--ro-bind" if spec.is_read_only else "--bind", machine.source_of_workspace(folder), str(WORKSPACE)]

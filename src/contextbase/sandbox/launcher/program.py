@@ -1,5 +1,6 @@
 """The launcher itself: a loop that forks a process for each order, before the order is known."""
 
+import array  # noqa: F401 - passing descriptors needs it, and in our own root nothing more can be imported
 import gc
 import json
 import os
@@ -55,6 +56,8 @@ def _start(channel: socket.socket, groups: list[str], control: int) -> None:
                 for number in _CHANGED:  # by us, or by Python when it starts
                     signal.signal(number, signal.SIG_DFL)
                 run_errand(socket.socket(fileno=control), groups)
+            except Exception as error:  # noqa: BLE001 - a defect of ours: the server's log has it, and the process ends
+                sys.excepthook(type(error), error, error.__traceback__)
             finally:
                 os._exit(1)  # whatever happens, this is no second launcher
     except OSError as error:
