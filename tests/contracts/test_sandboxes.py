@@ -17,6 +17,7 @@ from contextbase.sandbox.model import Command, SandboxId, SandboxSpec, SandboxSt
 from contextbase.sandbox.ports import SandboxDriver
 
 _BOUND = 60
+_SOCKET = PurePosixPath("/home/agent/socket")
 _ROOMY = ResourceLimits(
     max_memory=1 << 30, max_cpu=None, max_processes=200, max_execution_time=120, max_output=None, max_disk=None
 )
@@ -106,7 +107,7 @@ async def test_a_command_sees_its_environment_and_nothing_of_ours(
     command = Command(argv=("env",), environment={"FROM_COMMAND": "b c", "OF_BOTH": "command"})
     seen = dict(line.split("=", 1) for line in (await finish(await driver.run(spec, command))).stdout.splitlines())
     assert (seen["FROM_SPEC"], seen["FROM_COMMAND"], seen["OF_BOTH"]) == ("a", "b c", "command")
-    assert seen["HOME"] and seen["PATH"]
+    assert {"HOME", "PATH"} <= set(seen)
     assert "OUR_SECRET" not in seen
 
 
@@ -326,7 +327,8 @@ async def test_what_fills_the_disk_is_stopped(
     implementation: Implementation, site: Site, driver: SandboxDriver
 ) -> None:
     spec = site.spec(limits=limited(max_disk=20 << 20))
-    text = "i=0; while [ $i -lt 100 ]; do head -c 10000000 /dev/zero > f$i || exit 9; sync f$i; i=$((i+1)); sleep 0.05; done"
+    write = "head -c 10000000 /dev/zero > f$i || exit 9; sync f$i"
+    text = f"i=0; while [ $i -lt 100 ]; do {write}; i=$((i+1)); sleep 0.05; done"
     ran = await finish(await driver.run(spec, shell(text)))
     assert ran.outcome.stopped_by is Limit.DISK
     if implementation.binds_folders:
@@ -414,7 +416,7 @@ async def test_an_id_that_is_not_there_is_not_found(driver: SandboxDriver) -> No
         driver.exec(nobody, Command(argv=("true",))),
         driver.copy_in(nobody, PurePosixPath("/workspace"), pieces(b"")),
         driver.stats(nobody),
-        driver.connect(nobody, PurePosixPath("/tmp/s")),
+        driver.connect(nobody, _SOCKET),
         all_of(driver.copy_out(nobody, PurePosixPath("/workspace"))),
     ]
     for call in calls:
@@ -428,7 +430,7 @@ async def test_nothing_runs_in_a_sandbox_that_does_not(site: Site, driver: Sandb
     for call in (
         driver.exec(spec.id, Command(argv=("true",))),
         driver.stats(spec.id),
-        driver.connect(spec.id, PurePosixPath("/tmp/s")),
+        driver.connect(spec.id, _SOCKET),
     ):
         with pytest.raises(Conflict):
             await call
@@ -480,9 +482,7 @@ async def test_a_timeout_ends_a_command_and_leaves_the_sandbox(driver: SandboxDr
     assert (await finish(await driver.exec(running.id, shell("echo on")))).stdout == "on\n"
 
 
-async def test_a_driver_made_anew_knows_the_sandboxes(
-    implementation: Implementation, site: Site, driver: SandboxDriver, running: SandboxSpec
-) -> None:
+async def test_a_driver_made_anew_knows_the_sandboxes(site: Site, driver: SandboxDriver, running: SandboxSpec) -> None:
     await finish(await driver.exec(running.id, shell("echo kept > /tmp/note")))
     later = site.spec(labels={"second": "yes"})
     await driver.create(later)
@@ -555,14 +555,14 @@ async def test_what_is_copied_in_comes_out_again(driver: SandboxDriver, running:
 
 async def test_what_would_land_outside_is_refused(driver: SandboxDriver, running: SandboxSpec) -> None:
     link = tarfile.TarInfo("out")
-    link.type, link.linkname = tarfile.SYMTYPE, "/tmp"
+    link.type, link.linkname = tarfile.SYMTYPE, "/home"
     device = tarfile.TarInfo("device")
     device.type = tarfile.CHRTYPE
     hard = tarfile.TarInfo("hard")
     hard.type, hard.linkname = tarfile.LNKTYPE, "../../etc/passwd"
     hostile = [
         archive_of(file_member("../escaped")),
-        archive_of(file_member("/tmp/escaped")),
+        archive_of(file_member("/home/agent/escaped")),
         archive_of(file_member("a/../../escaped")),
         archive_of((link, b""), file_member("out/escaped")),
         archive_of((hard, b"")),
@@ -572,12 +572,12 @@ async def test_what_would_land_outside_is_refused(driver: SandboxDriver, running
     for archive in hostile:
         with pytest.raises(InvalidInput):
             await driver.copy_in(running.id, PurePosixPath("/workspace/in"), pieces(archive))
-    await finish(await driver.exec(running.id, shell("ln -s /tmp in/lasting")))
+    await finish(await driver.exec(running.id, shell("ln -s /home/agent in/lasting")))
     with pytest.raises(InvalidInput):
         await driver.copy_in(
             running.id, PurePosixPath("/workspace/in"), pieces(archive_of(file_member("lasting/escaped")))
         )
-    found = await finish(await driver.exec(running.id, shell("ls /tmp /workspace /")))
+    found = await finish(await driver.exec(running.id, shell("ls /tmp /workspace / /home /home/agent")))
     assert "escaped" not in found.stdout
 
 
@@ -616,11 +616,11 @@ while True:
 async def test_a_program_that_listens_inside_is_talked_to(
     site: Site, driver: SandboxDriver, running: SandboxSpec
 ) -> None:
-    command = Command(argv=(site.require_python(), "-c", _ECHO, "/tmp/echo"))
+    command = Command(argv=(site.require_python(), "-c", _ECHO, str(_SOCKET)))
     listening = await driver.exec(running.id, command)
-    await until_there(driver, running, "/tmp/echo")
+    await until_there(driver, running, str(_SOCKET))
     async with asyncio.timeout(_BOUND):
-        channel = await driver.connect(running.id, PurePosixPath("/tmp/echo"))
+        channel = await driver.connect(running.id, _SOCKET)
         await channel.send(b"hello")
         assert await channel.receive() == b"HELLO"
         await channel.end_sending()
@@ -632,7 +632,7 @@ async def test_a_program_that_listens_inside_is_talked_to(
 
 async def test_nobody_listens_on_a_socket_that_is_not_there(driver: SandboxDriver, running: SandboxSpec) -> None:
     with pytest.raises(Unavailable):
-        await driver.connect(running.id, PurePosixPath("/tmp/nothing"))
+        await driver.connect(running.id, _SOCKET)
 
 
 # What a driver does not offer

@@ -21,6 +21,7 @@ from contextbase.workspaces.model import Owner
 
 __all__ = ["IMPLEMENTATIONS", "Finished", "Implementation", "Site", "agents_owner", "finish", "shell"]
 
+_PYTHON = str(Path(sys.executable).resolve())
 _BOUND = 60
 """Seconds that nothing in these tests takes, unless it hangs."""
 
@@ -32,7 +33,7 @@ def agents_owner() -> Owner:
 
 @dataclass(kw_only=True)
 class Site:
-    """A node in a temporary folder. Drivers that are opened here are closed, and their sandboxes removed, at the end."""
+    """A node in a temporary folder. At the end the drivers of it are closed and their sandboxes removed."""
 
     folder: Path
     open: Callable[[], SandboxDriver]  # another driver of the same node, as after a restart
@@ -114,8 +115,7 @@ async def bubblewrap_site(folder: Path) -> AsyncIterator[Site]:
         return BubblewrapDriver(folder / "node", owner=owner, node=node, extra_read_only=extra)
 
     groups, _ = find_groups(node)
-    python = str(Path(sys.executable).resolve())
-    yield Site(folder=folder, open=connect, owner=owner, python=python, has_groups=groups is not None)
+    yield Site(folder=folder, open=connect, owner=owner, python=_PYTHON, has_groups=groups is not None)
 
 
 def _bubblewrap_missing() -> str | None:

@@ -145,7 +145,7 @@ class SeparateGroups:
         return _processes(next(iter(self._distinct())))
 
     def remove(self) -> bool:
-        return all([_remove(folder) for folder in self._distinct()])
+        return [_remove(folder) for folder in self._distinct()].count(False) == 0
 
     def _distinct(self) -> list[Path]:
         return list(dict.fromkeys(self.folders.values()))

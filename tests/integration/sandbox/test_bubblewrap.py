@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -23,6 +24,7 @@ from contextbase.sandbox.seccomp import REFUSED_CALLS
 from contextbase.workspaces.model import Owner
 
 _BOUND = 120
+_TRIES = 1000
 
 
 @pytest.fixture
@@ -46,9 +48,11 @@ def processes_with(mark: str) -> set[str]:
 
 
 async def until_gone(mark: str) -> None:
-    async with asyncio.timeout(_BOUND):
-        while processes_with(mark):
-            await asyncio.sleep(0.05)
+    for _ in range(_TRIES):
+        if not processes_with(mark):
+            return
+        await asyncio.sleep(0.05)
+    pytest.fail(f"{processes_with(mark)} still run")
 
 
 def ours_of(node_folder: Path) -> list[int]:
@@ -61,13 +65,34 @@ def ours_of(node_folder: Path) -> list[int]:
     return found
 
 
+def groups_of(node: str) -> list[Path]:
+    return list(Path("/sys/fs/cgroup").rglob(f"contextbase-{node}"))
+
+
+def who_has_mounted(folder: Path) -> list[Path]:
+    found = []
+    for place in Path("/proc").glob("[0-9]*/mountinfo"):
+        with contextlib.suppress(OSError):
+            if str(folder) in place.read_text():
+                found.append(place)
+    return found
+
+
+def started(command: list[str], **options: Any) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(command, **options)
+
+
+def call(*command: str) -> None:
+    subprocess.run(command, check=True)
+
+
 async def test_a_killed_server_leaves_its_sandboxes_and_nothing_else(site: Site) -> None:
     mark = f"9{uuid4().int % 10**8:08}"
     node = f"test-{uuid4().hex[:12]}"
     root = site.folder / "other-node"
     arguments = [str(root), node, str(site.workspace()), mark]
     worker = [sys.executable, "-m", "tests.support.sandbox_worker", *arguments]
-    with subprocess.Popen(worker, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]) as process:
+    with started(worker, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]) as process:
         assert process.stdout is not None
         sandbox_id = SandboxId(json.loads(await asyncio.to_thread(process.stdout.readline)))
         assert processes_with(mark) >= {f"{mark}1", f"{mark}2", f"{mark}3"}
@@ -89,9 +114,10 @@ async def test_a_sandbox_whose_holder_is_gone_is_stopped_and_can_be_started(site
     await driver.start(spec.id)
     record = json.loads((site.folder / "node" / "sandboxes" / str(spec.id) / "holder.json").read_text())
     os.kill(record["process"], signal.SIGKILL)
-    async with asyncio.timeout(_BOUND):
-        while (await driver.inspect(spec.id)).state is not SandboxState.STOPPED:
-            await asyncio.sleep(0.01)
+    for _ in range(_TRIES):
+        if (await driver.inspect(spec.id)).state is SandboxState.STOPPED:
+            break
+        await asyncio.sleep(0.01)
     await driver.start(spec.id)
     assert (await finish(await driver.exec(spec.id, shell("echo on")))).stdout == "on\n"
 
@@ -104,7 +130,7 @@ async def test_another_process_with_the_holders_number_is_neither_joined_nor_kil
     await driver.start(spec.id)
     await driver.stop(spec.id)
     place = site.folder / "node" / "sandboxes" / str(spec.id) / "holder.json"
-    with subprocess.Popen(["sleep", "1000"]) as bystander:
+    with started(["sleep", "1000"]) as bystander:
         place.write_text(json.dumps(json.loads(place.read_text()) | {"process": bystander.pid}))
         assert (await driver.inspect(spec.id)).state is SandboxState.STOPPED
         await driver.stop(spec.id)
@@ -168,7 +194,7 @@ async def test_nothing_is_left_of_closed_drivers(site: Site) -> None:
     await driver.remove(spec.id)
     node = driver._node  # type: ignore[attr-defined] # white-box: what its groups are named by
     await driver.close()
-    assert not list(Path("/sys/fs/cgroup").rglob(f"contextbase-{node}"))
+    assert groups_of(node) == []
     assert ours_of(site.folder / "node") == []
 
 
@@ -176,7 +202,7 @@ async def test_other_mounts_of_the_machine_are_not_kept_busy(site: Site, tmp_pat
     require_root()
     other = tmp_path / "other"
     other.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "none", str(other)], check=True)
+    call("mount", "-t", "tmpfs", "none", str(other))
     try:
         driver = site.driver()
         spec = site.spec()
@@ -184,13 +210,8 @@ async def test_other_mounts_of_the_machine_are_not_kept_busy(site: Site, tmp_pat
         await driver.start(spec.id)
         assert (await finish(await driver.exec(spec.id, shell("echo on")))).stdout == "on\n"
     finally:
-        subprocess.run(["umount", str(other)], check=True)
-    keeping = []
-    for place in Path("/proc").glob("[0-9]*/mountinfo"):
-        with contextlib.suppress(OSError):
-            if str(other) in place.read_text():
-                keeping.append(place)
-    assert keeping == []
+        call("umount", str(other))
+    assert who_has_mounted(other) == []
 
 
 async def test_agents_never_run_as_root(tmp_path: Path) -> None:
