@@ -277,11 +277,12 @@ async def test_who_comes_into_a_sandbox_brings_nothing_that_can_be_taken(
 
 
 async def test_a_command_has_no_open_files_but_its_own(driver: SandboxDriver, running: SandboxSpec) -> None:
-    text = "ls -l /proc/$$/fd | sed -n 's/.*[0-9] -> //p'"
-    for command in (shell(text), shell(text, has_input=True)):
+    argv = ("ls", "-l", "/proc/self/fd")
+    for command in (Command(argv=argv), Command(argv=argv, has_input=True)):
         said = await finish(await driver.exec(running.id, command))
-        assert len(said.stdout.split()) == 3
-        assert all(name.startswith(("pipe:", "/dev/null", "socket:")) for name in said.stdout.split())
+        files = [line.split(" -> ")[1] for line in said.stdout.splitlines() if " -> " in line]
+        assert len(files) == 4
+        assert all(name.startswith(("pipe:", "/dev/null", "socket:", "/proc/")) for name in files)
 
 
 # The network
