@@ -177,7 +177,7 @@ async def _thousand(site: Site) -> dict[str, float]:
 
 def _stack(site: Site) -> list[str]:
     snapshots = site.snapshots
-    mirror = site.root / "mirror" / str(snapshots.project_id) / str(snapshots.epoch)
+    mirror = site.mirrors.folder_of(snapshots.head)
     chain = chain_to(snapshots.head.seq, read_layers(mirror / "layers"))
     assert chain is not None
     assert len(chain) == _LAYERS

@@ -8,6 +8,8 @@ need bwrap bubblewrap
 # The oldest PostgreSQL we support is what Debian stable has; the bundled one is newer.
 set -- /usr/lib/postgresql/*/bin/postgres
 [ -x "$1" ] || need postgres postgresql
+# An engine for containers; the tests start one of their own, and need no command line of it.
+need dockerd docker.io
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

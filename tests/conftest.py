@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.support.docker_engine import DockerEngine, running_docker_engine
 from tests.support.postgres import database_copy, embedded_server, external_server, named, run_on_server
 from tests.support.s3_server import S3Server, running_s3_server
 
@@ -33,6 +34,13 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A real S3 server, one per test process."""
     with running_s3_server(tmp_path_factory.mktemp("s3")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> Iterator[DockerEngine]:
+    """A real Docker engine with an image for agents, one per test process."""
+    with running_docker_engine() as engine:
+        yield engine
 
 
 @pytest.fixture

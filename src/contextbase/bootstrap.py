@@ -73,6 +73,7 @@ from contextbase.storage.tree import TreeRepository
 from contextbase.workspaces.agents import Agents
 from contextbase.workspaces.checkpoints import Checkpoints
 from contextbase.workspaces.comparing import WorkspaceDiffs
+from contextbase.workspaces.model import Owner
 from contextbase.workspaces.node import Node
 from contextbase.workspaces.registry import Registry
 from contextbase.workspaces.sending import Quota, Sender
@@ -343,6 +344,7 @@ def _workspaces(
         settings.node_name or data.node_name(),
         data.node,
         source,
+        owner=Owner.of_agents(settings.agent_uid),
         wanted=None if settings.workspace_provider == "auto" else settings.workspace_provider,
         largest_file=settings.max_upload_bytes,
     )

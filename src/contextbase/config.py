@@ -97,6 +97,11 @@ class Settings(BaseSettings):
         "folder.",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
     )
+    agent_uid: Annotated[int, Field(ge=1, lt=2**32 - 1)] | None = Field(
+        None,
+        description="Number of the account (user and group) that agents' folders belong to and their commands run as; "
+        "unset: 61184 for a server that runs as root, else the server's own.",
+    )
     workspace_provider: Literal["auto", "overlay", "copy"] = Field(
         "auto", description="How agents' folders are made; auto: overlay mounts where they work, else copies."
     )

@@ -29,9 +29,20 @@ def implementation(request: pytest.FixtureRequest) -> Implementation:
 
 
 @pytest.fixture
-async def site(implementation: Implementation, tmp_path: Path) -> AsyncIterator[Site]:
-    async with implementation.site(tmp_path) as site:
+def given(request: pytest.FixtureRequest, implementation: Implementation) -> object:
+    return None if implementation.fixture is None else request.getfixturevalue(implementation.fixture)
+
+
+@pytest.fixture
+async def site(implementation: Implementation, given: object, tmp_path: Path) -> AsyncIterator[Site]:
+    async with implementation.site(tmp_path, given) as site:
         yield site
+
+
+one_shot = pytest.mark.parametrize(
+    "implementation", [name for name, each in IMPLEMENTATIONS.items() if each.binds_folders], indirect=True
+)
+"""For tests of `run`, which needs a folder."""
 
 
 @pytest.fixture
@@ -85,6 +96,7 @@ async def until_there(driver: SandboxDriver, spec: SandboxSpec, path: str) -> No
 # One command in a sandbox of its own
 
 
+@one_shot
 async def test_a_command_runs_and_says_how_it_ended(site: Site, driver: SandboxDriver) -> None:
     ran = await finish(await driver.run(site.spec(), shell("echo out; echo err >&2; exit 3")))
     assert (ran.stdout, ran.stderr) == ("out\n", "err\n")
@@ -93,12 +105,14 @@ async def test_a_command_runs_and_says_how_it_ended(site: Site, driver: SandboxD
     assert ran.outcome.seconds > 0
 
 
+@one_shot
 async def test_arguments_arrive_as_they_are(site: Site, driver: SandboxDriver) -> None:
     words = ("two words", "$HOME", "", "ü\n*", "'\"")
     ran = await finish(await driver.run(site.spec(), Command(argv=("printf", "<%s>", *words))))
     assert ran.stdout == "".join(f"<{word}>" for word in words)
 
 
+@one_shot
 async def test_a_command_sees_its_environment_and_nothing_of_ours(
     site: Site, driver: SandboxDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +125,7 @@ async def test_a_command_sees_its_environment_and_nothing_of_ours(
     assert "OUR_SECRET" not in seen
 
 
+@one_shot
 async def test_it_starts_in_the_workspace_or_in_a_folder_below_it(site: Site, driver: SandboxDriver) -> None:
     spec = site.spec()
     made = await finish(await driver.run(spec, shell("pwd; mkdir -p sub; cd sub; pwd")))
@@ -121,16 +136,19 @@ async def test_it_starts_in_the_workspace_or_in_a_folder_below_it(site: Site, dr
     assert below == f"{top}/sub"
 
 
+@one_shot
 async def test_a_folder_to_start_in_that_is_not_there_is_invalid(site: Site, driver: SandboxDriver) -> None:
     with pytest.raises(InvalidInput):
         await driver.run(site.spec(), Command(argv=("pwd",), cwd=PurePosixPath("nowhere")))
 
 
+@one_shot
 async def test_a_program_that_is_not_there_ends_as_in_a_shell(site: Site, driver: SandboxDriver) -> None:
     ran = await finish(await driver.run(site.spec(), Command(argv=("no-such-program",))))
     assert ran.outcome.exit_code == 127
 
 
+@one_shot
 async def test_a_signal_is_told_from_an_exit_code(
     implementation: Implementation, site: Site, driver: SandboxDriver
 ) -> None:
@@ -142,6 +160,7 @@ async def test_a_signal_is_told_from_an_exit_code(
         assert killed.outcome.stopped_by is None
 
 
+@one_shot
 async def test_input_arrives_and_ends(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(), Command(argv=("cat",), has_input=True))
     await execution.write(b"one ")
@@ -154,6 +173,7 @@ async def test_input_arrives_and_ends(site: Site, driver: SandboxDriver) -> None
         await execution.write(b"late")
 
 
+@one_shot
 async def test_much_input_is_written_while_output_is_read(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(limits=_ROOMY), Command(argv=("cat",), has_input=True))
     sent = bytes(range(256)) * 8192
@@ -169,6 +189,7 @@ async def test_much_input_is_written_while_output_is_read(site: Site, driver: Sa
     assert (await execution.wait()).succeeded
 
 
+@one_shot
 async def test_without_input_there_is_nothing_to_read(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(), Command(argv=("cat",)))
     with pytest.raises(Conflict):
@@ -176,6 +197,7 @@ async def test_without_input_there_is_nothing_to_read(site: Site, driver: Sandbo
     assert (await finish(execution)).outcome.exit_code == 0
 
 
+@one_shot
 async def test_waiting_reads_what_nobody_reads(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(limits=_ROOMY), shell("head -c 3000000 /dev/zero"))
     async with asyncio.timeout(_BOUND):
@@ -184,6 +206,7 @@ async def test_waiting_reads_what_nobody_reads(site: Site, driver: SandboxDriver
         assert await execution.wait() == first
 
 
+@one_shot
 async def test_a_reader_who_comes_while_somebody_waits_gets_the_rest(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(limits=_ROOMY), Command(argv=("cat",), has_input=True))
     waiting = asyncio.create_task(execution.wait())
@@ -196,6 +219,7 @@ async def test_a_reader_who_comes_while_somebody_waits_gets_the_rest(site: Site,
     assert (await waiting).succeeded
 
 
+@one_shot
 async def test_who_reads_slowly_slows_the_command_down(site: Site, driver: SandboxDriver) -> None:
     block, blocks = 1 << 16, 16_384  # a gigabyte
     count = f"i=0; while [ $i -lt {blocks} ]; do head -c {block} /dev/zero; i=$((i+1)); echo $i >&2; done"
@@ -211,6 +235,7 @@ async def test_who_reads_slowly_slows_the_command_down(site: Site, driver: Sandb
     assert taken + rest < 100 * block
 
 
+@one_shot
 async def test_a_killed_command_ends_at_once(implementation: Implementation, site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(), shell("echo started; sleep 1000"))
     reading = execution.output()
@@ -225,6 +250,7 @@ async def test_a_killed_command_ends_at_once(implementation: Implementation, sit
     await execution.kill()
 
 
+@one_shot
 async def test_nothing_of_a_one_shot_sandbox_is_left(site: Site, driver: SandboxDriver) -> None:
     spec = site.spec()
     async with asyncio.timeout(_BOUND):
@@ -233,6 +259,7 @@ async def test_nothing_of_a_one_shot_sandbox_is_left(site: Site, driver: Sandbox
     assert spec.id not in [info.id for info in await driver.found()]
 
 
+@one_shot
 async def test_many_run_at_once_and_keep_apart(site: Site, driver: SandboxDriver) -> None:
     async def one(number: int) -> None:
         spec = site.spec(workspace=f"workspace-{number}")
@@ -245,6 +272,7 @@ async def test_many_run_at_once_and_keep_apart(site: Site, driver: SandboxDriver
 # The folder
 
 
+@one_shot
 async def test_files_are_the_agents_own_and_outlive_the_sandbox(
     implementation: Implementation, site: Site, driver: SandboxDriver
 ) -> None:
@@ -259,6 +287,7 @@ async def test_files_are_the_agents_own_and_outlive_the_sandbox(
     assert (made.stat().st_uid, made.stat().st_gid) == (site.owner.uid, site.owner.gid)
 
 
+@one_shot
 async def test_a_read_only_folder_cannot_be_changed(
     implementation: Implementation, site: Site, driver: SandboxDriver
 ) -> None:
@@ -271,6 +300,7 @@ async def test_a_read_only_folder_cannot_be_changed(
     assert [path.name for path in site.workspace().iterdir()] == ["given"]
 
 
+@one_shot
 async def test_a_folder_that_is_not_there_is_invalid(
     implementation: Implementation, site: Site, driver: SandboxDriver
 ) -> None:
@@ -282,17 +312,20 @@ async def test_a_folder_that_is_not_there_is_invalid(
 # Limits
 
 
+@one_shot
 async def test_a_command_that_takes_too_long_is_stopped_with_all_it_started(site: Site, driver: SandboxDriver) -> None:
     spec = site.spec(limits=limited(max_execution_time=0.5))
     ran = await finish(await driver.run(spec, shell("sleep 1000 & sleep 1000")))
     assert ran.outcome.stopped_by is Limit.EXECUTION_TIME
 
 
+@one_shot
 async def test_a_commands_own_timeout_is_the_shorter_one(site: Site, driver: SandboxDriver) -> None:
     ran = await finish(await driver.run(site.spec(limits=_ROOMY), shell("sleep 1000", timeout=0.3)))
     assert ran.outcome.stopped_by is Limit.EXECUTION_TIME
 
 
+@one_shot
 async def test_output_without_end_is_cut_and_the_command_stopped(site: Site, driver: SandboxDriver) -> None:
     spec = site.spec(limits=limited(max_output=100_000))
     ran = await finish(await driver.run(spec, Command(argv=("yes",))))
@@ -300,6 +333,7 @@ async def test_output_without_end_is_cut_and_the_command_stopped(site: Site, dri
     assert len(ran.stdout) == 100_000
 
 
+@one_shot
 async def test_a_command_that_takes_too_much_memory_is_stopped(site: Site, driver: SandboxDriver) -> None:
     site.require_groups()
     spec = site.spec(limits=limited(max_memory=64 << 20))
@@ -307,6 +341,7 @@ async def test_a_command_that_takes_too_much_memory_is_stopped(site: Site, drive
     assert ran.outcome.stopped_by is Limit.MEMORY
 
 
+@one_shot
 async def test_no_more_processes_are_made_than_may_be(site: Site, driver: SandboxDriver) -> None:
     site.require_groups()
     spec = site.spec(limits=limited(max_processes=10, max_execution_time=30))
@@ -316,6 +351,7 @@ async def test_no_more_processes_are_made_than_may_be(site: Site, driver: Sandbo
     assert "fork" in ran.stderr or ran.outcome.stopped_by is Limit.PROCESSES
 
 
+@one_shot
 async def test_who_wants_too_much_of_the_processor_is_slowed_down(site: Site, driver: SandboxDriver) -> None:
     site.require_groups()
     spec = site.spec(limits=limited(max_cpu=20))
@@ -323,6 +359,7 @@ async def test_who_wants_too_much_of_the_processor_is_slowed_down(site: Site, dr
     assert ran.outcome.slowed_down
 
 
+@one_shot
 async def test_what_fills_the_disk_is_stopped(
     implementation: Implementation, site: Site, driver: SandboxDriver
 ) -> None:
@@ -339,6 +376,7 @@ async def test_what_fills_the_disk_is_stopped(
 # Terminals
 
 
+@one_shot
 async def test_a_terminal_has_its_size_and_can_be_resized(site: Site, driver: SandboxDriver) -> None:
     size = TerminalSize(rows=33, columns=111)
     text = "stty size; echo err >&2; read go; stty size; test -t 0 && echo is-terminal"
@@ -360,6 +398,7 @@ async def test_a_terminal_has_its_size_and_can_be_resized(site: Site, driver: Sa
     await execution.resize(TerminalSize())
 
 
+@one_shot
 async def test_an_interrupt_at_the_terminal_reaches_the_command(site: Site, driver: SandboxDriver) -> None:
     text = "trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.05; done"
     execution = await driver.run(site.spec(), shell(text, terminal=TerminalSize(), has_input=True))
@@ -375,6 +414,7 @@ async def test_an_interrupt_at_the_terminal_reaches_the_command(site: Site, driv
     assert outcome.exit_code == 5
 
 
+@one_shot
 async def test_only_a_terminal_can_be_resized(site: Site, driver: SandboxDriver) -> None:
     execution = await driver.run(site.spec(), Command(argv=("true",)))
     with pytest.raises(Conflict):
@@ -639,9 +679,9 @@ async def test_nobody_listens_on_a_socket_that_is_not_there(driver: SandboxDrive
 
 
 async def test_a_sandbox_without_a_folder_is_refused_where_it_holds_no_files(
-    implementation: Implementation, site: Site, driver: SandboxDriver
+    implementation: Implementation, driver: SandboxDriver
 ) -> None:
     spec = SandboxSpec(id=SandboxId(str(uuid4())), folder=None)
-    if not site.holds_files and implementation.binds_folders:
+    if not implementation.can_hold_files:
         with pytest.raises(InvalidInput):
             await driver.create(spec)

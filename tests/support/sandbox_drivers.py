@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from tests.support.docker_engine import DockerEngine
 from tests.support.require import unavailable
 
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.cgroups import find_groups
+from contextbase.sandbox.docker import DockerDriver
 from contextbase.sandbox.model import Command, Outcome, SandboxId, SandboxSpec, Stream, shell_argv
 from contextbase.sandbox.ports import Execution, SandboxDriver
 from contextbase.workspaces.model import Owner
@@ -71,6 +73,16 @@ class Site:
         folder = None if self.holds_files else self.workspace(workspace)
         return SandboxSpec(**{"id": SandboxId(str(uuid4())), "folder": folder, **values})
 
+    async def once(self, driver: SandboxDriver, spec: SandboxSpec, command: Command) -> "Finished":
+        """In a sandbox of its own, of which nothing runs afterwards."""
+        if spec.folder is not None:
+            return await finish(await driver.run(spec, command))
+        await driver.create(spec)
+        await driver.start(spec.id)
+        finished = await finish(await driver.exec(spec.id, command))
+        await driver.stop(spec.id)
+        return finished
+
     async def clean_up(self) -> None:
         last = self.open()
         for info in await last.found():
@@ -86,18 +98,20 @@ class Site:
 class Implementation:
     """`missing` says why it cannot be used here, if so."""
 
-    make: Callable[[Path], AbstractAsyncContextManager[Site]]
-    missing: Callable[[], str | None]
+    make: Callable[[Path, Any], AbstractAsyncContextManager[Site]]  # with the value of the fixture
+    missing: Callable[[], str | None] = lambda: None
+    fixture: str | None = None  # of pytest's, that it needs
     binds_folders: bool = True
+    can_hold_files: bool = False  # its driver also makes sandboxes without a folder
     is_isolated: bool = True  # commands are kept from the machine: the escape tests are for it
     tells_signals: bool = True  # an exit code of 137 is told from SIGKILL
 
     @asynccontextmanager
-    async def site(self, folder: Path) -> AsyncIterator[Site]:
+    async def site(self, folder: Path, given: object) -> AsyncIterator[Site]:
         reason = self.missing()
         if reason is not None:
             unavailable(reason)
-        async with self.make(folder) as site:
+        async with self.make(folder, given) as site:
             try:
                 yield site
             finally:
@@ -105,7 +119,7 @@ class Implementation:
 
 
 @asynccontextmanager
-async def bubblewrap_site(folder: Path) -> AsyncIterator[Site]:
+async def bubblewrap_site(folder: Path, _: object) -> AsyncIterator[Site]:
     owner = agents_owner()
     node = f"test-{uuid4().hex[:12]}"
     own = Path(sys.base_prefix)
@@ -124,8 +138,32 @@ def _bubblewrap_missing() -> str | None:
     return None if shutil.which("bwrap") else "This test needs bubblewrap. To get it: apt-get install bubblewrap"
 
 
+def docker_site(*, holds_files: bool) -> Callable[[Path, DockerEngine], AbstractAsyncContextManager[Site]]:
+    @asynccontextmanager
+    async def made(folder: Path, engine: DockerEngine) -> AsyncIterator[Site]:
+        owner = Owner(uid=61184, gid=61184)
+        node = f"test-{uuid4().hex[:12]}"
+
+        def connect() -> SandboxDriver:
+            return DockerDriver(node=node, owner=owner, image=engine.image, address=engine.address)
+
+        yield Site(folder=folder, open=connect, owner=owner, holds_files=holds_files, python="/usr/bin/python3")
+
+    return made
+
+
 IMPLEMENTATIONS: Mapping[str, Implementation] = {
     "bubblewrap": Implementation(make=bubblewrap_site, missing=_bubblewrap_missing),
+    "docker-folder": Implementation(
+        make=docker_site(holds_files=False), fixture="docker_engine", can_hold_files=True, tells_signals=False
+    ),
+    "docker-container": Implementation(
+        make=docker_site(holds_files=True),
+        fixture="docker_engine",
+        can_hold_files=True,
+        tells_signals=False,
+        binds_folders=False,
+    ),
 }
 
 

@@ -96,7 +96,7 @@ async def open_site(
 
 
 def new_site(root: Path, kind: str, snapshots: MemorySnapshots, limits: Limits = QUICK) -> Site:
-    mirrors = Mirrors(root, snapshots, owner=Owner.of_this_process())
+    mirrors = Mirrors(root, snapshots, owner=Owner.of_agents(None))
     make = {"overlay": OverlayProvider, "copy": CopyProvider}[kind]
     return Site(root=root, snapshots=snapshots, mirrors=mirrors, provider=make(root, mirrors, limits=limits))
 

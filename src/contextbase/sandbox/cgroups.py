@@ -17,7 +17,16 @@ from typing import Final, Protocol
 
 from contextbase.limits import ResourceLimits
 
-__all__ = ["NO_LIMITS", "ControlGroup", "Usage", "find_groups", "group_at", "kill_group", "remove_group"]
+__all__ = [
+    "NO_LIMITS",
+    "ControlGroup",
+    "Usage",
+    "find_groups",
+    "group_at",
+    "group_named",
+    "kill_group",
+    "remove_group",
+]
 
 _PERIOD: Final = 100_000  # microseconds
 _WANTED: Final = ("memory", "pids", "cpu")
@@ -267,6 +276,16 @@ def find_groups(name: str, *, own: str | None = None, mounts: str | None = None)
         version = "1" if isinstance(group, SeparateGroups) else "2"
         return group, f"Control groups (version {version}) hold memory, processes and processor time."
     return None, "This machine has no control groups for memory and processes; limits are per process."
+
+
+def group_named(name: str, process: int) -> ControlGroup | None:
+    """The group that somebody else made for this process, if it is one of this name and can be seen from here."""
+    try:
+        own = Path(f"/proc/{process}/cgroup").read_text(encoding="utf-8")
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return (_separate(own, mounts) or _unified(own, mounts)) if name in own else None
 
 
 def _separate(own: str, mounts: str) -> SeparateGroups | None:

@@ -1,10 +1,8 @@
-"""The mirrors of this machine, one for each project and epoch."""
+"""The mirrors of this machine, one for each project, epoch and account of the agents."""
 
 from pathlib import Path
 from typing import Final
-from uuid import UUID
 
-from contextbase.ids import ProjectId
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.layer_view import LayerView
 from contextbase.workspaces.mirror import Mirror
@@ -23,11 +21,14 @@ class Mirrors:
         self.pins = Pins(root)
         self._folder = root / "mirror"
         self._source = source
-        self._open: dict[tuple[ProjectId, UUID], Mirror] = {}
+        self._open: dict[Path, Mirror] = {}
         self._views: dict[tuple[str, ...], LayerView] = {}
 
     def of(self, snapshot: SnapshotKey) -> Mirror:
-        return self._mirror(snapshot.project_id, snapshot.epoch)
+        return self._mirror(self.folder_of(snapshot))
+
+    def folder_of(self, snapshot: SnapshotKey) -> Path:
+        return self._folder / str(snapshot.project_id) / f"{snapshot.epoch}.{self.owner.uid}"
 
     async def evict(self, *, cap: int) -> int:
         """Remove layers that nothing stands on until all mirrors together have `cap` bytes; returns what was freed.
@@ -46,14 +47,11 @@ class Mirrors:
             self._views.pop(next(iter(self._views)), None)
         return view
 
-    def _mirror(self, project_id: ProjectId, epoch: UUID) -> Mirror:
-        key = (project_id, epoch)
-        if key not in self._open:
-            folder = self._folder / str(project_id) / str(epoch)
-            self._open[key] = Mirror(folder, self._source, self.pins, owner=self.owner)
-        return self._open[key]
+    def _mirror(self, folder: Path) -> Mirror:
+        if folder not in self._open:
+            self._open[folder] = Mirror(folder, self._source, self.pins, owner=self.owner)
+        return self._open[folder]
 
     def _on_disk(self) -> list[Mirror]:
-        return [
-            self._mirror(ProjectId(UUID(epoch.parent.name)), UUID(epoch.name)) for epoch in self._folder.glob("*/*")
-        ]
+        """Also those of an account that the agents had before: they only shrink."""
+        return [self._mirror(folder) for folder in self._folder.glob("*/*")]

@@ -4,8 +4,10 @@ import os
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
+from contextbase.errors import InvalidSettings
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind
 
@@ -65,6 +67,10 @@ class View:
         return place is not None
 
 
+_AGENTS_OF_ROOT: Final = 61_184
+"""An account nobody has: systemd and Debian give out none of this number."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Owner:
     """The account that layers and workspaces belong to, and that agents run as."""
@@ -75,6 +81,19 @@ class Owner:
     @classmethod
     def of_this_process(cls) -> "Owner":
         return cls(uid=os.geteuid(), gid=os.getegid())
+
+    @classmethod
+    def of_agents(cls, uid: int | None) -> "Owner":
+        """`uid` is what the settings ask for. Never root: what breaks out of a sandbox would be root outside."""
+        own = cls.of_this_process()
+        if own.uid == 0:
+            wanted = uid or _AGENTS_OF_ROOT
+            return cls(uid=wanted, gid=wanted)
+        if uid not in (None, own.uid):
+            raise InvalidSettings(
+                f"The setting 'agent_uid' is {uid}, but only root can give folders to an account other than its own."
+            )
+        return own
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

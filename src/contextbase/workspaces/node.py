@@ -23,10 +23,19 @@ class Site:
 class Node:
     """Nothing is tried or made on the machine before the first use."""
 
-    def __init__(self, name: str, root: Path, source: SnapshotSource, *, wanted: str | None, largest_file: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        root: Path,
+        source: SnapshotSource,
+        *,
+        owner: Owner,
+        wanted: str | None,
+        largest_file: int,
+    ) -> None:
         self.name = name
         self.root = root
-        self.owner = Owner.of_this_process()
+        self.owner = owner
         self._source = source
         self._wanted = wanted
         self._limits = Limits(largest_file=largest_file)

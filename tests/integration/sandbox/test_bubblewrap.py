@@ -29,7 +29,7 @@ _TRIES = 1000
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    async with IMPLEMENTATIONS["bubblewrap"].site(tmp_path) as site:
+    async with IMPLEMENTATIONS["bubblewrap"].site(tmp_path, None) as site:
         yield site
 
 

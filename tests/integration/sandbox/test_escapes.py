@@ -27,8 +27,13 @@ def implementation(request: pytest.FixtureRequest) -> Implementation:
 
 
 @pytest.fixture
-async def site(implementation: Implementation, tmp_path: Path) -> AsyncIterator[Site]:
-    async with implementation.site(tmp_path) as site:
+def given(request: pytest.FixtureRequest, implementation: Implementation) -> object:
+    return None if implementation.fixture is None else request.getfixturevalue(implementation.fixture)
+
+
+@pytest.fixture
+async def site(implementation: Implementation, given: object, tmp_path: Path) -> AsyncIterator[Site]:
+    async with implementation.site(tmp_path, given) as site:
         yield site
 
 
@@ -65,12 +70,12 @@ def bystander() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 async def attempt(site: Site, driver: SandboxDriver, text: str, **values: object) -> Finished:
-    return await finish(await driver.run(site.spec(limits=_LIMITS, **values), shell(text)))
+    return await site.once(driver, site.spec(limits=_LIMITS, **values), shell(text))
 
 
 async def attempt_python(site: Site, driver: SandboxDriver, code: str, *arguments: str, **values: object) -> Finished:
     argv = (site.require_python(), "-I", "-c", code, *arguments)
-    return await finish(await driver.run(site.spec(limits=_LIMITS, **values), Command(argv=argv)))
+    return await site.once(driver, site.spec(limits=_LIMITS, **values), Command(argv=argv))
 
 
 # Files
@@ -183,7 +188,7 @@ async def test_one_sandbox_sees_nothing_of_another(site: Site, driver: SandboxDr
     look = (
         "cat /tmp/* /workspace/* /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null; ls -R /tmp /home /run /dev/shm"
     )
-    tried = await finish(await driver.run(spec, shell(look)))
+    tried = await site.once(driver, spec, shell(look))
     assert "hunter2" not in tried.stdout
     assert "private" not in tried.stdout
     await other.kill()
@@ -399,7 +404,7 @@ async def test_open_files_have_an_end(site: Site, driver: SandboxDriver) -> None
     assert cores == "0"
 
 
-async def test_endless_output_without_a_reader_is_stopped(site: Site, driver: SandboxDriver) -> None:
-    execution = await driver.run(site.spec(limits=_LIMITS), Command(argv=("yes",)))
+async def test_endless_output_without_a_reader_is_stopped(driver: SandboxDriver, running: SandboxSpec) -> None:
+    execution = await driver.exec(running.id, Command(argv=("yes",)))
     async with asyncio.timeout(60):
         assert (await execution.wait()).stopped_by is Limit.OUTPUT

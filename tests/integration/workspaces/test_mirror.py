@@ -40,8 +40,7 @@ class _WithoutBlob(MemorySnapshots):
 
 
 def layers_folder(site: Site) -> Path:
-    snapshots = site.snapshots
-    return site.root / "mirror" / str(snapshots.project_id) / str(snapshots.epoch) / "layers"
+    return site.mirrors.folder_of(site.snapshots.head) / "layers"
 
 
 async def test_a_new_snapshot_costs_its_changes(site: Site) -> None:

@@ -1,0 +1,95 @@
+"""Docker sandboxes, measured: `python -m bench.sandbox_docker --rounds 20 [--json]`.
+
+A real engine in a folder of its own. `exec` runs `true` in a container that runs already, through our driver and, turn
+by turn with it, through the engine's own command line; medians in milliseconds.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+import uvloop
+from tests.support.docker_engine import DockerEngine, running_docker_engine
+
+from contextbase.sandbox.docker import DockerDriver
+from contextbase.sandbox.model import Command, SandboxId, SandboxSpec
+from contextbase.sandbox.ports import Execution
+from contextbase.workspaces.model import Owner
+
+_AGENT = Owner(uid=61184, gid=61184)
+_TRUE = Command(argv=("true",))
+
+Result = TypeVar("Result")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rounds", type=int, default=20)
+    options.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = options.parse_args()
+    figures = measure(arguments.rounds)
+    if arguments.json:
+        print(json.dumps(figures, indent=2))
+    else:
+        for name, value in figures.items():
+            print(f"{name:28}{value:>12,}")
+
+
+def measure(rounds: int) -> dict[str, float]:
+    with running_docker_engine() as engine, tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, _AGENT.uid, _AGENT.gid)
+        return uvloop.run(_measure(engine, Path(folder), rounds))
+
+
+async def _measure(engine: DockerEngine, folder: Path, rounds: int) -> dict[str, float]:
+    driver = DockerDriver(node="bench", owner=_AGENT, image=engine.image, address=engine.address)
+    times: defaultdict[str, list[float]] = defaultdict(list)
+
+    async def timed(name: str, work: Awaitable[Result]) -> Result:
+        began = time.perf_counter()
+        result = await work
+        times[name].append(1000 * (time.perf_counter() - began))
+        return result
+
+    async def finished(execution: Awaitable[Execution]) -> None:
+        assert (await (await execution).wait()).succeeded
+
+    spec = SandboxSpec(id=SandboxId(uuid4().hex), folder=folder)
+    await driver.create(spec)
+    await driver.start(spec.id)
+    try:
+        for _ in range(rounds):
+            await timed("docker_exec_ms", finished(driver.exec(spec.id, _TRUE)))
+            await timed("docker_cli_exec_ms", _by_command_line(engine, f"contextbase-bench-{spec.id}"))
+        for _ in range(max(3, rounds // 4)):
+            other = SandboxSpec(id=SandboxId(uuid4().hex), folder=folder)
+            await timed("docker_create_ms", driver.create(other))
+            await timed("docker_start_ms", driver.start(other.id))
+            await timed("docker_stop_ms", driver.stop(other.id))
+            await timed("docker_remove_ms", driver.remove(other.id))
+            await timed("docker_run_ms", finished(driver.run(other, _TRUE)))
+    finally:
+        await driver.remove(spec.id)
+        await driver.close()
+    return {name: round(statistics.median(values), 1) for name, values in times.items()}
+
+
+async def _by_command_line(engine: DockerEngine, container: str) -> None:
+    program = shutil.which("docker")
+    assert program is not None, "The engine's command line is what we compare with: apt-get install docker.io"
+    process = await asyncio.create_subprocess_exec(program, "-H", engine.address, "exec", container, "true")
+    assert await process.wait() == 0
+
+
+if __name__ == "__main__":
+    main()
