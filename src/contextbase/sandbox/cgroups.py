@@ -361,7 +361,7 @@ def _read(file: str) -> bytes | None:
 
 
 def _write(file: str, value: int | str) -> None:
-    descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
+    descriptor = os.open(file, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
     try:
         os.write(descriptor, str(value).encode())
     except OSError as error:
