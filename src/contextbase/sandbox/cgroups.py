@@ -154,7 +154,7 @@ class SeparateGroups:
         return _processes(next(iter(self._distinct())))
 
     def remove(self) -> bool:
-        return all([_remove(folder) for folder in self._distinct()])
+        return [_remove(folder) for folder in self._distinct()].count(False) == 0
 
     def _distinct(self) -> list[Path]:
         return list(dict.fromkeys(self.folders.values()))
@@ -361,7 +361,7 @@ def _read(file: str) -> bytes | None:
 
 
 def _write(file: str, value: int | str) -> None:
-    descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
+    descriptor = os.open(file, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
     try:
         os.write(descriptor, str(value).encode())
     except OSError as error:

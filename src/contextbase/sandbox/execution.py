@@ -81,7 +81,7 @@ class Ended:
 
 
 class LaunchedExecution:
-    """`finish` is called once, when the command has ended, and gives the outcome."""
+    """`longest`: the seconds it may take. `finish` is called once, when it has ended, and gives the outcome."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class LaunchedExecution:
         streams: Streams,
         *,
         max_output: int | None,
-        timeout: float | None,
+        longest: float | None,
         finish: Callable[[Ended], Awaitable[Outcome]],
     ) -> None:
         self._conversation = conversation
@@ -104,7 +104,7 @@ class LaunchedExecution:
         self._has_reader = False
         self._waiting = 0
         self._draining: asyncio.Task[None] | None = None
-        self._outcome = asyncio.create_task(self._follow(timeout))
+        self._outcome = asyncio.create_task(self._follow(longest))
 
     async def output(self) -> AsyncIterator[Output]:
         if self._has_reader:
@@ -163,9 +163,9 @@ class LaunchedExecution:
             self._stopped_by = reason
             self._conversation.kill()
 
-    async def _follow(self, timeout: float | None) -> Outcome:
+    async def _follow(self, longest: float | None) -> Outcome:
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(longest):
                 said = await self._conversation.receive()
         except TimeoutError:
             self.stop(Limit.EXECUTION_TIME)

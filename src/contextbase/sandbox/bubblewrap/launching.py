@@ -113,14 +113,14 @@ class Launching:
     async def run(self, spec: SandboxSpec, holder: RunningHolder | None, command: Command) -> LaunchedExecution:
         """In this sandbox; without a holder in one that is made for the command and ends with it."""
         size = command.terminal
-        longest = [seconds for seconds in (command.timeout, spec.limits.max_execution_time) if seconds is not None]
+        bounds = [seconds for seconds in (command.timeout, spec.limits.max_execution_time) if seconds is not None]
         return await self._start(
             spec,
             holder,
             None if size is not None else Streams.pipes(has_input=command.has_input),
             has_input=command.has_input,
             max_output=spec.limits.max_output,
-            timeout=min(longest, default=None),
+            longest=min(bounds, default=None),
             task=Task.RUN,
             argv=command.argv,
             environment={
@@ -148,7 +148,7 @@ class Launching:
         *,
         has_input: bool = False,
         max_output: int | None = None,
-        timeout: float | None = None,
+        longest: float | None = None,
         **values: Any,
     ) -> LaunchedExecution:
         """Without `pipes` it comes with a terminal."""
@@ -159,7 +159,7 @@ class Launching:
                 mounted = place.folder if holder is None else None
                 said = await self._answered(place.conversation, order, theirs, mounted=mounted)
                 streams = pipes or Streams.terminal(said.descriptors[0], has_input=has_input)
-                return self._followed(place, streams, max_output=max_output, timeout=timeout)
+                return self._followed(place, streams, max_output=max_output, longest=longest)
         except BaseException:
             if pipes is not None:
                 pipes.close()
@@ -255,7 +255,7 @@ class Launching:
         clearing.add_done_callback(self._clearing.discard)
 
     def _followed(
-        self, place: _Place, streams: Streams, *, max_output: int | None, timeout: float | None
+        self, place: _Place, streams: Streams, *, max_output: int | None, longest: float | None
     ) -> LaunchedExecution:
         account = Account.open(place.leaf, place.sandbox)
         watching: asyncio.Task[None] | None = None
@@ -273,7 +273,7 @@ class Launching:
             return outcome
 
         execution = LaunchedExecution(
-            place.conversation, streams, max_output=max_output, timeout=timeout, finish=finish
+            place.conversation, streams, max_output=max_output, longest=longest, finish=finish
         )
         most = place.spec.limits.max_disk
         if most is not None and not place.spec.is_read_only:

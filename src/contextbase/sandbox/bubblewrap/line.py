@@ -62,11 +62,11 @@ def bubblewrap_line(
     line += ["--unshare-cgroup-try", "--hostname", "sandbox", "--cap-drop", "ALL", *options]
     if "--disable-userns" in machine.options:
         line.append("--disable-userns")
-    for path in _SYSTEM_FOLDERS:
-        if os.path.islink(path):
-            line += ["--symlink", os.readlink(path), path]
-        elif os.path.isdir(path):
-            line += ["--ro-bind", path, path]
+    for folder_of_system in map(Path, _SYSTEM_FOLDERS):
+        if folder_of_system.is_symlink():
+            line += ["--symlink", str(folder_of_system.readlink()), str(folder_of_system)]
+        elif folder_of_system.is_dir():
+            line += ["--ro-bind", str(folder_of_system), str(folder_of_system)]
     line += ["--ro-bind", machine.source_of_etc, "/etc", "--proc", "/proc", "--dev", "/dev"]
     for mode, most, place in (
         ("1777", size, "/dev/shm"),  # noqa: S108 - inside
@@ -75,7 +75,7 @@ def bubblewrap_line(
         ("0755", size, str(HOME)),
     ):
         line += ["--perms", mode, "--size", most, "--tmpfs", place]
-    line += ["--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run"]  # noqa: S108 - inside
+    line += ["--perms", "0755", "--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run"]  # noqa: S108 - inside
     for extra in machine.extra_read_only:
         line += ["--ro-bind", str(extra), str(extra)]
     line += ["--ro-bind" if spec.is_read_only else "--bind", machine.source_of_workspace(folder), str(WORKSPACE)]

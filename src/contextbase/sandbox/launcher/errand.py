@@ -22,6 +22,7 @@ import select
 import signal
 import socket
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from contextbase.sandbox.launcher import archives, system, terminals
@@ -230,6 +231,6 @@ def _found(program: str, path: str) -> str:
         return program
     for folder in path.split(":"):
         candidate = f"{folder or '.'}/{program}"
-        if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):
+        if os.access(candidate, os.X_OK) and not Path(candidate).is_dir():
             return candidate
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
