@@ -14,33 +14,25 @@ from uuid import uuid4
 from contextbase.errors import Conflict, InvalidInput, MachineProblem, Unavailable
 from contextbase.limits import Limit
 from contextbase.sandbox.accounting import Account
-from contextbase.sandbox.bubblewrap.line import Machine, holder_line
-from contextbase.sandbox.bubblewrap.spares import Spares
 from contextbase.sandbox.cgroups import NO_LIMITS, ControlGroup, group_at, kill_group, remove_group
 from contextbase.sandbox.disk import watch_disk
+from contextbase.sandbox.enclosure import Enclosure
 from contextbase.sandbox.execution import Ended, LaunchedExecution, Streams
 from contextbase.sandbox.launcher.client import Conversation, Launcher, Said
 from contextbase.sandbox.launcher.order import Order, Refusal, Task
 from contextbase.sandbox.launcher.system import detach_mount
-from contextbase.sandbox.model import HOME, WORKSPACE, Command, Outcome, SandboxSpec
+from contextbase.sandbox.model import Command, Outcome, SandboxSpec
 from contextbase.sandbox.records import RunningHolder
-from contextbase.sandbox.seccomp import seccomp_filter
+from contextbase.sandbox.spares import Spares
 from contextbase.workspaces.model import Owner
 
-__all__ = ["Launching"]
+__all__ = ["Launching", "folder_of"]
 
 _OURS: Final = 3
 """Processes of a sandbox that are not the agent's: bubblewrap, the shell that waits, the errand of a command."""
 
 _FEW_TRIES: Final = 5
 _OPEN_FILES: Final = 65_536
-_ENVIRONMENT: Final = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": str(HOME),
-    "USER": "agent",
-    "LOGNAME": "agent",
-    "LANG": "C.UTF-8",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,9 +48,9 @@ class _Place:
 
 
 class Launching:
-    def __init__(self, *, machine: Machine, launcher: Launcher, groups: ControlGroup | None, owner: Owner) -> None:
-        self._machine = machine
-        self._launcher = launcher
+    def __init__(self, *, enclosure: Enclosure, groups: ControlGroup | None, owner: Owner) -> None:
+        self._enclosure = enclosure
+        self._launcher = launcher = Launcher(root=enclosure.launcher_root)
         self._spares = Spares(launcher, groups)
         self._groups = groups
         self._owner = owner
@@ -83,27 +75,30 @@ class Launching:
         if group is not None and leaf is not None:
             group.make(spec.limits, extra_processes=_OURS)
             leaf.make(NO_LIMITS)
+        place = None if group is None else group.place
+        line = self._enclosure.holder_line(spec, folder, ends_with_parent=False)
+        if not line:
+            return RunningHolder.of_this_boot(0, 0, place)
         order = Order(
             task=Task.HOLD,
             uid=self._owner.uid,
             gid=self._owner.gid,
-            holder=holder_line(self._machine, spec, folder, ends_with_parent=False),
-            mount_at=str(WORKSPACE) if self._machine.has_own_root else None,
-            filter=seccomp_filter(spec.network).hex(),
+            holder=line,
+            mount_at=self._enclosure.mount_at,
+            filter=self._enclosure.filter(spec).hex(),
         )
         async with self._closed_after(await self._launcher.open(() if leaf is None else leaf.members)) as conversation:
             values = (await self._answered(conversation, order, mounted=folder)).values
-        place = None if group is None else group.place
         return RunningHolder.of_this_boot(values["holder"], values["started"], place)
 
-    async def connect(self, holder: RunningHolder, path: PurePosixPath) -> socket.socket:
+    async def connect(self, spec: SandboxSpec, holder: RunningHolder, path: PurePosixPath) -> socket.socket:
         order = Order(
             task=Task.CONNECT,
             uid=self._owner.uid,
             gid=self._owner.gid,
             process=holder.process,
             started=holder.started,
-            path=str(path),
+            path=self._enclosure.path(folder_of(spec), path),
         )
         async with self._closed_after(await self._launcher.open()) as conversation:
             said = await self._answered(conversation, order)
@@ -124,12 +119,12 @@ class Launching:
             task=Task.RUN,
             argv=command.argv,
             environment={
-                **_ENVIRONMENT,
+                **self._enclosure.environment(),
                 **({} if size is None else {"TERM": "xterm-256color"}),
                 **spec.environment,
                 **command.environment,
             },
-            path=str(WORKSPACE / command.cwd),
+            path=self._enclosure.path(folder_of(spec), command.cwd),
             terminal=None if size is None else (size.rows, size.columns),
         )
 
@@ -138,7 +133,8 @@ class Launching:
     ) -> LaunchedExecution:
         """Pack a folder to standard output, or unpack standard input into it."""
         pipes = Streams.pipes(has_input=task is Task.UNPACK)
-        return await self._start(spec, holder, pipes, task=task, path=str(WORKSPACE / folder))
+        path = self._enclosure.path(folder_of(spec), folder)
+        return await self._start(spec, holder, pipes, task=task, path=path)
 
     async def _start(
         self,
@@ -193,8 +189,8 @@ class Launching:
     def _order(self, place: _Place, **values: Any) -> Order:
         spec, holder, leaf = place.spec, place.holder, place.leaf
         if holder is None:
-            values["holder"] = holder_line(self._machine, spec, place.folder, ends_with_parent=True)
-            values["mount_at"] = str(WORKSPACE) if self._machine.has_own_root else None
+            values["holder"] = self._enclosure.holder_line(spec, place.folder, ends_with_parent=True)
+            values["mount_at"] = self._enclosure.mount_at
         else:
             values |= {"process": holder.process, "started": holder.started}
             if leaf is not None:
@@ -203,7 +199,7 @@ class Launching:
             uid=self._owner.uid,
             gid=self._owner.gid,
             limits=self._process_limits(spec),
-            filter=seccomp_filter(spec.network).hex(),
+            filter=self._enclosure.filter(spec).hex(),
             **values,
         )
 
@@ -232,7 +228,7 @@ class Launching:
             if not streams:
                 handed += [os.open(os.devnull, os.O_RDWR) for _ in range(3)]
                 own.callback(_close_all, tuple(handed))
-            if mounted is not None and self._machine.has_own_root:
+            if mounted is not None and self._enclosure.mount_at is not None:
                 mount = _mount_of(mounted)
                 own.callback(os.close, mount)
                 handed.append(mount)
@@ -283,7 +279,7 @@ class Launching:
 
 def folder_of(spec: SandboxSpec) -> Path:
     if spec.folder is None:
-        raise InvalidInput("bubblewrap sandboxes work in a folder and hold no files themselves; Docker ones do.")
+        raise InvalidInput("Sandboxes of this kind work in a folder and hold no files themselves; Docker ones do.")
     if not spec.folder.is_absolute():
         raise InvalidInput(f"The folder of a sandbox is an absolute path, not {spec.folder}.")
     if not spec.folder.is_dir():
