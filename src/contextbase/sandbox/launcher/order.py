@@ -48,6 +48,11 @@ class Order:
     path: str = "/"  # the folder to start in or to pack, or the socket to connect to
     terminal: tuple[int, int] | None = None  # its rows and columns
 
+    @property
+    def is_outside(self) -> bool:
+        """There is no sandbox to join: the task is for the machine itself."""
+        return not self.holder and not self.process
+
     def as_bytes(self) -> bytes:
         return json.dumps(asdict(self)).encode("ascii")
 
