@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 __all__ = ["Order", "Refusal", "Task"]
@@ -54,7 +54,7 @@ class Order:
         return not self.holder and not self.process
 
     def as_bytes(self) -> bytes:
-        return json.dumps(asdict(self)).encode("ascii")
+        return json.dumps({field.name: getattr(self, field.name) for field in fields(self)}).encode("ascii")
 
     @classmethod
     def from_bytes(cls, text: bytes) -> "Order":
