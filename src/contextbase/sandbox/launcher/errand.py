@@ -21,6 +21,7 @@ import os
 import select
 import signal
 import socket
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -122,8 +123,9 @@ class _Errand:
     def _become_agent(self) -> None:
         order = self._order
         if os.geteuid() != order.uid:
-            for stream in self._streams:  # so that /dev/stdout can be opened by its name
-                os.fchown(stream, order.uid, order.gid)
+            for stream in self._streams:
+                if stat.S_ISFIFO(os.fstat(stream).st_mode):  # never the machine's /dev/null
+                    os.fchown(stream, order.uid, order.gid)  # so that /dev/stdout can be opened by its name
         if self._mount is not None and order.mount_at is not None:
             system.leave_mounts()
             system.attach_mount(self._mount, order.mount_at)
