@@ -17,7 +17,7 @@ from contextbase.sandbox.model import Command, SandboxId, SandboxSpec, SandboxSt
 from contextbase.sandbox.ports import SandboxDriver
 
 _BOUND = 60
-_SOCKET = PurePosixPath("/home/agent/socket")
+_SOCKET = PurePosixPath("/workspace/socket")
 _ROOMY = ResourceLimits(
     max_memory=1 << 30, max_cpu=None, max_processes=200, max_execution_time=120, max_output=None, max_disk=None
 )
@@ -558,8 +558,15 @@ async def test_calls_on_one_sandbox_at_the_same_time_come_to_one_end(
 
 async def test_stats_tell_what_a_sandbox_uses(site: Site, driver: SandboxDriver, running: SandboxSpec) -> None:
     site.require_groups()
-    await finish(await driver.exec(running.id, shell("sleep 1000 & sleep 1000 & head -c 10000000 /dev/zero | wc -c")))
+    text = "head -c 10000000 /dev/zero | wc -c; sleep 1000 & sleep 1000 & echo all; wait"
+    execution = await driver.exec(running.id, shell(text))
+    said = b""
+    async for output in execution.output():
+        said += output.data
+        if b"all" in said:
+            break
     stats = await driver.stats(running.id)
+    await execution.kill()
     assert stats.processes >= 2
     assert stats.memory > 0
     assert stats.cpu_seconds > 0
@@ -656,9 +663,9 @@ while True:
 async def test_a_program_that_listens_inside_is_talked_to(
     site: Site, driver: SandboxDriver, running: SandboxSpec
 ) -> None:
-    command = Command(argv=(site.require_python(), "-c", _ECHO, str(_SOCKET)))
+    command = Command(argv=(site.require_python(), "-c", _ECHO, _SOCKET.name))
     listening = await driver.exec(running.id, command)
-    await until_there(driver, running, str(_SOCKET))
+    await until_there(driver, running, _SOCKET.name)
     async with asyncio.timeout(_BOUND):
         channel = await driver.connect(running.id, _SOCKET)
         await channel.send(b"hello")

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.cgroups import find_groups
 from contextbase.sandbox.docker import DockerDriver
 from contextbase.sandbox.model import Command, Outcome, SandboxId, SandboxSpec, Stream, shell_argv
+from contextbase.sandbox.plain import PlainDriver
 from contextbase.sandbox.ports import Execution, SandboxDriver
 from contextbase.workspaces.model import Owner
 
@@ -132,10 +134,31 @@ async def bubblewrap_site(folder: Path, _: object) -> AsyncIterator[Site]:
     yield Site(folder=folder, open=connect, owner=owner, python=_PYTHON, has_groups=groups is not None)
 
 
+@asynccontextmanager
+async def plain_site(_: Path, __: object) -> AsyncIterator[Site]:
+    """In a folder that the agents' account can get to."""
+    owner = agents_owner()
+    node = f"test-{uuid4().hex[:12]}"
+    with TemporaryDirectory(prefix="contextbase-plain-") as name:
+        folder = Path(name)
+        os.chmod(folder, 0o755)  # noqa: PTH101, S103 - the agents' account must get through
+
+        def connect() -> SandboxDriver:
+            return PlainDriver(folder / "node", owner=owner, node=node, isolation_not_wanted=True)
+
+        groups, _sentence = find_groups(node)
+        python = shutil.which("python3", path="/usr/bin")
+        yield Site(folder=folder, open=connect, owner=owner, python=python, has_groups=groups is not None)
+
+
 def _bubblewrap_missing() -> str | None:
     if sys.platform != "linux":
         return "bubblewrap sandboxes need Linux."
     return None if shutil.which("bwrap") else "This test needs bubblewrap. To get it: apt-get install bubblewrap"
+
+
+def _plain_missing() -> str | None:
+    return None if sys.platform == "linux" else "Commands run under limits on Linux only."
 
 
 def docker_site(*, holds_files: bool) -> Callable[[Path, DockerEngine], AbstractAsyncContextManager[Site]]:
@@ -154,6 +177,7 @@ def docker_site(*, holds_files: bool) -> Callable[[Path, DockerEngine], Abstract
 
 IMPLEMENTATIONS: Mapping[str, Implementation] = {
     "bubblewrap": Implementation(make=bubblewrap_site, missing=_bubblewrap_missing),
+    "none": Implementation(make=plain_site, missing=_plain_missing, is_isolated=False),
     "docker-folder": Implementation(
         make=docker_site(holds_files=False), fixture="docker_engine", can_hold_files=True, tells_signals=False
     ),

@@ -154,7 +154,7 @@ class LaunchedExecution:
             if not self._waiting:
                 await self._stop_draining()
 
-    def when_ended(self, told: Callable[["LaunchedExecution"], None]) -> None:
+    def when_ended(self, told: Callable[["LaunchedExecution"], object]) -> None:
         self._outcome.add_done_callback(lambda _: told(self))
 
     def stop(self, reason: Limit) -> None:

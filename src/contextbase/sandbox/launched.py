@@ -6,7 +6,7 @@ import os
 import signal
 import weakref
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -19,7 +19,6 @@ from contextbase.sandbox.enclosure import Enclosure
 from contextbase.sandbox.execution import LaunchedExecution
 from contextbase.sandbox.launcher.archives import HOSTILE, MISSING
 from contextbase.sandbox.launcher.order import Task
-from contextbase.sandbox.launcher.processes import started_at
 from contextbase.sandbox.launching import Launching, folder_of
 from contextbase.sandbox.model import (
     Command,
@@ -32,7 +31,7 @@ from contextbase.sandbox.model import (
     Stream,
 )
 from contextbase.sandbox.ports import ByteChannel
-from contextbase.sandbox.records import Record, Records, RunningHolder, this_boot
+from contextbase.sandbox.records import Record, Records, RunningHolder
 from contextbase.workspaces.model import Owner
 
 __all__ = ["LaunchedDriver"]
@@ -60,7 +59,7 @@ class LaunchedDriver:
         self._preparing = asyncio.Lock()
         self._prepared: _Prepared | None = None
         self._locks: weakref.WeakValueDictionary[SandboxId, asyncio.Lock] = weakref.WeakValueDictionary()
-        self._executions: set[LaunchedExecution] = set()
+        self._executions: dict[LaunchedExecution, SandboxId] = {}
 
     @property
     def name(self) -> str:
@@ -106,16 +105,17 @@ class LaunchedDriver:
     async def exec(self, sandbox_id: SandboxId, command: Command) -> LaunchedExecution:
         launching = await self._launching()
         record = self._records.read(sandbox_id)
-        return self._followed(await launching.run(record.spec, self._held(sandbox_id), command))
+        return self._followed(sandbox_id, await launching.run(record.spec, self._held(sandbox_id), command))
 
     async def run(self, spec: SandboxSpec, command: Command) -> LaunchedExecution:
         launching = await self._launching()
-        return self._followed(await launching.run(spec, None, command))
+        return self._followed(spec.id, await launching.run(spec, None, command))
 
     async def copy_in(self, sandbox_id: SandboxId, folder: PurePosixPath, archive: AsyncIterator[bytes]) -> None:
         launching = await self._launching()
         spec = self._records.read(sandbox_id).spec
-        execution = self._followed(await launching.archive(spec, self._running(sandbox_id), Task.UNPACK, folder))
+        started = await launching.archive(spec, self._running(sandbox_id), Task.UNPACK, folder)
+        execution = self._followed(sandbox_id, started)
         complaint = asyncio.create_task(_complaint(execution))
         try:
             with contextlib.suppress(Conflict):  # it reads no further when it has something to say
@@ -130,7 +130,8 @@ class LaunchedDriver:
     async def copy_out(self, sandbox_id: SandboxId, folder: PurePosixPath) -> AsyncIterator[bytes]:
         launching = await self._launching()
         spec = self._records.read(sandbox_id).spec
-        execution = self._followed(await launching.archive(spec, self._running(sandbox_id), Task.PACK, folder))
+        started = await launching.archive(spec, self._running(sandbox_id), Task.PACK, folder)
+        execution = self._followed(sandbox_id, started)
         said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         errors = b""
         try:
@@ -188,9 +189,9 @@ class LaunchedDriver:
     def _lock(self, sandbox_id: SandboxId) -> asyncio.Lock:
         return self._locks.setdefault(sandbox_id, asyncio.Lock())
 
-    def _followed(self, execution: LaunchedExecution) -> LaunchedExecution:
-        self._executions.add(execution)
-        execution.when_ended(self._executions.discard)
+    def _followed(self, sandbox_id: SandboxId, execution: LaunchedExecution) -> LaunchedExecution:
+        self._executions[execution] = sandbox_id
+        execution.when_ended(lambda ended: self._executions.pop(ended, None))
         return execution
 
     def _info(self, record: Record) -> SandboxInfo:
@@ -210,9 +211,7 @@ class LaunchedDriver:
 
     def _running(self, sandbox_id: SandboxId) -> RunningHolder | None:
         holder = self._records.holder(sandbox_id)
-        if holder is None or holder.boot != this_boot() or started_at(holder.process) != holder.started:
-            return None
-        return holder
+        return holder if holder is not None and holder.is_there() else None
 
     def _held(self, sandbox_id: SandboxId) -> RunningHolder:
         holder = self._running(sandbox_id)
@@ -221,18 +220,13 @@ class LaunchedDriver:
         return holder
 
     async def _end(self, sandbox_id: SandboxId) -> None:
-        """With the first process of a sandbox the kernel ends all of them."""
         holder = self._running(sandbox_id)
+        if holder is not None and holder.process:
+            await _end_holder(holder)
         if holder is not None:
-            with contextlib.suppress(ProcessLookupError):
-                handle = Descriptor(os.pidfd_open(holder.process))
-                if started_at(holder.process) == holder.started:
-                    signal.pidfd_send_signal(handle.fileno(), signal.SIGKILL)
-                    never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                    with contextlib.suppress(TimeoutError):  # who is left is found below
-                        async with asyncio.timeout(_LONGEST_END):
-                            await one_of(readable=[handle.fileno()], done=never)
-                handle.close()
+            self._records.set_holder(sandbox_id, replace(holder, is_stopped=True))
+            for execution in [one for one, of in self._executions.items() if of == sandbox_id]:
+                await execution.kill()
         await self._clear(sandbox_id)
 
     async def _clear(self, sandbox_id: SandboxId) -> None:
@@ -241,6 +235,19 @@ class LaunchedDriver:
         group = None if holder is None else (await self._launching()).group_of(holder)
         if group is not None and not await remove_group(group):
             raise MachineProblem(f"Processes of sandbox {sandbox_id} cannot be ended.")
+
+
+async def _end_holder(holder: RunningHolder) -> None:
+    """With the first process of a sandbox the kernel ends all of them."""
+    with contextlib.suppress(ProcessLookupError):
+        handle = Descriptor(os.pidfd_open(holder.process))
+        if holder.is_there():
+            signal.pidfd_send_signal(handle.fileno(), signal.SIGKILL)
+            never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            with contextlib.suppress(TimeoutError):  # who is left is found in its groups
+                async with asyncio.timeout(_LONGEST_END):
+                    await one_of(readable=[handle.fileno()], done=never)
+        handle.close()
 
 
 async def _complaint(execution: LaunchedExecution) -> str:

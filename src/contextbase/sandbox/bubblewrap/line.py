@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -78,11 +79,7 @@ def bubblewrap_line(
     line += ["--unshare-cgroup-try", "--hostname", "sandbox", "--cap-drop", "ALL", *options]
     if "--disable-userns" in machine.options:
         line.append("--disable-userns")
-    for folder_of_system in map(Path, _SYSTEM_FOLDERS):
-        if folder_of_system.is_symlink():
-            line += ["--symlink", str(folder_of_system.readlink()), str(folder_of_system)]
-        elif folder_of_system.is_dir():
-            line += ["--ro-bind", str(folder_of_system), str(folder_of_system)]
+    line += _system_folders()
     line += ["--ro-bind", machine.source_of_etc, "/etc", "--proc", "/proc", "--dev", "/dev"]
     for mode, most, place in (
         ("1777", size, "/dev/shm"),  # noqa: S108 - inside
@@ -97,3 +94,15 @@ def bubblewrap_line(
     line += ["--ro-bind" if spec.is_read_only else "--bind", machine.mount_at or str(folder), str(WORKSPACE)]
     line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(WORKSPACE)]
     return [*line, "--", *command]
+
+
+@cache
+def _system_folders() -> list[str]:
+    """As this machine has them: some are folders, some are links to others."""
+    line = []
+    for folder in map(Path, _SYSTEM_FOLDERS):
+        if folder.is_symlink():
+            line += ["--symlink", str(folder.readlink()), str(folder)]
+        elif folder.is_dir():
+            line += ["--ro-bind", str(folder), str(folder)]
+    return line

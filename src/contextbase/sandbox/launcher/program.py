@@ -93,7 +93,3 @@ def _make_root(paths: list[tuple[str, str]]) -> None:
             system.bind(f"/proc/self/fd/{sources[target]}", str(place))
             os.close(sources[target])
     system.enter_root(_ROOT)
-
-
-if __name__ == "__main__":
-    main()

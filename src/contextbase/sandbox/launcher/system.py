@@ -4,6 +4,7 @@ import ctypes
 import os
 import platform
 import resource
+import signal
 from functools import cache
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ __all__ = [
     "close_from",
     "close_on_exec_from",
     "detach_mount",
+    "die_with_parent",
     "drop_capabilities",
     "enter_root",
     "forbid_new_privileges",
@@ -39,7 +41,7 @@ _NEWCGROUP, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
 )  # fmt: skip
 _JOINED_NAMESPACES: Final = _NEWUSER | _NEWNS | _NEWPID | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP
 
-_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 4, 22, 24
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
 _PR_CAP_AMBIENT_CLEAR_ALL, _SECCOMP_MODE_FILTER = 4, 2
 _CAPABILITY_VERSION: Final = 0x2008_0522
@@ -80,6 +82,11 @@ def _mount(source: str, target: str, kind: str | None, flags: int, options: str 
 def reap_orphans() -> None:
     """What loses its parent below us becomes our child."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent() -> None:
+    """We are killed when the one who forked us ends."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def hide_memory() -> None:
