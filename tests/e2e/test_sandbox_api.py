@@ -198,6 +198,22 @@ async def test_a_terminal_shows_what_is_typed_and_takes_a_new_size(server: Serve
         await sandbox.remove()
 
 
+async def test_hanging_up_ends_what_does_not_read_what_was_typed(server: ServerProcess) -> None:
+    async with AsyncClient(server.url, secret_of(server)) as client:
+        project = (await client.create_project(f"p-{uuid4().hex[:8]}")).name
+        sandbox = await client.sandboxes.create(project, agent="deaf")
+        idle = (await sandbox.status()).processes
+        async with sandbox.terminal("stty raw -echo; echo begun; sleep 600") as terminal:
+            assert b"begun" in await terminal.receive()
+            await terminal.send(b"x" * 500_000)
+        for _ in range(100):
+            if (await sandbox.status()).processes == idle:
+                break
+            await asyncio.sleep(0.1)
+        assert (await sandbox.status()).processes == idle
+        await sandbox.complete()
+
+
 async def test_a_terminal_is_refused_like_any_other_request(server: ServerProcess) -> None:
     require_root()
     async with AsyncClient(server.url, secret_of(server)) as client, asyncio.timeout(LONGEST):
