@@ -114,10 +114,12 @@ class AgentSandboxes:
         async with self._database.connection() as connection:
             await self._repository.seen(connection, record.id)
         try:
-            return await driver.exec(record.id, command)
+            execution = await driver.exec(record.id, command)
         except Conflict:
             await driver.start(record.id)
-            return await driver.exec(record.id, command)
+            execution = await driver.exec(record.id, command)
+        self._occupancy.follow(record.id, execution)
+        return execution
 
     async def remove(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
         """End all that runs in it, and the sandbox. The workspace stays, with the work in it."""

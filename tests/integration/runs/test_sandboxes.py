@@ -15,7 +15,7 @@ from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Forbidden, NotFound
 from contextbase.identity.levels import Level
-from contextbase.sandbox.model import SandboxState
+from contextbase.sandbox.model import Command, SandboxState
 
 
 @pytest.fixture
@@ -139,3 +139,23 @@ async def test_the_sandbox_of_a_workspace_that_ended_is_removed_by_the_upkeep(ru
     await runs.world.services.sandbox_upkeep.sweep()
     assert await runs.world.services.sandboxes.list(runs.world.owner, None) == []
     assert status.workspace.path.exists()
+
+
+async def test_the_upkeep_stops_a_sandbox_after_a_silence_and_never_under_a_command(runs: RunWorld) -> None:
+    services = runs.world.services
+    ann = await runs.world.agent("ann")
+    sandbox_id = (await runs.sandbox(ann)).record.id
+
+    async def half_an_hour_later() -> SandboxState:
+        async with services.database.connection() as connection:
+            await connection.execute("UPDATE sandboxes SET seen_at = seen_at - interval '31 minutes'")
+        await services.sandbox_upkeep.sweep()
+        return (await services.sandboxes.status(ann, sandbox_id)).state
+
+    execution = await services.sandboxes.exec(ann, sandbox_id, Command(argv=("cat",), has_input=True))
+    assert await half_an_hour_later() is SandboxState.RUNNING
+    await execution.end_input()
+    assert (await execution.wait()).succeeded
+    await services.sandbox_upkeep.sweep()
+    assert (await services.sandboxes.status(ann, sandbox_id)).state is SandboxState.RUNNING, "it was just in use"
+    assert await half_an_hour_later() is SandboxState.STOPPED
