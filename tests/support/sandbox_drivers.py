@@ -144,7 +144,7 @@ async def plain_site(_: Path, __: object) -> AsyncIterator[Site]:
         os.chmod(folder, 0o755)  # noqa: PTH101, S103 - the agents' account must get through
 
         def connect() -> SandboxDriver:
-            return PlainDriver(folder / "node", owner=owner, node=node, isolation_not_wanted=True)
+            return PlainDriver(folder / "node", owner=owner, node=node, home=folder / "home", isolation_not_wanted=True)
 
         groups, _sentence = find_groups(node)
         python = shutil.which("python3", path="/usr/bin")
