@@ -18,7 +18,7 @@ from tests.support.require import unavailable
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.cgroups import find_groups
 from contextbase.sandbox.docker import DockerDriver
-from contextbase.sandbox.model import Command, Outcome, SandboxId, SandboxSpec, Stream, shell_argv
+from contextbase.sandbox.model import Command, Outcome, SandboxId, SandboxSpec, Stream
 from contextbase.sandbox.plain import PlainDriver
 from contextbase.sandbox.ports import Execution, SandboxDriver
 from contextbase.workspaces.model import Owner
@@ -210,4 +210,4 @@ async def finish(execution: Execution) -> Finished:
 
 
 def shell(text: str, **values: Any) -> Command:
-    return Command(argv=shell_argv(text), **values)
+    return Command(argv=("/bin/sh", "-c", text), **values)
