@@ -162,12 +162,13 @@ def _entry(text: str, shared: Shared) -> Item:
 def _table(run: list[str]) -> Group | None:
     if len(run) < 2 or not all("|" in line for line in run) or not all(map(_DELIMITER_CELL.fullmatch, _cells(run[1]))):
         return None
-    columns = len(_cells(run[0]))
+    header = "".join(run[:2])
     rows = [(line, _cells(line)) for line in run[2:]]
     keys = Counter(cells[0] for _, cells in rows)
     keyed = all(count == 1 for count in keys.values())
     items = tuple(Item(key=cells[0] if keyed else None, body=Leaf(line, cells)) for line, cells in rows)
-    return Group(kind=f"table of {columns}", items=items, open="".join(run[:2]), keyed=keyed, may_join=_never)
+    # A side that changed the header, or only its widths, wrote all rows anew: they fit in no other table.
+    return Group(kind=f"table below {header}", items=items, open=header, keyed=keyed, may_join=_never)
 
 
 def _never(_insertions: Insertions) -> bool:
