@@ -6,13 +6,16 @@ from contextbase.merge.lines import merge_lines
 from contextbase.merge.ports import Resolution
 from contextbase.merge.requirements import settle_requirement
 from contextbase.merge.versions import higher
+from contextbase.merge.words import having_both
 
 __all__ = ["resolve_prose", "resolve_scalar"]
 
 
 def resolve_scalar(base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
-    """The rules for versions and requirements; the line merge for a value of several lines."""
+    """The rules for versions and requirements; the side that has both's changes; the line merge of several lines."""
     text = settle_requirement(base and base.text, ours.text, theirs.text)
+    if text is None and base is not None:
+        text = having_both(base.text, ours.text, theirs.text)
     return resolve_prose(base, ours, theirs) if text is None else Resolution(text)
 
 
