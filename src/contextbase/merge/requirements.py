@@ -23,6 +23,8 @@ def settle_requirement(base: str | None, ours: str, theirs: str) -> str | None:
     """
     if max(len(base or ""), len(ours), len(theirs)) > _MAX_LENGTH:
         return None
+    if base is not None and not find_versions(base).versions:
+        base = None  # a branch, or whatever else both sides put a version in the place of
     settled = higher(base, ours, theirs)
     if settled is None and base is not None:
         settled = _merge_alternatives(base, ours, theirs)
@@ -76,7 +78,7 @@ def _stricter(base: str | None, ours: str, theirs: str) -> str | None:
         return None
     if base is not None:
         was = find_versions(base).versions
-        if not was or any(version.is_placeholder for version in was) or min(mine[0], other[0]) < min(was):
+        if any(version.is_placeholder for version in was) or min(mine[0], other[0]) < min(was):
             return None
     if mine[0] >= other[0] and mine[1] >= other[1]:
         return ours
