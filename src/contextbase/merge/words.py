@@ -14,6 +14,7 @@ _WORD: Final = re.compile(
     r"\d+(?:\.\w+)+|\w+|\s|[^\w\s]"
 )  # a version is one word: half of one and half of another is none
 _MAX_LENGTH: Final = 20_000
+_MAX_PARAGRAPH: Final = 1_000  # in longer texts hardly ever all changes are on one side
 _SECONDS: Final = 0.05
 
 
@@ -34,7 +35,7 @@ def suggest(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 def having_both(base: str, ours: str, theirs: str) -> str | None:
     """The side that changed every word that the other did, in the same way; None if there is none."""
-    if max(len(base), len(ours), len(theirs)) > _MAX_LENGTH:
+    if max(len(base), len(ours), len(theirs)) > _MAX_PARAGRAPH:
         return None
     was, mine, other = (_WORD.findall(side) for side in (base, ours, theirs))
     budget = Budget(_SECONDS)
@@ -55,9 +56,7 @@ def _may_have(base: list[str], longer: list[str], shorter: list[str]) -> bool:
 
 
 def _edits(base: list[str], side: list[str], budget: Budget) -> set[tuple[int, int, tuple[str, ...]]]:
-    return {
-        (hunk.start, hunk.end, tuple(side[hunk.side_start : hunk.side_end])) for hunk in hunks(base, side, budget)
-    }
+    return {(hunk.start, hunk.end, tuple(side[hunk.side_start : hunk.side_end])) for hunk in hunks(base, side, budget)}
 
 
 def _merge_words(base: str, ours: str, theirs: str, budget: Budget) -> str | None:
