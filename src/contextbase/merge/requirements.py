@@ -72,13 +72,15 @@ def _alternatives(text: str) -> _Alternatives | None:
 
 def _stricter(base: str | None, ours: str, theirs: str) -> str | None:
     """The requirement whose lowest and highest versions are both at least as high as the other's, if neither side
-    asks for less than base did."""
+    lowered one of base's."""
     mine, other = _bounds(ours), _bounds(theirs)
     if mine is None or other is None or mine == other:
         return None
     if base is not None:
         was = find_versions(base).versions
-        if any(version.is_placeholder for version in was) or min(mine[0], other[0]) < min(was):
+        if any(version.is_placeholder for version in was):
+            return None
+        if min(mine[0], other[0]) < min(was) or min(mine[1], other[1]) < max(was):
             return None
     if mine[0] >= other[0] and mine[1] >= other[1]:
         return ours

@@ -67,6 +67,15 @@ def test_what_comes_next_under_two_versions_is_contested() -> None:
     assert "1.2.0] - unreleased" in merged_text(released, theirs)
 
 
+def test_a_release_and_the_unreleased_entries_it_was_made_of_are_contested() -> None:
+    base = "# Changelog\n\n## 1.0.0\n\n- First\n"
+    ours = base.replace("## 1.0.0", "## 1.1.0\n\n- A new thing to use\n\n## 1.0.0")
+    theirs = base.replace("## 1.0.0", "## Unreleased\n\n- A new thing to use\n- Another one\n\n## 1.0.0")
+    assert merge(base.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md").outcome is Outcome.CONFLICT
+    other = theirs.replace("- A new thing to use\n", "")
+    assert merged_text(ours, other, base).count("\n- ") == 3
+
+
 def test_paragraphs_under_a_title_both_sides_made_are_contested() -> None:
     ours, theirs = (
         BASE.replace("## [1.1.0]", f"## [1.2.0]\n\n{words}\n\n- {words}\n\n## [1.1.0]") for words in ("Mine", "Other")
