@@ -23,8 +23,6 @@ def settle_requirement(base: str | None, ours: str, theirs: str) -> str | None:
     """
     if max(len(base or ""), len(ours), len(theirs)) > _MAX_LENGTH:
         return None
-    if base is not None and not find_versions(base).versions:
-        base = None  # a branch, or whatever else both sides put a version in the place of
     settled = higher(base, ours, theirs)
     if settled is None and base is not None:
         settled = _merge_alternatives(base, ours, theirs)
@@ -59,7 +57,7 @@ def _merge_alternatives(base: str, ours: str, theirs: str) -> str | None:
 
 
 def _alternatives(text: str) -> _Alternatives | None:
-    quote = text[0] if text[:1] in ("'", '"') and text[-1] == text[0] and len(text) > 1 else ""
+    quote = _quote(text)
     inner = text[len(quote) : len(text) - len(quote)]
     parts = _OR.split(inner)
     has_version = [bool(find_versions(part).versions) for part in parts]
@@ -70,15 +68,20 @@ def _alternatives(text: str) -> _Alternatives | None:
     return _Alternatives(quote, frozenset(_OR.findall(inner)), parts)
 
 
+def _quote(text: str) -> str:
+    """What it stands in: `"3.10"` and `3.10` are not the same kind of value."""
+    return text[0] if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0] else ""
+
+
 def _stricter(base: str | None, ours: str, theirs: str) -> str | None:
     """The requirement whose lowest and highest versions are both at least as high as the other's, if neither side
     lowered one of base's."""
     mine, other = _bounds(ours), _bounds(theirs)
-    if mine is None or other is None or mine == other:
+    if mine is None or other is None or mine == other or _quote(ours) != _quote(theirs):
         return None
     if base is not None:
         was = find_versions(base).versions
-        if any(version.is_placeholder for version in was):
+        if not was or any(version.is_placeholder for version in was):
             return None
         if min(mine[0], other[0]) < min(was) or min(mine[1], other[1]) < max(was):
             return None

@@ -7,7 +7,6 @@ from contextbase.merge.requirements import settle_requirement
     ("base", "ours", "theirs", "expected"),
     [
         ("1.2", "1.3", "1.4", "1.4"),
-        ("main", "1.3", "1.4", "1.4"),  # both put a version in the place of a branch
         ('"~1.4 || 2.1"', '"2.1"', '"~1.4 || 2.2"', '"2.2"'),  # one side took an alternative, the other raised one
         ("^4.2 || ^5.0 || ^6.0", "^5.4 || ^6.0", "^4.2 || ^5.0 || ^6.0 || ^7.0", "^5.4 || ^6.0 || ^7.0"),
         ("^1.0|^2.0", "^2.0", "^1.0|^2.0|dev-main", "^2.0|dev-main"),
@@ -35,6 +34,8 @@ def test_a_requirement_both_sides_changed_is_what_both_changes_come_to(
         ("^1.0", ">=1.1 <3", ">=1.2 <2"),  # neither is stricter
         ("^0.9", "<2.0", "^1.0"),  # an upper bound says nothing of what is needed
         ("0.0.0", "^1.0", ">=1.1"),
+        ("main", "^1.0", ">=1.1"),
+        ("3.7", '"3.7"', "3.8"),  # one of them is a number
         ("^1.0", "^0.0.0", ">=1.1"),
         ("run || exit", "run it || exit", "run || exit 2"),
         ("a", "b", "c"),
