@@ -17,9 +17,12 @@ MAY_BE_HEADING: Final = re.compile(  # starting with a newline, not `^`: the sea
 )
 
 
+_LABEL: Final = re.compile(r"\.\. _[^\n]*:[ \t]*\n|<a (?:name|id)=[^\n]*></a>[ \t]*\n")
+
+
 class Heading(NamedTuple):
-    start: int
-    end: int  # of its line, or of the two lines it is with an underline, or a rule directly above
+    start: int  # with a rule directly above, and a label, which others link to
+    end: int  # of its line, or of the two lines it is with an underline
     level: int
     title: str
 
@@ -42,7 +45,7 @@ def find_headings(text: str, budget: Budget, *, underlined: str = "=-", start: i
             above = "" if text.endswith("\n\n", 0, at) else _line_above(text, at)
             ruled = _RULE.fullmatch(above) is not None and not _line_above(text, at - len(above)).strip()
             ruled = ruled and at > len(above)
-            yield Heading(at - len(above) * ruled, end, len(hashes), _title(title or ""))
+            yield Heading(_labelled(text, at - len(above) * ruled), end, len(hashes), _title(title or ""))
         elif underline in underlined:
             above = _line_above(text, at)
             if not above.strip() or above[0] in " \t|-*>#<=" or _line_above(text, at - len(above)).strip():
@@ -50,7 +53,14 @@ def find_headings(text: str, budget: Budget, *, underlined: str = "=-", start: i
             if underline not in levels:
                 levels.append(underline)
             level = "=-".index(underline) if underlined == "=-" else levels.index(underline)
-            yield Heading(at - len(above), end, level + 1, above.strip())
+            yield Heading(_labelled(text, at - len(above)), end, level + 1, above.strip())
+
+
+def _labelled(text: str, start: int) -> int:
+    """Where a heading starts with the label above it, if there is one; a blank line may stand between."""
+    at = start - 1 if text.endswith("\n\n", 0, start) else start
+    label = _line_above(text, at)
+    return at - len(label) if _LABEL.fullmatch(label) else start
 
 
 def _title(text: str) -> str:

@@ -1,3 +1,5 @@
+import pytest
+
 from contextbase.merge import Outcome, PlaceKind, merge
 
 BASE = """\
@@ -107,6 +109,17 @@ def test_underlined_titles_are_sections_too() -> None:
 
 
 UPCOMING = "# Changes\n\n## Unreleased\n\n- a\n- b\n- c\n"
+
+
+@pytest.mark.parametrize("label", [".. _v{}:\n\n", '<a name="v{}"></a>\n\n'])
+def test_a_label_stays_above_the_title_it_names(label: str) -> None:
+    def release(number: str) -> str:
+        return f"{label.format(number)}{number}\n=====\n\n- Change {number}\n\n"
+
+    start = "History\n#######\n\nAll changes.\n\n"
+    old = release("1.1.0") + release("1.0.0")
+    text = merged_text(start + release("2.0.0") + old, start + release("1.1.1") + old, start + old)
+    assert text == start + release("2.0.0") + release("1.1.1") + old
 
 
 def test_entries_stay_under_a_title_that_one_side_changed() -> None:
