@@ -18,7 +18,7 @@ from contextbase.merge.versions import Version, find_versions
 
 __all__ = ["ChangelogFormat"]
 
-_UNDERLINES: Final = "=-~^\"*+#`'"
+_UNDERLINES: Final = "=-~^\"*+#`':._"
 _UNRELEASED: Final = re.compile(r"\W*(?:unreleased|upcoming|next|head|main|master|in progress)\b", re.IGNORECASE)
 _PENDING: Final = re.compile(r"\b(?:unreleased|pending|upcoming|awaiting|in progress|tbd|tba)\b", re.IGNORECASE)
 _UNRELEASED_KEY: Final = "0 unreleased"

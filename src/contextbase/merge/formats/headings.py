@@ -10,13 +10,14 @@ __all__ = ["MAY_BE_HEADING", "Heading", "find_headings"]
 
 _RULE: Final = re.compile(r"[ \t]*(?:-[ \t]*){3,}\n|[ \t]*(?:\*[ \t]*){3,}\n|[ \t]*(?:_[ \t]*){3,}\n")
 MAY_BE_HEADING: Final = re.compile(  # starting with a newline, not `^`: the search for it is many times faster
-    r"\n(?=[ `~\#=\-^\"*+'])"  # which most lines do not start with
+    r"\n(?=[ `~\#=\-^\"*+':._])"  # which most lines do not start with
     r"(?: {0,3}(`{3,}|~{3,})[^\n]*"  # a fence
     r"| {0,3}(\#{1,6})(?:[ \t]([^\n]*))?"  # `# title`
-    r"|([=\-~^\"*+\#`'])\4{2,}[ \t]*)(?=\n)"  # an underline
+    r"|([=\-~^\"*+\#`':._])\4{2,}[ \t]*)(?=\n)"  # an underline
 )
 
 
+_SELDOM: Final = ":._"  # underlines a title only if it is as long
 _LABEL: Final = re.compile(r"\.\. _[^\n]*:[ \t]*\n|<a (?:name|id)=[^\n]*></a>[ \t]*\n")
 
 
@@ -49,6 +50,8 @@ def find_headings(text: str, budget: Budget, *, underlined: str = "=-", start: i
         elif underline in underlined:
             above = _line_above(text, at)
             if not above.strip() or above[0] in " \t|-*>#<=" or _line_above(text, at - len(above)).strip():
+                continue
+            if underline in _SELDOM and len(match.group().strip()) < len(above.strip()):
                 continue
             if underline not in levels:
                 levels.append(underline)

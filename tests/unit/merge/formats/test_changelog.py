@@ -1,6 +1,8 @@
 import pytest
 
 from contextbase.merge import Outcome, PlaceKind, merge
+from contextbase.merge.budget import Budget
+from contextbase.merge.formats.headings import find_headings
 
 BASE = """\
 # Changelog
@@ -120,6 +122,27 @@ def test_a_label_stays_above_the_title_it_names(label: str) -> None:
     old = release("1.1.0") + release("1.0.0")
     text = merged_text(start + release("2.0.0") + old, start + release("1.1.1") + old, start + old)
     assert text == start + release("2.0.0") + release("1.1.1") + old
+
+
+def with_underlined_titles(numbers: str, underline: str) -> str:
+    return "\n".join(f"v{number}\n{underline}\n\nChange {number}\n" for number in numbers.split())
+
+
+@pytest.mark.parametrize("underline", "=-:._")
+def test_a_title_may_be_underlined_in_many_ways(underline: str) -> None:
+    base, ours, theirs, both = (
+        with_underlined_titles(numbers, underline * 4)
+        for numbers in ("1.1 1.0 0.9", "2.0 1.1 1.0 0.9", "1.2 1.1 1.0 0.9", "2.0 1.2 1.1 1.0 0.9")
+    )
+    assert merged_text(ours, theirs, base) == merged_text(theirs, ours, base) == both
+
+
+def test_dots_that_are_shorter_than_the_line_above_are_no_underline() -> None:
+    text = with_underlined_titles("1.1", "...")
+    assert list(find_headings(text, Budget(1), underlined="=-.")) == []
+    assert [heading.title for heading in find_headings(text.replace("...", "...."), Budget(1), underlined="=-.")] == [
+        "v1.1"
+    ]
 
 
 def test_entries_stay_under_a_title_that_one_side_changed() -> None:
