@@ -16,6 +16,7 @@ _WORD: Final = re.compile(
 _MAX_LENGTH: Final = 20_000
 _MAX_PARAGRAPH: Final = 1_000  # in longer texts hardly ever all changes are on one side
 _SECONDS: Final = 0.05
+_SECONDS_FOR_BOTH: Final = 0.5  # what is applied must not hang on how busy the machine is
 
 
 def suggest(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
@@ -38,7 +39,7 @@ def having_both(base: str, ours: str, theirs: str) -> str | None:
     if max(len(base), len(ours), len(theirs)) > _MAX_PARAGRAPH:
         return None
     was, mine, other = (_WORD.findall(side) for side in (base, ours, theirs))
-    budget = Budget(_SECONDS)
+    budget = Budget(_SECONDS_FOR_BOTH)
     try:
         if _may_have(was, mine, other) and _edits(was, other, budget) <= _edits(was, mine, budget):
             return ours

@@ -128,7 +128,7 @@ def with_underlined_titles(numbers: str, underline: str) -> str:
     return "\n".join(f"v{number}\n{underline}\n\nChange {number}\n" for number in numbers.split())
 
 
-@pytest.mark.parametrize("underline", "=-:._")
+@pytest.mark.parametrize("underline", "=-~`:._")
 def test_a_title_may_be_underlined_in_many_ways(underline: str) -> None:
     base, ours, theirs, both = (
         with_underlined_titles(numbers, underline * 4)
