@@ -36,7 +36,7 @@ def _is_blank(line: str) -> bool:
     return not line.strip()
 
 
-def blocks(text: str, *, keeps_both: bool, budget: Budget, shared: Shared) -> Group:
+def blocks(text: str, *, keeps_both: bool, lists_keep_both: bool, budget: Budget, shared: Shared) -> Group:
     """Text without a heading among them: a list's entries if they are one list, otherwise blocks between blank lines.
 
     One blank line stands between two blocks, whichever come or go; more of them stay with the block below.
@@ -44,10 +44,12 @@ def blocks(text: str, *, keeps_both: bool, budget: Budget, shared: Shared) -> Gr
     runs = list(_runs(text, budget))
     entries = _list(lines_of(runs[0][1]), shared) if len(runs) == 1 else None
     if entries is not None:
-        return entries._replace(open=runs[0][0])
+        return entries._replace(open=runs[0][0], keeps_both=lists_keep_both)
     items: list[Item] = []
     for above, run in runs:
         block = _block(run, budget, shared)
+        if not lists_keep_both and isinstance(block.body, Folded):
+            block = block._replace(body=_contesting(block.body))
         if items and not above.startswith("\n"):  # a blank line with blanks in it: they stand before the separator
             items[-1] = items[-1]._replace(gap=above[:-1])
             items.append(block)
@@ -119,6 +121,11 @@ def _read_block(text: str, budget: Budget, shared: Shared) -> Item:
             head, listed = "".join(run[:first_marker]), "".join(run[first_marker:])
             return Item(key=None, head=head, body=_folded(listed, entries))
     return Item(key=None, body=_leaf(text))
+
+
+def _contesting(body: Folded) -> Folded:
+    """The list in which two insertions at one spot are contested."""
+    return body._replace(unfold=lambda: body.unfold()._replace(keeps_both=False))
 
 
 def _folded(text: str, group: Group) -> Folded:

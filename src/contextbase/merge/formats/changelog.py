@@ -36,7 +36,15 @@ class ChangelogFormat:
     def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
         shared = shared or Shared()
         find = partial(find_headings, budget=budget, underlined=_UNDERLINES)
-        outline = Outline(text, name=_key, keeps_both=True, may_join=_are_releases, budget=budget, shared=shared)
+        outline = Outline(
+            text,
+            name=_key,
+            keeps_both=True,
+            may_join=_are_releases,
+            budget=budget,
+            shared=shared,
+            is_release=_is_release,
+        )
         passage = shared.once("passage", lambda: find_passage(shared, find))
         if passage is not None:
             return Group(kind="changelog", items=outline.passage(passage))
@@ -70,6 +78,10 @@ def _entry_lines(sections: list[Item]) -> set[str]:
     """The lines of these sections that are long enough to be no accident, without headings."""
     lines = (line.strip() for section in sections for line in section.body.text.split("\n"))
     return {line for line in lines if len(line) >= _MIN_ENTRY and not line.startswith("#")}
+
+
+def _is_release(key: SectionKey) -> bool:
+    return key.startswith(_VERSION_KEY)
 
 
 def _is_pending(section: Item) -> bool:

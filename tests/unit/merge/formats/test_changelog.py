@@ -80,6 +80,18 @@ def test_a_release_and_the_unreleased_entries_it_was_made_of_are_contested() -> 
     assert merged_text(ours, other, base).count("\n- ") == 3
 
 
+def test_of_releases_only_the_newest_keeps_the_entries_of_both_sides() -> None:
+    def with_entry(entry: str, *, below: str) -> str:
+        return BASE.replace(below, f"{below}- {entry}\n")
+
+    newest, older = "- Old (#5)\n", "- First (#1)\n"
+    text = merged_text(with_entry("Mine", below=newest), with_entry("Other", below=newest))
+    assert text == BASE.replace(newest, f"{newest}- Mine\n- Other\n")
+    sides = (with_entry(entry, below=older).encode() for entry in ("Mine", "Other"))
+    (conflict,) = merge(BASE.encode(), *sides, path="CHANGELOG.md").conflicts
+    assert (conflict.ours, conflict.theirs) == (b"- Mine\n", b"- Other\n")
+
+
 def test_paragraphs_under_a_title_both_sides_made_are_contested() -> None:
     ours, theirs = (
         BASE.replace("## [1.1.0]", f"## [1.2.0]\n\n{words}\n\n- {words}\n\n## [1.1.0]") for words in ("Mine", "Other")
