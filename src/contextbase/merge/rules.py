@@ -5,9 +5,8 @@ from typing import Final
 
 from contextbase.merge.model import Sides
 from contextbase.merge.versions import higher
-from contextbase.merge.words import having_both
 
-__all__ = ["settle_lines", "settle_prose"]
+__all__ = ["settle_lines", "settle_versions"]
 
 _VERSION: Final = re.compile(rb"\d\.\d+\.\d")  # in a text that may be code, 3 and 0.5 are just numbers
 
@@ -28,23 +27,9 @@ def settle_lines(sides: Sides) -> bytes | None:
     return None if chosen is None else chosen.encode()
 
 
-def settle_prose(sides: Sides) -> bytes | None:
-    """Lines of prose where a rule says what is meant: those with the higher of two raised versions, or one side's, if
-    they have all that the other changed. None where no rule applies."""
-    base, ours, theirs = sides
-    settled = _settle_versions(sides)
-    if settled is not None or not base or not ours or not theirs:
-        return settled
-    try:
-        chosen = having_both(base.decode(), ours.decode(), theirs.decode())
-    except UnicodeDecodeError:
-        return None
-    return None if chosen is None else chosen.encode()
-
-
-def _settle_versions(sides: Sides) -> bytes | None:
-    """Lines that differ in versions alone, which both sides raised: each with the higher one. None where anything else
-    differs, and for headings and rows of tables, which go by their text."""
+def settle_versions(sides: Sides) -> bytes | None:
+    """Lines of prose that differ in versions alone, which both sides raised: each with the higher one. None where
+    anything else differs, and for headings and rows of tables, which go by their text."""
     lines = [side.splitlines(keepends=True) for side in sides]
     if not len(lines[0]) == len(lines[1]) == len(lines[2]):
         return None

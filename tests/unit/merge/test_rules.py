@@ -2,7 +2,7 @@ import pytest
 
 from contextbase.merge import Outcome, merge
 from contextbase.merge.model import Sides
-from contextbase.merge.rules import settle_prose
+from contextbase.merge.rules import settle_versions
 
 
 def merged(base: str, ours: str, theirs: str) -> bytes | None:
@@ -32,7 +32,7 @@ def test_part_of_a_line_is_not_a_line() -> None:
 
 def test_lines_of_prose_that_differ_in_raised_versions_have_the_higher_one_each() -> None:
     sides = Sides(b"a 1.0\nsame\nb >=2\n", b"a 1.1\nsame\nb >=3\n", b"a 1.2\nsame\nb >=2.1\n")
-    assert settle_prose(sides) == b"a 1.2\nsame\nb >=3\n"
+    assert settle_versions(sides) == b"a 1.2\nsame\nb >=3\n"
 
 
 @pytest.mark.parametrize(
@@ -47,26 +47,4 @@ def test_lines_of_prose_that_differ_in_raised_versions_have_the_higher_one_each(
     ids=["other change", "other line", "other words", "heading", "table"],
 )
 def test_other_lines_of_prose_are_not_settled_by_their_versions(base: str, ours: str, theirs: str) -> None:
-    assert settle_prose(Sides(base.encode(), ours.encode(), theirs.encode())) is None
-
-
-@pytest.mark.parametrize("swapped", [False, True])
-def test_of_two_changes_of_prose_the_one_that_has_the_other_in_it_is_taken(swapped: bool) -> None:
-    base, less, more = b"See teh guide.\n", b"See the guide.\n", b"See the guide, and ask.\n"
-    ours, theirs = (more, less) if swapped else (less, more)
-    assert settle_prose(Sides(base, ours, theirs)) == more
-
-
-@pytest.mark.parametrize(
-    ("base", "ours", "theirs"),
-    [
-        ("a b c\n", "x b c\n", "a b y\n"),  # each changed another word
-        ("a b c\n", "a x c\n", "a y c d\n"),  # one word was changed in two ways
-        ("a b\n", "a\n", "b\n"),
-        ("", "a\n", "b a\n"),
-        ("a " * 600, "b " + "a " * 599, "b " + "a " * 599 + "c"),
-    ],
-    ids=["other words", "same word", "both removed", "new text", "long text"],
-)
-def test_prose_is_not_settled_if_no_side_has_all_changes(base: str, ours: str, theirs: str) -> None:
-    assert settle_prose(Sides(base.encode(), ours.encode(), theirs.encode())) is None
+    assert settle_versions(Sides(base.encode(), ours.encode(), theirs.encode())) is None
