@@ -84,9 +84,10 @@ class _Merge:
                 continue
             was, mine, other = base.get(key), ours.get(key), theirs.get(key)
             if was is not None and (mine is None) is not (other is None):
-                replaces = not (ours if mine is None else theirs).keys() <= base.keys()
-                if _may_go(was, mine or other, replaces=replaces):
-                    continue
+                present = mine or other
+                only_removes = (ours if mine is None else theirs).keys() <= base.keys()
+                if only_removes and present is not None and only_raises(was.text, present.text):
+                    continue  # a version was raised of what the other side does without, and put nothing in its place
             merged = mine if was is mine is other else self._item((*path, key), was, mine, other)
             if merged is not None:
                 entries.append(merged)
@@ -279,16 +280,6 @@ def _says_the_same(one: Item, other: Item) -> bool:
         return True
     margins = (one.lead.strip(), one.trail.strip()) == (other.lead.strip(), other.trail.strip())
     return margins and (one.body.text == other.body.text or one.body.value == other.body.value)
-
-
-def _may_go(base: Item, present: Item | None, *, replaces: bool) -> bool:
-    """Whether what one side deleted is gone although the other changed it: if that raised a version, and no more.
-
-    replaces: whether the side has new keys too; then it may have renamed what takes several lines, not deleted it.
-    """
-    if present is None or (replaces and "\n" in present.body.text):
-        return False
-    return only_raises(base.text, present.text)
 
 
 def _merge_text(base: str | None, ours: str, theirs: str) -> str | None:
