@@ -1,9 +1,8 @@
 """What becomes of a version, or of a requirement such as `^1.2 || ^2.0`, that both sides changed."""
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
-from contextbase.merge.ordering import merged_order
 from contextbase.merge.versions import Version, find_versions, higher, substantial
 
 __all__ = ["settle_requirement"]
@@ -11,61 +10,20 @@ __all__ = ["settle_requirement"]
 _MAX_LENGTH: Final = 400  # a longer value is prose
 _OPERATORS: Final = re.compile(r"(?:[\s\"'^~<>=!|,()]|@[a-z]+)*")  # all that stands around the versions; `@dev` too
 _UPPER_BOUND: Final = re.compile(r"[\s\"']*[<!]")
-_OR: Final = re.compile(r"[ \t]*\|\|?[ \t]*")
-_WORD: Final = re.compile(r"[\w.*@/-]+")
 
 
 def settle_requirement(base: str | None, ours: str, theirs: str) -> str | None:
     """The value that both sides' changes come to, or None where no rule says.
 
-    The higher of two versions; of alternatives all that either side changed; of two requirements the one that asks for
-    more; words in the place of a version that the other side only raised.
+    The higher of two versions; of two requirements the one that asks for more; words in the place of a version that the
+    other side only raised.
     """
     if max(len(base or ""), len(ours), len(theirs)) > _MAX_LENGTH:
         return None
     settled = higher(base, ours, theirs)
-    if settled is None and base is not None:
-        settled = _merge_alternatives(base, ours, theirs)
     if settled is None:
         settled = _stricter(base, ours, theirs)
     return substantial(base, ours, theirs) if settled is None and base is not None else settled
-
-
-class _Alternatives(NamedTuple):
-    quote: str
-    separators: frozenset[str]
-    parts: list[str]
-
-
-def _merge_alternatives(base: str, ours: str, theirs: str) -> str | None:
-    """`^1 || 2.1` from which one side took `^1` and in which the other made 2.1 to 2.2 is `2.2`: each alternative is
-    one of some side's."""
-    sides = [_alternatives(side) for side in (base, ours, theirs)]
-    was, mine, other = sides
-    if was is None or mine is None or other is None or not was.quote == mine.quote == other.quote:
-        return None
-    separators = was.separators | mine.separators | other.separators
-    if len(separators) != 1:
-        return None
-    in_base, in_ours, in_theirs = set(was.parts), set(mine.parts), set(other.parts)
-    if not in_base <= in_ours | in_theirs and in_ours - in_base != in_theirs - in_base:
-        return None  # both put something else in the place of one
-    gone = (in_base - in_ours) | (in_base - in_theirs)
-    order = merged_order(list(was.parts), list(mine.parts), list(other.parts))
-    left = [str(part) for part in order if part not in gone]
-    return was.quote + next(iter(separators)).join(left) + was.quote if left else None
-
-
-def _alternatives(text: str) -> _Alternatives | None:
-    quote = _quote(text)
-    inner = text[len(quote) : len(text) - len(quote)]
-    parts = _OR.split(inner)
-    has_version = [bool(find_versions(part).versions) for part in parts]
-    if not any(has_version) or len(set(parts)) < len(parts):
-        return None
-    if not all(found or _WORD.fullmatch(part) for found, part in zip(has_version, parts, strict=True)):
-        return None
-    return _Alternatives(quote, frozenset(_OR.findall(inner)), parts)
 
 
 def _quote(text: str) -> str:

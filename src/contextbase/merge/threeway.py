@@ -174,7 +174,7 @@ class _Merge:
             base_group = None if base is None else _unfolded(base)
             if base_group is None or base_group.kind != ours_group.kind:
                 base_group = ours_group._replace(items=())
-            return self.group(path, base_group, ours_group, theirs_group)
+            return self._group_below(path, base_group, ours_group, theirs_group)
         if ours.value == theirs.value:
             return ours
         if base is not None and ours.value == base.value:
@@ -189,6 +189,15 @@ class _Merge:
         if not resolution.applies:
             return resolution.text
         return next((leaf for leaf in (ours, theirs) if leaf.text == resolution.text), Leaf(resolution.text, None))
+
+    def _group_below(self, path: Path, base: Group, ours: Group, theirs: Group) -> Group | None:
+        """None, contested: what each side took away leaves nothing, and nobody wanted that."""
+        known = len(self.contests)
+        merged = self.group(path, base, ours, theirs)
+        if ours.filler is None or _has_entries(merged) or not (_has_entries(ours) and _has_entries(theirs)):
+            return merged
+        del self.contests[known:]
+        return None
 
     def _contest(
         self,
@@ -314,3 +323,7 @@ def _shown(items: Sequence[Item]) -> str | None:
     if not items:
         return None
     return items[0].body.text if len(items) == 1 else "".join(item.text for item in items)
+
+
+def _has_entries(group: Group) -> bool:
+    return any(isinstance(item, Contested) or item.key != group.filler for item in group.items)
