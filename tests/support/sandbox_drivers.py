@@ -18,7 +18,7 @@ from tests.support.require import unavailable
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.cgroups import find_groups
 from contextbase.sandbox.docker import DockerDriver
-from contextbase.sandbox.model import Command, Outcome, SandboxId, SandboxSpec, Stream, shell_argv
+from contextbase.sandbox.model import Command, Outcome, SandboxId, SandboxSpec, Stream
 from contextbase.sandbox.plain import PlainDriver
 from contextbase.sandbox.ports import Execution, SandboxDriver
 from contextbase.workspaces.model import Owner
@@ -144,7 +144,7 @@ async def plain_site(_: Path, __: object) -> AsyncIterator[Site]:
         os.chmod(folder, 0o755)  # noqa: PTH101, S103 - the agents' account must get through
 
         def connect() -> SandboxDriver:
-            return PlainDriver(folder / "node", owner=owner, node=node, isolation_not_wanted=True)
+            return PlainDriver(folder / "node", owner=owner, node=node, home=folder / "home", isolation_not_wanted=True)
 
         groups, _sentence = find_groups(node)
         python = shutil.which("python3", path="/usr/bin")
@@ -210,4 +210,4 @@ async def finish(execution: Execution) -> Finished:
 
 
 def shell(text: str, **values: Any) -> Command:
-    return Command(argv=shell_argv(text), **values)
+    return Command(argv=("/bin/sh", "-c", text), **values)

@@ -24,16 +24,19 @@ class PlainDriver(LaunchedDriver):
 
     A command reads and writes whatever its account can, and sees every process and the network; a read-only folder is
     not enforced. /workspace and /home/agent stand for the real folders only in what the caller says, not inside. What a
-    command leaves running ends with it, in a sandbox that stays, too.
+    command leaves running ends with it, in a sandbox that stays, too. `home`: the account's, if it is not ours; without
+    one it is made among the temporary files.
     """
 
-    def __init__(self, root: Path, *, owner: Owner, node: str, isolation_not_wanted: bool = False) -> None:
+    def __init__(
+        self, root: Path, *, owner: Owner, node: str, home: Path | None = None, isolation_not_wanted: bool = False
+    ) -> None:
         if not isolation_not_wanted:
             raise Misconfigured(
                 "Without a sandbox agents can read and change all that their account can. If that is what you want, "
                 "say so in the settings; otherwise use bubblewrap or Docker."
             )
-        super().__init__("none", root, owner=owner, node=node, prepare=lambda: _prepared(owner))
+        super().__init__("none", root, owner=owner, node=node, prepare=lambda: _prepared(owner, home))
 
 
 class _OpenGround:
@@ -65,7 +68,7 @@ class _OpenGround:
         return {"USER": "agent", "LOGNAME": "agent", **passed_on, "HOME": str(self._home)}
 
 
-def _prepared(owner: Owner) -> _OpenGround:
+def _prepared(owner: Owner, home: Path | None) -> _OpenGround:
     if sys.platform != "linux":
         raise MachineProblem("Commands are run under limits on Linux only; use Docker sandboxes on this machine.")
     if owner.uid == 0 or owner.gid == 0:
@@ -74,12 +77,12 @@ def _prepared(owner: Owner) -> _OpenGround:
         return _OpenGround(Path.home())
     if os.geteuid() != 0:
         raise MachineProblem(f"Only root can run agents as another account (uid {owner.uid}).")
-    return _OpenGround(_home_of(owner))
+    place = home or Path(tempfile.gettempdir()) / f"contextbase-home-{owner.uid}"
+    _make_home(place, owner)
+    return _OpenGround(place)
 
 
-def _home_of(owner: Owner) -> Path:
-    """In a place that the account can get to."""
-    home = Path(tempfile.gettempdir()) / f"contextbase-home-{owner.uid}"
+def _make_home(home: Path, owner: Owner) -> None:
     try:
         home.mkdir(mode=0o700)
         os.chown(home, owner.uid, owner.gid, follow_symlinks=False)
@@ -87,4 +90,3 @@ def _home_of(owner: Owner) -> Path:
         status = home.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner.uid:
             raise MachineProblem(f"{home} is somebody else's; remove it.") from None
-    return home

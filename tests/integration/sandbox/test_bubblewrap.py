@@ -65,6 +65,10 @@ def ours_of(node_folder: Path) -> list[int]:
     return found
 
 
+def owner_of(path: str) -> int:
+    return Path(path).stat().st_uid
+
+
 def groups_of(node: str) -> list[Path]:
     return list(Path("/sys/fs/cgroup").rglob(f"contextbase-{node}"))
 
@@ -212,6 +216,15 @@ async def test_other_mounts_of_the_machine_are_not_kept_busy(site: Site, tmp_pat
     finally:
         call("umount", str(other))
     assert who_has_mounted(other) == []
+
+
+async def test_what_a_command_is_given_of_the_machine_stays_the_machines(site: Site, driver: SandboxDriver) -> None:
+    owner = owner_of(os.devnull)
+    for command in (shell("echo named > /dev/stderr"), shell("cat", has_input=True)):
+        execution = await driver.run(site.spec(), command)
+        await execution.end_input()
+        assert (await finish(execution)).outcome.succeeded
+        assert owner_of(os.devnull) == owner
 
 
 async def test_agents_never_run_as_root(tmp_path: Path) -> None:
