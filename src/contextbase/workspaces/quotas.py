@@ -9,7 +9,7 @@ processes that share the disk, and it is free again with the last of its files, 
 import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import SystemRandom
@@ -130,21 +130,24 @@ def refusal_of_quotas(root: Path) -> str | None:
 
 def _flaw_of(held: Path) -> str | None:
     with bound_by_quotas():
-        if not _is_stopped(lambda: (held / "large").write_bytes(b"x" * (4 * _ROOM.bytes))):
+        if not _is_stopped(held, files=1, size=4 * _ROOM.bytes):
             return "its project quotas do not stop a file that is too large"
-        (held / "large").unlink()
-        if not _is_stopped(lambda: [(held / str(number)).touch() for number in range(4 * _ROOM.files)]):
+        if not _is_stopped(held, files=4 * _ROOM.files, size=0):
             return "its project quotas do not stop too many files"
     return None
 
 
-def _is_stopped(write: Callable[[], object]) -> bool:
+def _is_stopped(held: Path, *, files: int, size: int) -> bool:
     try:
-        write()
+        for number in range(files):
+            (held / str(number)).write_bytes(b"x" * size)
     except OSError as error:
         if error.errno in _FULL:
             return True
         raise
+    finally:
+        for file in held.iterdir():
+            file.unlink()
     return False
 
 
