@@ -8,7 +8,7 @@
 import errno
 import os
 from collections.abc import Collection
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -158,12 +158,17 @@ class OverlayProvider:
         with explained(self._places.root), self._places.locked(workspace_id):
             workspace, stack = self._places.read(workspace_id)
             if not _is_mounted(str(workspace.path)):
-                self._keep_strays(workspace_id)
-                workspace.path.mkdir(mode=0o755, exist_ok=True)
-                if self._quotas is not None:  # or what is written to the bare folder could not be moved to the rest
-                    self._quotas.join(str(workspace.path), other=self._places.kept(workspace_id)[0])
-                self._mount(workspace_id, stack)
+                with self._room_in(workspace_id):
+                    self._keep_strays(workspace_id)
+                    workspace.path.mkdir(mode=0o755, exist_ok=True)
+                    if self._quotas is not None:  # or what is written to the bare folder could not be moved to the rest
+                        self._quotas.join(str(workspace.path), other=self._places.kept(workspace_id)[0])
+                    self._mount(workspace_id, stack)
         return workspace
+
+    def _room_in(self, workspace_id: WorkspaceId) -> AbstractContextManager[None]:
+        """The kernel mounts read-only where it cannot make its folder: in a full workspace nothing could be removed."""
+        return nullcontext() if self._quotas is None else self._quotas.with_room(self._places.kept(workspace_id)[0])
 
     def _keep_strays(self, workspace_id: WorkspaceId) -> None:
         """What was written to the bare folder, after a reboot perhaps, would lie unseen below the mount."""

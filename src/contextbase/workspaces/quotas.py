@@ -34,7 +34,7 @@ _MOST: Final = 1 << 16
 """Few enough that they come round again: XFS keeps a record of every number that was ever used."""
 _ROOM: Final = Quota(bytes=1 << 20, files=64)
 """For what is not the agent's: the kernel's own folder, notices, what was refused."""
-_NOTHING: Final = ProjectUse(bytes=0, files=0, is_limited=False)
+_NOTHING: Final = ProjectUse()
 _FULL: Final = {errno.EDQUOT, errno.ENOSPC}
 
 
@@ -74,6 +74,27 @@ class ProjectQuotas:
                 most_bytes=use.bytes + self._quota.bytes + _ROOM.bytes,
                 most_files=use.files + self._quota.files + _ROOM.files,
             )
+
+    @contextmanager
+    def with_room(self, folder: str) -> Iterator[None]:
+        """A little more than its limits until the block ends, for what must succeed in a full workspace, too. A crash
+        leaves it that little."""
+        with _opened(folder) as descriptor:
+            project = _ours(descriptor)
+            use = _NOTHING if project is None else project_use(descriptor, project)
+            if project is None or not use.most_files:
+                yield
+                return
+            limit_project(
+                descriptor,
+                project,
+                most_bytes=max(use.bytes, use.most_bytes) + _ROOM.bytes,
+                most_files=max(use.files, use.most_files) + _ROOM.files,
+            )
+            try:
+                yield
+            finally:
+                limit_project(descriptor, project, most_bytes=use.most_bytes, most_files=use.most_files)
 
     def lift(self, folder: str) -> None:
         """Before the folder is removed: afterwards the project may be another's."""

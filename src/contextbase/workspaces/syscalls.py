@@ -250,9 +250,10 @@ def project_of(descriptor: int) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProjectUse:
-    bytes: int
-    files: int  # folders and all else that has an inode, too
-    is_limited: bool
+    bytes: int = 0
+    files: int = 0  # folders and all else that has an inode, too
+    most_bytes: int = 0  # 0: as much as there is
+    most_files: int = 0
 
 
 def project_use(descriptor: int, project: int) -> ProjectUse:
@@ -261,9 +262,9 @@ def project_use(descriptor: int, project: int) -> ProjectUse:
     try:
         _syscall(_QUOTACTL_FD, descriptor, _GETQUOTA, project, buffer, about=f"project {project}")
     except FileNotFoundError:  # XFS, of one that has nothing
-        return ProjectUse(bytes=0, files=0, is_limited=False)
+        return ProjectUse()
     most_blocks, _, used, most_files, _, files, *_ = struct.unpack(_QUOTA, buffer)
-    return ProjectUse(bytes=used, files=files, is_limited=bool(most_blocks or most_files))
+    return ProjectUse(bytes=used, files=files, most_bytes=most_blocks * _QUOTA_BLOCK, most_files=most_files)
 
 
 def limit_project(descriptor: int, project: int, *, most_bytes: int, most_files: int) -> None:

@@ -134,9 +134,14 @@ async def test_a_full_workspace_can_be_closed_opened_and_removed(site: Site, wor
     await site.provider.close_workspace(workspace.id)
     await site.provider.open_workspace(workspace.id)
     assert await site.changes(workspace) == {"created filler"}
-    assert use_of(site, project).is_limited
+    fill(workspace.path)
+    with bound_by_quotas():
+        (workspace.path / "filler").unlink()
+        (workspace.path / "a.txt").write_bytes(b"changed")
+    assert await site.changes(workspace) == {"modified a.txt"}
+    assert use_of(site, project).most_bytes
     await site.provider.cleanup(workspace.id)
-    assert not use_of(site, project).is_limited
+    assert not use_of(site, project).most_bytes
     assert not workspace.path.exists()
 
 
@@ -168,7 +173,7 @@ async def test_a_crash_between_project_and_limits_leaves_nothing(site: Site, mon
     restarted = new_site(site.root, site.provider.name, site.snapshots, quota=QUOTA)
     assert await restarted.provider.remove_unfinished(unfinished)
     assert projects[0] != 0
-    assert not use_of(site, projects[0]).is_limited
+    assert not use_of(site, projects[0]).most_bytes
     assert await restarted.provider.workspaces() == ()
     fill((await restarted.create()).path)
 
@@ -188,7 +193,7 @@ async def test_a_removal_that_was_cut_short_is_finished_with_its_project(
     restarted = new_site(site.root, site.provider.name, site.snapshots, quota=QUOTA)
     for workspace_id in await restarted.provider.workspaces():
         await restarted.provider.cleanup(workspace_id)
-    assert not use_of(site, project).is_limited
+    assert not use_of(site, project).most_bytes
     assert await restarted.provider.workspaces() == ()
 
 

@@ -30,7 +30,8 @@ class Kernel:
     def project_use(self, _: int, project: int) -> ProjectUse:
         files = Counter(self.projects.values())[project]
         files += self.intruder and files > 0
-        return ProjectUse(bytes=files * 4096, files=files, is_limited=any(self.limits.get(project, ())))
+        most_bytes, most_files = self.limits.get(project, (0, 0))
+        return ProjectUse(bytes=files * 4096, files=files, most_bytes=most_bytes, most_files=most_files)
 
     def limit_project(self, _: int, project: int, *, most_bytes: int, most_files: int) -> None:
         self.limits[project] = (most_bytes, most_files)
@@ -70,6 +71,19 @@ def test_the_quota_is_for_what_comes_beyond_what_was_given(kernel: Kernel, tmp_p
     most_bytes, most_files = kernel.limits[project_at(kernel, folders[0])]
     assert most_bytes > 5 * 4096 + 1000
     assert most_files > 5 + 10
+
+
+def test_what_must_succeed_has_a_little_room_and_then_the_limits_are_as_before(kernel: Kernel, tmp_path: Path) -> None:
+    one, folder = ProjectQuotas(Quota()), make(tmp_path / "folder")
+    one.gather(folder)
+    with one.with_room(folder):
+        assert kernel.limits == {}  # it has none to go beyond
+    one.limit(folder)
+    [before] = kernel.limits.values()
+    with one.with_room(folder):
+        [during] = kernel.limits.values()
+    assert during > before
+    assert list(kernel.limits.values()) == [before]
 
 
 def test_limits_go_before_the_folder_does(kernel: Kernel, tmp_path: Path) -> None:
