@@ -11,20 +11,19 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import uvloop
-from tests.support.docker_engine import DockerEngine, running_docker_engine
 from tests.support.gate_world import write
 from tests.support.postgres import reachable_folder
 from tests.support.run_world import remove_sandboxes
 from tests.support.workspaces import unmount_all
 
+from bench.sandbox_docker import measure_docker
 from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
@@ -33,7 +32,6 @@ from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, new_uuid
 from contextbase.runs.model import RunRequest
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
-from contextbase.sandbox.docker import DockerDriver
 from contextbase.sandbox.model import SANDBOX_LIMITS, Command, Outcome, SandboxId, SandboxSpec, TerminalSize
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.workspaces.checkpoints import Wish
@@ -44,15 +42,22 @@ TEN_FILES = Command(argv=("/bin/sh", "-c", "for i in 0 1 2 3 4 5 6 7 8 9; do ech
 HUNDRED = 100
 
 
+class _Server(NamedTuple):
+    services: Services
+    owner: Caller
+    project_id: ProjectId
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=1000, help="in the project")
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with reachable_folder(in_memory=False) as folder, running_docker_engine() as engine:
+    with reachable_folder(in_memory=False) as folder:
         try:
-            figures = uvloop.run(_measure(folder, engine, files=options.files, rounds=options.rounds))
+            figures = uvloop.run(_measure(folder, files=options.files, rounds=options.rounds))
+            figures |= measure_docker(options.rounds)
         finally:
             asyncio.run(remove_sandboxes(folder / "data"))
             unmount_all(folder)
@@ -63,7 +68,7 @@ def main() -> None:
         print(f"{name:26} {value}")
 
 
-async def _measure(folder: Path, engine: DockerEngine, *, files: int, rounds: int) -> dict[str, float]:
+async def _measure(folder: Path, *, files: int, rounds: int) -> dict[str, float]:
     settings = Settings(data=folder / "data", workspace_provider="overlay", sandbox_driver="bubblewrap")
     async with open_services(settings, own=True) as services:
         secret = await services.identity.ensure_owner(None)
@@ -74,22 +79,18 @@ async def _measure(folder: Path, engine: DockerEngine, *, files: int, rounds: in
             owner, CommitRequest(project_id=project_id, changes=changes), operator_type=OperatorType.API
         )
         workspace = (await services.workspaces.create(owner, project_id)).record.path
-        figures = await _bubblewrap(folder, workspace, services, owner, project_id, rounds)
-        figures |= await _docker(workspace, engine, rounds)
-        return figures
+        return await _bubblewrap(folder, workspace, _Server(services, owner, project_id), rounds)
 
 
-async def _bubblewrap(
-    folder: Path, workspace: Path, services: Services, owner: Caller, project_id: ProjectId, rounds: int
-) -> dict[str, float]:
+async def _bubblewrap(folder: Path, workspace: Path, server: _Server, rounds: int) -> dict[str, float]:
     driver = BubblewrapDriver(folder / "driver", owner=Owner.of_agents(None), node=f"bench-{os.getpid()}")
     bare = await driver.bare_line(_spec(workspace), TRUE)
     try:
         turns: dict[str, Callable[[], Awaitable[None]]] = {
             "bwrap_exec_ms": lambda: _ended(driver, _spec(workspace), TRUE),
             "bare_exec_ms": lambda: _bare(bare),
-            "run_command_ms": lambda: _run(services, owner, project_id, TRUE),
-            "run_command_10_files_ms": lambda: _run(services, owner, project_id, TEN_FILES),
+            "run_command_ms": lambda: _run(server, TRUE),
+            "run_command_10_files_ms": lambda: _run(server, TEN_FILES),
         }
         figures = await _in_turns(turns, rounds)
         lasting = _spec(workspace)
@@ -104,28 +105,6 @@ async def _bubblewrap(
         await asyncio.gather(*(driver.remove(spec.id) for spec in specs))
         return figures
     finally:
-        await driver.close()
-
-
-async def _docker(workspace: Path, engine: DockerEngine, rounds: int) -> dict[str, float]:
-    driver = DockerDriver(
-        node=f"bench-{os.getpid()}", owner=Owner.of_agents(None), image=engine.image, address=engine.address
-    )
-    spec = _spec(workspace)
-    await driver.create(spec)
-    await driver.start(spec.id)
-    container = await driver.container_of(spec.id)
-    line = ["docker", "-H", engine.address, "exec", container, "/bin/true"]
-    try:
-        return await _in_turns(
-            {
-                "docker_exec_ms": lambda: _executed(driver, spec.id, TRUE),
-                "docker_cli_exec_ms": lambda: _bare(line),
-            },
-            rounds,
-        )
-    finally:
-        await driver.remove(spec.id)
         await driver.close()
 
 
@@ -149,11 +128,6 @@ async def _ended(driver: SandboxDriver, spec: SandboxSpec, command: Command) -> 
     assert (await execution.wait()).succeeded
 
 
-async def _executed(driver: SandboxDriver, sandbox_id: SandboxId, command: Command) -> None:
-    execution = await driver.exec(sandbox_id, command)
-    assert (await execution.wait()).succeeded
-
-
 async def _started(driver: SandboxDriver, spec: SandboxSpec) -> None:
     await driver.create(spec)
     await driver.start(spec.id)
@@ -173,13 +147,14 @@ async def _bare(line: list[str]) -> None:
     assert await process.wait() == 0
 
 
-async def _run(services: Services, owner: Caller, project_id: ProjectId, command: Command) -> None:
+async def _run(server: _Server, command: Command) -> None:
+    services = server.services
     request = RunRequest(command=command, limits=services.sandbox_limits, wish=Wish())
-    steps: Any = services.runs.run(owner, project_id, None, request, operator_type=OperatorType.API)
+    steps = services.runs.run(server.owner, server.project_id, None, request, operator_type=OperatorType.API)
     async with aclosing(steps):
         [outcome] = [step async for step in steps if isinstance(step, Outcome)]
     assert outcome.succeeded
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,12 +1,7 @@
-"""Docker sandboxes, measured: `python -m bench.sandbox_docker --rounds 20 [--json]`.
+"""The figures of Docker sandboxes, with a real engine in a folder of its own. `exec` runs `true` in a container that
+runs already, through our driver and, turn by turn with it, through the engine's own command line; medians."""
 
-A real engine in a folder of its own. `exec` runs `true` in a container that runs already, through our driver and, turn
-by turn with it, through the engine's own command line; medians in milliseconds.
-"""
-
-import argparse
 import asyncio
-import json
 import os
 import shutil
 import statistics
@@ -26,26 +21,15 @@ from contextbase.sandbox.model import Command, SandboxId, SandboxSpec
 from contextbase.sandbox.ports import Execution
 from contextbase.workspaces.model import Owner
 
+__all__ = ["measure_docker"]
+
 _AGENT = Owner(uid=61184, gid=61184)
 _TRUE = Command(argv=("true",))
 
 Result = TypeVar("Result")
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rounds", type=int, default=20)
-    options.add_argument("--json", action="store_true", help="print one JSON object")
-    arguments = options.parse_args()
-    figures = measure(arguments.rounds)
-    if arguments.json:
-        print(json.dumps(figures, indent=2))
-    else:
-        for name, value in figures.items():
-            print(f"{name:28}{value:>12,}")
-
-
-def measure(rounds: int) -> dict[str, float]:
+def measure_docker(rounds: int) -> dict[str, float]:
     with running_docker_engine() as engine, tempfile.TemporaryDirectory() as folder:
         os.chown(folder, _AGENT.uid, _AGENT.gid)
         return uvloop.run(_measure(engine, Path(folder), rounds))
@@ -71,13 +55,6 @@ async def _measure(engine: DockerEngine, folder: Path, rounds: int) -> dict[str,
         for _ in range(rounds):
             await timed("docker_exec_ms", finished(driver.exec(spec.id, _TRUE)))
             await timed("docker_cli_exec_ms", _by_command_line(engine, f"contextbase-bench-{spec.id}"))
-        for _ in range(max(3, rounds // 4)):
-            other = SandboxSpec(id=SandboxId(uuid4().hex), folder=folder)
-            await timed("docker_create_ms", driver.create(other))
-            await timed("docker_start_ms", driver.start(other.id))
-            await timed("docker_stop_ms", driver.stop(other.id))
-            await timed("docker_remove_ms", driver.remove(other.id))
-            await timed("docker_run_ms", finished(driver.run(other, _TRUE)))
     finally:
         await driver.remove(spec.id)
         await driver.close()
@@ -89,7 +66,3 @@ async def _by_command_line(engine: DockerEngine, container: str) -> None:
     assert program is not None, "The engine's command line is what we compare with: apt-get install docker.io"
     process = await asyncio.create_subprocess_exec(program, "-H", engine.address, "exec", container, "true")
     assert await process.wait() == 0
-
-
-if __name__ == "__main__":
-    main()

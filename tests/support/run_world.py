@@ -88,7 +88,9 @@ class RunWorld:
         return status
 
     async def exec(self, who: Caller, sandbox_id: SandboxId, text: str) -> tuple[str, Outcome]:
-        command = Command(argv=continued(text, is_placed=False), cwd=WORKSPACE / PurePosixPath("."), timeout=LONGEST)
+        command = Command(
+            argv=continued(text, sandbox_id, is_placed=False), cwd=WORKSPACE / PurePosixPath("."), timeout=LONGEST
+        )
         execution = await self.world.services.sandboxes.exec(who, sandbox_id, command)
         async with asyncio.timeout(LONGEST):
             written = b"".join([piece.data async for piece in execution.output()])

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
@@ -15,13 +16,16 @@ from tests.support.docker_engine import DockerEngine
 from tests.support.require import unavailable
 
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
+from contextbase.sandbox.cgroups import find_groups
 from contextbase.sandbox.docker import DockerDriver
-from contextbase.sandbox.model import Command, Outcome, SandboxId, SandboxSpec, Stream, shell_argv
+from contextbase.sandbox.model import Command, Outcome, SandboxId, SandboxSpec, Stream
+from contextbase.sandbox.plain import PlainDriver
 from contextbase.sandbox.ports import Execution, SandboxDriver
 from contextbase.workspaces.model import Owner
 
 __all__ = ["IMPLEMENTATIONS", "Finished", "Implementation", "Site", "agents_owner", "finish", "shell"]
 
+_PYTHON = str(Path(sys.executable).resolve())
 _BOUND = 60
 """Seconds that nothing in these tests takes, unless it hangs."""
 
@@ -33,14 +37,26 @@ def agents_owner() -> Owner:
 
 @dataclass(kw_only=True)
 class Site:
-    """A node in a temporary folder. Drivers that are opened here are closed, and their sandboxes removed, at the end."""
+    """A node in a temporary folder. At the end the drivers of it are closed and their sandboxes removed."""
 
     folder: Path
     open: Callable[[], SandboxDriver]  # another driver of the same node, as after a restart
     owner: Owner
     holds_files: bool = False  # the sandbox has its files itself: no folder is bound
     python: str | None = None  # the path of a Python inside, if there is one
+    has_groups: bool = (
+        True  # memory, processes and the processor are limited for all together, and what was used is told
+    )
     drivers: list[SandboxDriver] = field(default_factory=list)
+
+    def require_groups(self) -> None:
+        if not self.has_groups:
+            unavailable("This test needs control groups that we may use. To have them: sudo make test")
+
+    def require_python(self) -> str:
+        if self.python is None:
+            unavailable("This test needs a Python inside the sandbox.")
+        return str(self.python)
 
     def driver(self) -> SandboxDriver:
         driver = self.open()
@@ -91,7 +107,6 @@ class Implementation:
     can_hold_files: bool = False  # its driver also makes sandboxes without a folder
     is_isolated: bool = True  # commands are kept from the machine: the escape tests are for it
     tells_signals: bool = True  # an exit code of 137 is told from SIGKILL
-    has_groups: bool = True  # memory and processes are limited together, not one by one
 
     @asynccontextmanager
     async def site(self, folder: Path, given: object) -> AsyncIterator[Site]:
@@ -115,13 +130,35 @@ async def bubblewrap_site(folder: Path, _: object) -> AsyncIterator[Site]:
     def connect() -> SandboxDriver:
         return BubblewrapDriver(folder / "node", owner=owner, node=node, extra_read_only=extra)
 
-    yield Site(folder=folder, open=connect, owner=owner, python=str(Path(sys.executable).resolve()))
+    groups, _ = find_groups(node)
+    yield Site(folder=folder, open=connect, owner=owner, python=_PYTHON, has_groups=groups is not None)
+
+
+@asynccontextmanager
+async def plain_site(_: Path, __: object) -> AsyncIterator[Site]:
+    """In a folder that the agents' account can get to."""
+    owner = agents_owner()
+    node = f"test-{uuid4().hex[:12]}"
+    with TemporaryDirectory(prefix="contextbase-plain-") as name:
+        folder = Path(name)
+        os.chmod(folder, 0o755)  # noqa: PTH101, S103 - the agents' account must get through
+
+        def connect() -> SandboxDriver:
+            return PlainDriver(folder / "node", owner=owner, node=node, home=folder / "home", isolation_not_wanted=True)
+
+        groups, _sentence = find_groups(node)
+        python = shutil.which("python3", path="/usr/bin")
+        yield Site(folder=folder, open=connect, owner=owner, python=python, has_groups=groups is not None)
 
 
 def _bubblewrap_missing() -> str | None:
     if sys.platform != "linux":
         return "bubblewrap sandboxes need Linux."
     return None if shutil.which("bwrap") else "This test needs bubblewrap. To get it: apt-get install bubblewrap"
+
+
+def _plain_missing() -> str | None:
+    return None if sys.platform == "linux" else "Commands run under limits on Linux only."
 
 
 def docker_site(*, holds_files: bool) -> Callable[[Path, DockerEngine], AbstractAsyncContextManager[Site]]:
@@ -140,6 +177,7 @@ def docker_site(*, holds_files: bool) -> Callable[[Path, DockerEngine], Abstract
 
 IMPLEMENTATIONS: Mapping[str, Implementation] = {
     "bubblewrap": Implementation(make=bubblewrap_site, missing=_bubblewrap_missing),
+    "none": Implementation(make=plain_site, missing=_plain_missing, is_isolated=False),
     "docker-folder": Implementation(
         make=docker_site(holds_files=False), fixture="docker_engine", can_hold_files=True, tells_signals=False
     ),
@@ -172,4 +210,4 @@ async def finish(execution: Execution) -> Finished:
 
 
 def shell(text: str, **values: Any) -> Command:
-    return Command(argv=shell_argv(text), **values)
+    return Command(argv=("/bin/sh", "-c", text), **values)

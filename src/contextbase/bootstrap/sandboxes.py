@@ -11,7 +11,9 @@ from contextbase.ids import new_uuid
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.docker import DockerDriver
+from contextbase.sandbox.launched import LaunchedDriver
 from contextbase.sandbox.model import Command, SandboxId, SandboxSpec
+from contextbase.sandbox.plain import PlainDriver
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.workspaces.model import Owner
 from contextbase.workspaces.node import Node
@@ -43,7 +45,7 @@ async def sandbox_kind(settings: Settings) -> str:
             settings, Path(folder), owner=Owner.of_agents(settings.agent_uid), node=f"doctor-{new_uuid().hex[:12]}"
         )
         try:
-            held = await driver.limits_by() if isinstance(driver, BubblewrapDriver) else "Limits are the engine's."
+            held = await driver.limits_by() if isinstance(driver, LaunchedDriver) else "Limits are the engine's."
             return f"Commands run in {driver.name}. {held}"
         finally:
             await driver.close()
@@ -58,22 +60,30 @@ async def _open_driver(settings: Settings, root: Path, *, owner: Owner, node: st
         "docker": lambda: DockerDriver(
             node=node.lower(), owner=owner, image=settings.sandbox_image, address=settings.sandbox_docker_address
         ),
+        "none": lambda: PlainDriver(
+            root / "plain", owner=owner, node=node, isolation_not_wanted=settings.sandbox_without_isolation
+        ),
     }
-    wanted = list(makers) if settings.sandbox_driver == "auto" else [settings.sandbox_driver]
+    wanted = ["bubblewrap", "docker"] if settings.sandbox_driver == "auto" else [settings.sandbox_driver]
     refusals = []
     for name in wanted:
-        driver = makers[name]()
         try:
-            await _try(driver, root)
+            return await _tried(makers[name](), root)
         except ContextbaseError as error:
-            await driver.close()
             refusals.append(f"{name}: {error.message}")
-        else:
-            return driver
     raise Unavailable(f"No sandbox can be had on this server. {' '.join(refusals)} `contextbase doctor` tells more.")
 
 
-async def _try(driver: SandboxDriver, root: Path) -> None:
+async def _tried(driver: SandboxDriver, root: Path) -> SandboxDriver:
+    try:
+        await _run_nothing(driver, root)
+    except BaseException:
+        await driver.close()
+        raise
+    return driver
+
+
+async def _run_nothing(driver: SandboxDriver, root: Path) -> None:
     with tempfile.TemporaryDirectory(dir=root) as folder:
         os.chmod(folder, 0o755)  # noqa: PTH101, S103 - the agents' account looks into it
         spec = SandboxSpec(id=SandboxId(int=new_uuid().int), folder=Path(folder))

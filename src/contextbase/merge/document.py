@@ -98,6 +98,7 @@ class Group(NamedTuple):
     may_join: says of a keyed group whether such insertions are both kept; None: always.
     contests_renames: when both sides removed the same keys and each put other keys in their place, that is a conflict;
     otherwise both sides' new keys are kept, as a merge of mappings does.
+    filler: the key of what is no entry, where a group without entries would not be one: `key:` says null in YAML.
     """
 
     kind: str  # groups of different kinds are never merged into each other: "object", "array", "section", ...
@@ -111,6 +112,7 @@ class Group(NamedTuple):
     joins_new: bool = True
     may_join: Callable[[Insertions], bool] | None = None
     contests_renames: bool = True
+    filler: Hashable = None
     agreed: AbstractSet[int] = frozenset()  # after a merge: the ids of the items that are one object on all sides
 
     @property

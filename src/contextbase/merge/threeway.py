@@ -84,9 +84,10 @@ class _Merge:
                 continue
             was, mine, other = base.get(key), ours.get(key), theirs.get(key)
             if was is not None and (mine is None) is not (other is None):
-                replaces = not (ours if mine is None else theirs).keys() <= base.keys()
-                if _may_go(was, mine or other, replaces=replaces):
-                    continue
+                present = mine or other
+                only_removes = (ours if mine is None else theirs).keys() <= base.keys()
+                if only_removes and present is not None and only_raises(was.text, present.text):
+                    continue  # a version was raised of what the other side does without, and put nothing in its place
             merged = mine if was is mine is other else self._item((*path, key), was, mine, other)
             if merged is not None:
                 entries.append(merged)
@@ -173,7 +174,7 @@ class _Merge:
             base_group = None if base is None else _unfolded(base)
             if base_group is None or base_group.kind != ours_group.kind:
                 base_group = ours_group._replace(items=())
-            return self.group(path, base_group, ours_group, theirs_group)
+            return self._group_below(path, base_group, ours_group, theirs_group)
         if ours.value == theirs.value:
             return ours
         if base is not None and ours.value == base.value:
@@ -188,6 +189,15 @@ class _Merge:
         if not resolution.applies:
             return resolution.text
         return next((leaf for leaf in (ours, theirs) if leaf.text == resolution.text), Leaf(resolution.text, None))
+
+    def _group_below(self, path: Path, base: Group, ours: Group, theirs: Group) -> Group | None:
+        """None, contested: what each side took away leaves nothing, and nobody wanted that."""
+        known = len(self.contests)
+        merged = self.group(path, base, ours, theirs)
+        if ours.filler is None or _has_entries(merged) or not (_has_entries(ours) and _has_entries(theirs)):
+            return merged
+        del self.contests[known:]
+        return None
 
     def _contest(
         self,
@@ -281,16 +291,6 @@ def _says_the_same(one: Item, other: Item) -> bool:
     return margins and (one.body.text == other.body.text or one.body.value == other.body.value)
 
 
-def _may_go(base: Item, present: Item | None, *, replaces: bool) -> bool:
-    """Whether what one side deleted is gone although the other changed it: if that raised a version, and no more.
-
-    replaces: whether the side has new keys too; then it may have renamed what takes several lines, not deleted it.
-    """
-    if present is None or (replaces and "\n" in present.body.text):
-        return False
-    return only_raises(base.text, present.text)
-
-
 def _merge_text(base: str | None, ours: str, theirs: str) -> str | None:
     if theirs in (ours, base):
         return ours
@@ -323,3 +323,7 @@ def _shown(items: Sequence[Item]) -> str | None:
     if not items:
         return None
     return items[0].body.text if len(items) == 1 else "".join(item.text for item in items)
+
+
+def _has_entries(group: Group) -> bool:
+    return any(isinstance(item, Contested) or item.key != group.filler for item in group.items)

@@ -102,14 +102,14 @@ def only_raises(base: str, changed: str) -> bool:
 
 def substantial(base: str, ours: str, theirs: str) -> str | None:
     """The side that put something else in the place of a version, if the other only raised it: `canary` or
-    `workspace:*`; `>=1,<2` or `~1.4` for `>=1` is still a version."""
+    `workspace:*`; `>=1,<2` or `~1.4` for `>=1` is still a version, and so is `workspace:1.2` for `1.2`."""
     if max(len(base), len(ours), len(theirs)) > _MAX_LENGTH:
         return None
-    before = find_versions(base).around[0]
+    was = find_versions(base)
     for bumped, changed in ((ours, theirs), (theirs, ours)):
         if only_raises(base, bumped):
-            around = find_versions(changed).around
-            if around[0] != before and any(map(str.isalpha, "".join(around))):
+            around, versions = find_versions(changed)
+            if around[0] != was.around[0] and versions != was.versions and any(map(str.isalpha, "".join(around))):
                 return changed
     return None
 

@@ -1,18 +1,22 @@
-"""A suggestion for a text both sides changed: never applied, since half of such guesses are wrong."""
+"""A text of which both sides changed words: the side that has all changes, or a suggestion, which is never applied,
+since half of such guesses are wrong."""
 
 import re
+from collections import Counter
 from typing import Final
 
 from contextbase.merge.alignment import hunks
 from contextbase.merge.budget import Budget, BudgetSpent
 
-__all__ = ["suggest"]
+__all__ = ["having_both", "suggest"]
 
 _WORD: Final = re.compile(
     r"\d+(?:\.\w+)+|\w+|\s|[^\w\s]"
 )  # a version is one word: half of one and half of another is none
 _MAX_LENGTH: Final = 20_000
+_MAX_PARAGRAPH: Final = 1_000  # in longer texts hardly ever all changes are on one side
 _SECONDS: Final = 0.05
+_SECONDS_FOR_BOTH: Final = 0.5  # what is applied must not hang on how busy the machine is
 
 
 def suggest(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
@@ -28,6 +32,32 @@ def suggest(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     except (UnicodeDecodeError, BudgetSpent):
         return None
     return None if merged is None else merged.encode()
+
+
+def having_both(base: str, ours: str, theirs: str) -> str | None:
+    """The side that changed every word that the other did, in the same way; None if there is none."""
+    if max(len(base), len(ours), len(theirs)) > _MAX_PARAGRAPH:
+        return None
+    was, mine, other = (_WORD.findall(side) for side in (base, ours, theirs))
+    budget = Budget(_SECONDS_FOR_BOTH)
+    try:
+        if _may_have(was, mine, other) and _edits(was, other, budget) <= _edits(was, mine, budget):
+            return ours
+        if _may_have(was, other, mine) and _edits(was, mine, budget) <= _edits(was, other, budget):
+            return theirs
+    except BudgetSpent:
+        return None
+    return None
+
+
+def _may_have(base: list[str], longer: list[str], shorter: list[str]) -> bool:
+    """Whether one side may have the other's changes: what can be told without looking where they are."""
+    was, more, less = Counter(base), Counter(longer), Counter(shorter)
+    return less - was <= more - was and was - less <= was - more
+
+
+def _edits(base: list[str], side: list[str], budget: Budget) -> set[tuple[int, int, tuple[str, ...]]]:
+    return {(hunk.start, hunk.end, tuple(side[hunk.side_start : hunk.side_end])) for hunk in hunks(base, side, budget)}
 
 
 def _merge_words(base: str, ours: str, theirs: str, budget: Budget) -> str | None:

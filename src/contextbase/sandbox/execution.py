@@ -64,6 +64,7 @@ class Streams:
 class Ended:
     """What the launcher says of the end; `status` as of `waitpid`."""
 
+    is_told: bool  # False: whoever was to tell it was killed
     status: int
     cpu_seconds: float | None
     peak_memory: int | None
@@ -80,7 +81,7 @@ class Ended:
 
 
 class LaunchedExecution:
-    """`finish` is called once, when the command has ended, and gives the outcome."""
+    """`longest`: the seconds it may take. `finish` is called once, when it has ended, and gives the outcome."""
 
     def __init__(
         self,
@@ -88,7 +89,7 @@ class LaunchedExecution:
         streams: Streams,
         *,
         max_output: int | None,
-        timeout: float | None,
+        longest: float | None,
         finish: Callable[[Ended], Awaitable[Outcome]],
     ) -> None:
         self._conversation = conversation
@@ -103,7 +104,7 @@ class LaunchedExecution:
         self._has_reader = False
         self._waiting = 0
         self._draining: asyncio.Task[None] | None = None
-        self._outcome = asyncio.create_task(self._follow(timeout))
+        self._outcome = asyncio.create_task(self._follow(longest))
 
     async def output(self) -> AsyncIterator[Output]:
         if self._has_reader:
@@ -153,7 +154,7 @@ class LaunchedExecution:
             if not self._waiting:
                 await self._stop_draining()
 
-    def when_ended(self, told: Callable[["LaunchedExecution"], None]) -> None:
+    def when_ended(self, told: Callable[["LaunchedExecution"], object]) -> None:
         self._outcome.add_done_callback(lambda _: told(self))
 
     def stop(self, reason: Limit) -> None:
@@ -162,9 +163,9 @@ class LaunchedExecution:
             self._stopped_by = reason
             self._conversation.kill()
 
-    async def _follow(self, timeout: float | None) -> Outcome:
+    async def _follow(self, longest: float | None) -> Outcome:
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(longest):
                 said = await self._conversation.receive()
         except TimeoutError:
             self.stop(Limit.EXECUTION_TIME)
@@ -175,7 +176,8 @@ class LaunchedExecution:
         values = {} if said is None else said.values
         return await self._finish(
             Ended(
-                status=values.get("status", _KILLED),  # no word: somebody killed the one who would have said it
+                is_told="status" in values,
+                status=values.get("status", _KILLED),
                 cpu_seconds=values.get("cpu_seconds"),
                 peak_memory=values.get("peak_memory"),
                 stopped_by=self._stopped_by,

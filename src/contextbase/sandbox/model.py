@@ -28,7 +28,6 @@ __all__ = [
     "StorageProof",
     "Stream",
     "TerminalSize",
-    "shell_argv",
 ]
 
 WORKSPACE: Final = PurePosixPath("/workspace")
@@ -98,11 +97,6 @@ class Command:
             raise InvalidInput("The name of a variable is not empty and holds no '='.")
         if self.timeout is not None and not self.timeout > 0:
             raise InvalidInput(f"A timeout is more than 0 seconds, not {self.timeout}.")
-
-
-def shell_argv(text: str) -> tuple[str, ...]:
-    """What has a shell run `text`."""
-    return ("/bin/sh", "-c", text)
 
 
 class Stream(StrEnum):

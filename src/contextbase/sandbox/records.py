@@ -11,6 +11,7 @@ from typing import Any, Final
 from contextbase.data_folder import write_private
 from contextbase.errors import NotFound
 from contextbase.limits import ResourceLimits
+from contextbase.sandbox.launcher.processes import started_at
 from contextbase.sandbox.model import Network, SandboxId, SandboxSpec
 
 __all__ = ["Record", "Records", "RunningHolder"]
@@ -29,16 +30,24 @@ class Record:
 class RunningHolder:
     """The first process of a sandbox, which is that one only if it was started then, and since the machine was."""
 
-    process: int
+    process: int  # 0: commands run on the machine itself
     started: int  # in ticks since the machine was
     boot: str
+    group: dict[str, str] | None  # the place of its control group: whoever comes later may be in another one itself
+
+    is_stopped: bool = False
 
     @classmethod
-    def of_this_boot(cls, process: int, started: int) -> "RunningHolder":
-        return cls(process=process, started=started, boot=this_boot())
+    def of_this_boot(cls, process: int, started: int, group: dict[str, str] | None) -> "RunningHolder":
+        return cls(process=process, started=started, boot=_this_boot(), group=group)
+
+    def is_there(self) -> bool:
+        if self.is_stopped or self.boot != _this_boot():
+            return False
+        return self.process == 0 or started_at(self.process) == self.started
 
 
-def this_boot() -> str:
+def _this_boot() -> str:
     return _BOOT.read_text(encoding="ascii").strip() if _BOOT.exists() else ""
 
 

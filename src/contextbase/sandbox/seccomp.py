@@ -10,6 +10,7 @@ import platform
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from contextbase.errors import MachineProblem
@@ -101,6 +102,7 @@ _FAMILIES: Final = {
 _Instruction = tuple[int, int, int, int]
 
 
+@cache
 def seccomp_filter(network: Network, *, machine: str | None = None) -> bytes:
     """For this machine, or the one that is named as `uname -m` does."""
     name = machine or platform.machine()

@@ -16,7 +16,8 @@ from typing import Final, Self
 
 from contextbase.errors import InvalidInput, MachineProblem
 from contextbase.limits import Limit, ResourceLimits
-from contextbase.worker import supervisor
+from contextbase.sandbox.launcher import supervisor
+from contextbase.sandbox.launcher.starting import program_arguments
 
 __all__ = ["PASSED_ON", "RunResult", "run_command"]
 
@@ -64,7 +65,7 @@ def run_command(
     order = {"command": list(command), "limits": asdict(limits), "lifeline": lifeline, "answer": answer}
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", supervisor.__file__, json.dumps(order)],
+            [sys.executable, *program_arguments(supervisor.__name__, json.dumps(order))],
             cwd=folder,
             env=passed_on | dict(environment),
             stdin=subprocess.DEVNULL,

@@ -1,8 +1,12 @@
-"""The version rule takes a side as it is, never the lower one, and whichever way the sides are called."""
+"""The version rule takes a side as it is, never the lower one, and whichever way the sides are called; a requirement
+is put together of some side's alternatives."""
+
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contextbase.merge.requirements import settle_requirement
 from contextbase.merge.versions import find_versions, higher, substantial
 
 numbers = st.lists(st.integers(0, 30), min_size=2, max_size=4).map(lambda parts: ".".join(map(str, parts)))
@@ -41,3 +45,18 @@ def test_the_text_around_versions_is_kept_in_order(text: str) -> None:
     at = 0
     for piece in around:
         at = text.index(piece, at) + len(piece)
+
+
+alternatives = st.lists(versions | st.sampled_from(["dev-main", "*"]), min_size=1, max_size=3).map(" || ".join)
+
+
+@given(base=alternatives, ours=alternatives, theirs=alternatives)
+def test_a_requirement_is_settled_alike_whichever_side_comes_first_and_of_nothing_but_their_alternatives(
+    base: str, ours: str, theirs: str
+) -> None:
+    answer = settle_requirement(base, ours, theirs)
+    swapped = settle_requirement(base, theirs, ours)
+    assert (answer is None) == (swapped is None)
+    if answer is not None and swapped is not None:
+        parts = {side: set(re.split(r" \|\| ", side)) for side in (base, ours, theirs, answer, swapped)}
+        assert parts[answer] == parts[swapped] <= parts[ours] | parts[theirs]

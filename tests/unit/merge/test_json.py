@@ -114,6 +114,23 @@ def test_what_one_side_deleted_is_contested_if_the_other_changed_it_otherwise(ch
     assert [conflict.place.at for conflict in answer.conflicts] == ["/dependencies/a"]
 
 
+def test_what_one_side_may_have_replaced_is_contested_although_the_other_only_raised_its_version() -> None:
+    ours, theirs = DEPENDENCIES.replace('"a": "^1.0.0"', '"c": "^1.0.0"'), DEPENDENCIES.replace("^1.0.0", "^1.1.0")
+    answer = merge(DEPENDENCIES.encode(), ours.encode(), theirs.encode(), path="package.json")
+    assert [conflict.place.at for conflict in answer.conflicts] == ["/dependencies/a"]
+
+
+def test_words_around_a_version_and_a_higher_version_are_contested_with_both_as_a_suggestion() -> None:
+    ours, theirs = DEPENDENCIES.replace("^1.0.0", "workspace:^1.0.0"), DEPENDENCIES.replace("^1.0.0", "^1.1.0")
+    (conflict,) = merge(DEPENDENCIES.encode(), ours.encode(), theirs.encode(), path="package.json").conflicts
+    assert conflict.suggestion == b'"workspace:^1.1.0"'
+
+
+def test_a_text_that_has_both_changes_is_taken() -> None:
+    base, ours, theirs = (f'{{"say": "{text}"}}' for text in ("Helo you", "Hello you", "Hello you all"))
+    assert merged(base, ours, theirs) == merged(base, theirs, ours) == theirs
+
+
 def test_a_word_in_the_place_of_a_version_is_kept_though_the_other_side_raised_it() -> None:
     ours, theirs = DEPENDENCIES.replace("^1.0.0", "workspace:*"), DEPENDENCIES.replace("^1.0.0", "^1.1.0")
     assert merged(DEPENDENCIES, ours, theirs) == merged(DEPENDENCIES, theirs, ours) == ours

@@ -36,7 +36,7 @@ def _is_blank(line: str) -> bool:
     return not line.strip()
 
 
-def blocks(text: str, *, keeps_both: bool, budget: Budget, shared: Shared) -> Group:
+def blocks(text: str, *, keeps_both: bool, lists_keep_both: bool, budget: Budget, shared: Shared) -> Group:
     """Text without a heading among them: a list's entries if they are one list, otherwise blocks between blank lines.
 
     One blank line stands between two blocks, whichever come or go; more of them stay with the block below.
@@ -44,10 +44,12 @@ def blocks(text: str, *, keeps_both: bool, budget: Budget, shared: Shared) -> Gr
     runs = list(_runs(text, budget))
     entries = _list(lines_of(runs[0][1]), shared) if len(runs) == 1 else None
     if entries is not None:
-        return entries._replace(open=runs[0][0])
+        return entries._replace(open=runs[0][0], keeps_both=lists_keep_both)
     items: list[Item] = []
     for above, run in runs:
         block = _block(run, budget, shared)
+        if not lists_keep_both and isinstance(block.body, Folded):
+            block = block._replace(body=_contesting(block.body))
         if items and not above.startswith("\n"):  # a blank line with blanks in it: they stand before the separator
             items[-1] = items[-1]._replace(gap=above[:-1])
             items.append(block)
@@ -121,6 +123,11 @@ def _read_block(text: str, budget: Budget, shared: Shared) -> Item:
     return Item(key=None, body=_leaf(text))
 
 
+def _contesting(body: Folded) -> Folded:
+    """The list in which two insertions at one spot are contested."""
+    return body._replace(unfold=lambda: body.unfold()._replace(keeps_both=False))
+
+
 def _folded(text: str, group: Group) -> Folded:
     return Folded(text, text, lambda: group)
 
@@ -162,12 +169,13 @@ def _entry(text: str, shared: Shared) -> Item:
 def _table(run: list[str]) -> Group | None:
     if len(run) < 2 or not all("|" in line for line in run) or not all(map(_DELIMITER_CELL.fullmatch, _cells(run[1]))):
         return None
-    columns = len(_cells(run[0]))
+    header = "".join(run[:2])
     rows = [(line, _cells(line)) for line in run[2:]]
     keys = Counter(cells[0] for _, cells in rows)
     keyed = all(count == 1 for count in keys.values())
     items = tuple(Item(key=cells[0] if keyed else None, body=Leaf(line, cells)) for line, cells in rows)
-    return Group(kind=f"table of {columns}", items=items, open="".join(run[:2]), keyed=keyed, may_join=_never)
+    # A side that changed the header, or only its widths, wrote all rows anew: they fit in no other table.
+    return Group(kind=f"table below {header}", items=items, open=header, keyed=keyed, may_join=_never)
 
 
 def _never(_insertions: Insertions) -> bool:

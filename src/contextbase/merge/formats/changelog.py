@@ -18,12 +18,13 @@ from contextbase.merge.versions import Version, find_versions
 
 __all__ = ["ChangelogFormat"]
 
-_UNDERLINES: Final = "=-~^\"*+#`'"
+_UNDERLINES: Final = "=-~^\"*+#`':._"
 _UNRELEASED: Final = re.compile(r"\W*(?:unreleased|upcoming|next|head|main|master|in progress)\b", re.IGNORECASE)
 _PENDING: Final = re.compile(r"\b(?:unreleased|pending|upcoming|awaiting|in progress|tbd|tba)\b", re.IGNORECASE)
 _UNRELEASED_KEY: Final = "0 unreleased"
 _VERSION_KEY: Final = "1 "
 _NOT_A_NAME: Final = re.compile(r"[^\w]+")
+_MIN_ENTRY: Final = 12
 _MAX_TITLE: Final = 400  # where the version of a title is looked for
 _MAX_NUMBER: Final = 10**10 - 1
 _DEVELOPMENT: Final = -6  # the stage of 1.2.0dev: the section that becomes 1.2.0
@@ -35,7 +36,15 @@ class ChangelogFormat:
     def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
         shared = shared or Shared()
         find = partial(find_headings, budget=budget, underlined=_UNDERLINES)
-        outline = Outline(text, name=_key, keeps_both=True, may_join=_are_releases, budget=budget, shared=shared)
+        outline = Outline(
+            text,
+            name=_key,
+            keeps_both=True,
+            may_join=_are_releases,
+            budget=budget,
+            shared=shared,
+            is_release=_is_release,
+        )
         passage = shared.once("passage", lambda: find_passage(shared, find))
         if passage is not None:
             return Group(kind="changelog", items=outline.passage(passage))
@@ -54,11 +63,25 @@ class ChangelogFormat:
 
 
 def _are_releases(insertions: Insertions) -> bool:
-    """Two releases both stay, but what is to be released next under two names is one section, most likely."""
-    items = (*insertions.ours, *insertions.theirs)
-    if not all(str(item.key).startswith((_UNRELEASED_KEY, _VERSION_KEY)) for item in items):
+    """Two releases both stay, but what is to be released next under two names is one section, most likely, and so is
+    a release with entries that the other side still has as unreleased."""
+    ours, theirs = insertions.ours, insertions.theirs
+    if not all(str(item.key).startswith((_UNRELEASED_KEY, _VERSION_KEY)) for item in (*ours, *theirs)):
         return False
-    return not (any(map(_is_pending, insertions.ours)) and any(map(_is_pending, insertions.theirs)))
+    are_ours_pending, are_theirs_pending = (any(map(_is_pending, items)) for items in (ours, theirs))
+    if are_ours_pending and are_theirs_pending:
+        return False
+    return are_ours_pending == are_theirs_pending or _entry_lines(ours).isdisjoint(_entry_lines(theirs))
+
+
+def _entry_lines(sections: list[Item]) -> set[str]:
+    """The lines of these sections that are long enough to be no accident, without headings."""
+    lines = (line.strip() for section in sections for line in section.body.text.split("\n"))
+    return {line for line in lines if len(line) >= _MIN_ENTRY and not line.startswith("#")}
+
+
+def _is_release(key: SectionKey) -> bool:
+    return key.startswith(_VERSION_KEY)
 
 
 def _is_pending(section: Item) -> bool:

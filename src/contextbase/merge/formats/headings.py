@@ -10,16 +10,20 @@ __all__ = ["MAY_BE_HEADING", "Heading", "find_headings"]
 
 _RULE: Final = re.compile(r"[ \t]*(?:-[ \t]*){3,}\n|[ \t]*(?:\*[ \t]*){3,}\n|[ \t]*(?:_[ \t]*){3,}\n")
 MAY_BE_HEADING: Final = re.compile(  # starting with a newline, not `^`: the search for it is many times faster
-    r"\n(?=[ `~\#=\-^\"*+'])"  # which most lines do not start with
+    r"\n(?=[ `~\#=\-^\"*+':._])"  # which most lines do not start with
     r"(?: {0,3}(`{3,}|~{3,})[^\n]*"  # a fence
     r"| {0,3}(\#{1,6})(?:[ \t]([^\n]*))?"  # `# title`
-    r"|([=\-~^\"*+\#`'])\4{2,}[ \t]*)(?=\n)"  # an underline
+    r"|([=\-~^\"*+\#`':._])\4{2,}[ \t]*)(?=\n)"  # an underline
 )
 
 
+_SELDOM: Final = ":._~`"  # underlines a title only if it is as long; else it is a fence, or just dots
+_LABEL: Final = re.compile(r"\.\. _[^\n]*:[ \t]*\n|<a (?:name|id)=[^\n]*></a>[ \t]*\n")
+
+
 class Heading(NamedTuple):
-    start: int
-    end: int  # of its line, or of the two lines it is with an underline, or a rule directly above
+    start: int  # with a rule directly above, and a label, which others link to
+    end: int  # of its line, or of the two lines it is with an underline
     level: int
     title: str
 
@@ -36,21 +40,37 @@ def find_headings(text: str, budget: Budget, *, underlined: str = "=-", start: i
         if fence:
             if opening and opening.startswith(fence) and not match.group().strip().strip(fence[0]):
                 fence = ""
-        elif opening:
-            fence = opening
-        elif hashes:
+            continue
+        if hashes:
             above = "" if text.endswith("\n\n", 0, at) else _line_above(text, at)
             ruled = _RULE.fullmatch(above) is not None and not _line_above(text, at - len(above)).strip()
             ruled = ruled and at > len(above)
-            yield Heading(at - len(above) * ruled, end, len(hashes), _title(title or ""))
-        elif underline in underlined:
-            above = _line_above(text, at)
-            if not above.strip() or above[0] in " \t|-*>#<=" or _line_above(text, at - len(above)).strip():
-                continue
+            yield Heading(_labelled(text, at - len(above) * ruled), end, len(hashes), _title(title or ""))
+            continue
+        line = match.group().strip()
+        underline = underline or line[0]
+        above = _line_above(text, at) if underline in underlined and not line.strip(underline) else ""
+        if above and _is_underlined(text, at - len(above), above, line):
             if underline not in levels:
                 levels.append(underline)
             level = "=-".index(underline) if underlined == "=-" else levels.index(underline)
-            yield Heading(at - len(above), end, level + 1, above.strip())
+            yield Heading(_labelled(text, at - len(above)), end, level + 1, above.strip())
+        elif opening:
+            fence = opening
+
+
+def _is_underlined(text: str, start: int, title: str, line: str) -> bool:
+    """Whether a line makes a title of the one above it, which begins at `start`."""
+    if not title.strip() or title[0] in " \t|-*>#<=" or _line_above(text, start).strip():
+        return False
+    return line[0] not in _SELDOM or len(line) >= len(title.strip())
+
+
+def _labelled(text: str, start: int) -> int:
+    """Where a heading starts with the label above it, if there is one; a blank line may stand between."""
+    at = start - 1 if text.endswith("\n\n", 0, start) else start
+    label = _line_above(text, at)
+    return at - len(label) if _LABEL.fullmatch(label) else start
 
 
 def _title(text: str) -> str:

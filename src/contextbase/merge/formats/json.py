@@ -11,9 +11,9 @@ from contextbase.merge.document import Body, Folded, Group, Item, Leaf
 from contextbase.merge.lines import merge_lines
 from contextbase.merge.model import Place, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.requirements import settle_requirement
 from contextbase.merge.shared import Shared
-from contextbase.merge.versions import higher, substantial
-from contextbase.merge.words import suggest
+from contextbase.merge.words import having_both, suggest
 
 __all__ = ["JsonFormat", "body_at", "identities_of"]
 
@@ -101,9 +101,9 @@ class JsonFormat:
             return Resolution(theirs.text)
         if not isinstance(ours.value, str) or not isinstance(theirs.value, str):
             return None
-        chosen = higher(base and base.text, ours.text, theirs.text)
-        if chosen is None and base is not None:
-            chosen = substantial(base.text, ours.text, theirs.text)
+        chosen = settle_requirement(base and base.text, ours.text, theirs.text)
+        if chosen is None and base is not None and isinstance(base.value, str):
+            chosen = having_both(base.text, ours.text, theirs.text)
         if chosen is not None or base is None or not isinstance(base.value, str):
             return None if chosen is None else Resolution(chosen)
         merged = _merge_string_lines(base.text, ours.text, theirs.text)

@@ -18,6 +18,7 @@ class Passage(NamedTuple):
     start: int
     after: int  # how many characters follow it
     titles: tuple[str, ...]  # of the headings it stands below, from the outside in
+    titles_above: tuple[str, ...]  # of the other headings that come before it
 
 
 def find_passage(shared: Shared, headings: Callable[[str], Iterator[Heading]]) -> Passage | None:
@@ -31,17 +32,18 @@ def find_passage(shared: Shared, headings: Callable[[str], Iterator[Heading]]) -
     if not start or any(_may_have_heading(side, start, len(side) - after) for side in texts):
         return None
     above: list[Heading] = []
+    others: list[str] = []
     below = len(text)
     for heading in headings(text):
         if heading.start >= start:
             below = heading.start
             break
         while above and above[-1].level >= heading.level:
-            above.pop()
+            others.append(above.pop().title)
         above.append(heading)
     if not above or above[-1].end > start:
         return None
-    return _between(texts, above, len(text) - below)
+    return _between(texts, above, others, len(text) - below)
 
 
 def _may_have_heading(text: str, start: int, end: int) -> bool:
@@ -56,7 +58,7 @@ def _line_end(text: str, start: int) -> int:
     return text.find("\n", start) + 1 or len(text)
 
 
-def _between(texts: tuple[str, ...], above: list[Heading], below: int) -> Passage | None:
+def _between(texts: tuple[str, ...], above: list[Heading], others: list[str], below: int) -> Passage | None:
     """What stands between the headings, if blank lines around it are the same on all sides."""
     bounds = set()
     for text in texts:
@@ -69,7 +71,7 @@ def _between(texts: tuple[str, ...], above: list[Heading], below: int) -> Passag
     if len(bounds) > 1:
         return None
     ((_, _, start, after),) = bounds
-    return Passage(start, after, tuple(heading.title for heading in above))
+    return Passage(start, after, tuple(heading.title for heading in above), tuple(others))
 
 
 def _after_blank_lines(text: str, start: int) -> int:

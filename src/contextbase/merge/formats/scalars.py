@@ -4,16 +4,18 @@ from contextbase.merge.document import Leaf
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.lines import merge_lines
 from contextbase.merge.ports import Resolution
-from contextbase.merge.versions import higher, substantial
+from contextbase.merge.requirements import settle_requirement
+from contextbase.merge.versions import higher
+from contextbase.merge.words import having_both
 
 __all__ = ["resolve_prose", "resolve_scalar"]
 
 
 def resolve_scalar(base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
-    """The version rule; a real change against a mere version bump; the line merge for a value of several lines."""
-    text = higher(base and base.text, ours.text, theirs.text)
+    """The rules for versions and requirements; the side that has both's changes; the line merge of several lines."""
+    text = settle_requirement(base and base.text, ours.text, theirs.text)
     if text is None and base is not None:
-        text = substantial(base.text, ours.text, theirs.text)
+        text = having_both(base.text, ours.text, theirs.text)
     return resolve_prose(base, ours, theirs) if text is None else Resolution(text)
 
 

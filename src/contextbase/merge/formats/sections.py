@@ -14,7 +14,8 @@ from contextbase.merge.shared import Shared
 __all__ = ["Outline", "SectionKey", "headings_around"]
 
 _CONTENT: Final = ""  # the key of what stands below a heading before the first heading inside it
-_AS_CONTENT: Final = "content"  # what is shared by its text goes by this name too: a list entry may have the same text
+_AS_CONTENT: Final = "content"
+_AS_OLD_CONTENT: Final = "old content"
 _UNREAD: Final = "\0"  # the key of what all sides begin with, in order before any other
 _DEFINITIONS: Final = " definitions"  # the key of the link definitions at the end of that
 _MAX_DEPTH: Final = 40
@@ -54,20 +55,24 @@ class Outline(NamedTuple):
 
     text: str
     name: Callable[[str], SectionKey]
-    keeps_both: bool  # whether paragraphs both sides inserted at one spot are both kept; list entries always are
+    keeps_both: bool  # whether paragraphs both sides inserted at one spot are both kept
     may_join: Callable[[Insertions], bool]  # whether sections both sides inserted at one spot are both kept
     budget: Budget
     shared: Shared
     headings: Sequence[Heading] = ()
     head: int = 0  # how many characters all sides begin with alike
     end: int = 0  # of what is read
+    lists_keep_both: bool = True  # whether list entries both sides inserted at one spot are both kept
+    is_release: Callable[[SectionKey], bool] = lambda _key: False  # of releases only the first is still written to
 
     def passage(self, found: Passage) -> tuple[Item, ...]:
         """The one passage that is read, and what stands above and below it."""
         start, end = found.start, len(self.text) - found.after
         above, text, below = self.text[:start], self.text[start:end], self.text[end:]
         key = SectionKey("passage", " > ".join(found.titles))
-        read = Folded(text, text, partial(self._section, start, end, (), 0))
+        is_old = all(any(map(self._names_release, titles)) for titles in (found.titles, found.titles_above))
+        outline = self._of_old_release() if is_old else self
+        read = Folded(text, text, partial(outline.section, start, end, (), 0))
         return (
             Item(key="above", body=Leaf(above, above)),
             Item(key=key, body=read),
@@ -77,10 +82,10 @@ class Outline(NamedTuple):
     def items(self) -> tuple[Item, Item]:
         """What is read, and the rest."""
         text, rest = self.text[: self.end], self.text[self.end :]
-        read = Folded(text, text, partial(self._section, 0, self.end, self.headings, 0))
+        read = Folded(text, text, partial(self.section, 0, self.end, self.headings, 0))
         return Item(key="read", body=read), Item(key="rest", body=Leaf(rest, rest))
 
-    def _section(self, start: int, end: int, below: Sequence[Heading], depth: int) -> Group:
+    def section(self, start: int, end: int, below: Sequence[Heading], depth: int) -> Group:
         """The text from start to end, `below` being the headings in it, as content and sub-sections."""
         ranges = _siblings(below) if depth < _MAX_DEPTH else [(at, at + 1) for at in range(len(below))]
         agreed = sum(1 for _, after in ranges if after < len(below) and below[after].start < self.head)
@@ -93,6 +98,7 @@ class Outline(NamedTuple):
             last = self._last(start, below[0].start if below else end)
             pieces = list(self._content(start, last))
         seen: dict[str, int] = {}
+        has_release = any(self._names_release(below[at].title) for at, _ in ranges[:unread])
         for at, after in ranges[unread:]:
             heading = below[at]
             above = self.text[last : heading.start]
@@ -101,20 +107,37 @@ class Outline(NamedTuple):
             seen[key] = seen.get(key, 0) + 1
             if seen[key] > 1:
                 key = SectionKey(f"{key}\n{seen[key]}", key.shown)
-            pieces.append((above, self._sub_section(key, heading, last, below[at + 1 : after], depth)))
+            is_release = self.is_release(key)
+            outline = self._of_old_release() if is_release and has_release else self
+            has_release = has_release or is_release
+            pieces.append((above, outline.sub_section(key, heading, last, below[at + 1 : after], depth)))
         return _spaced(pieces)._replace(close=self.text[last:end], may_join=self.may_join)
 
-    def _sub_section(self, key: SectionKey, heading: Heading, end: int, inner: Sequence[Heading], depth: int) -> Item:
+    def _names_release(self, title: str) -> bool:
+        return self.is_release(self.name(title))
+
+    def _of_old_release(self) -> "Outline":
+        """How a release below another is read: an entry that both sides add there is most likely one that belongs into
+        the newest, which one side did not know yet."""
+        return self._replace(keeps_both=False, lists_keep_both=False)
+
+    def sub_section(self, key: SectionKey, heading: Heading, end: int, inner: Sequence[Heading], depth: int) -> Item:
         start = heading.end
         while start < end and self.text[start : (line_end := self.text.index("\n", start) + 1)].isspace():
             start = line_end
         # The title is the item's lead, not its head: two different new titles are contested.
         title, text = self.text[heading.start : start], self.text[start:end]
-        item = self.shared.items.get((key, title, text))
+        known_as = (self._reading, key, title, text)
+        item = self.shared.items.get(known_as)
         if item is None:
-            unfold = partial(self._section, start, end, inner, depth + 1)
-            item = self.shared.items[key, title, text] = Item(key=key, lead=title, body=Folded(text, text, unfold))
+            unfold = partial(self.section, start, end, inner, depth + 1)
+            item = self.shared.items[known_as] = Item(key=key, lead=title, body=Folded(text, text, unfold))
         return item
+
+    @property
+    def _reading(self) -> str:
+        """What is shared by its text goes by this name too: the same may stand in an old release, or in a list."""
+        return _AS_CONTENT if self.lists_keep_both else _AS_OLD_CONTENT
 
     def _content(self, start: int, end: int) -> Iterator[tuple[str, Item]]:
         """What stands above the first heading; link definitions at its end are kept apart."""
@@ -123,10 +146,17 @@ class Outline(NamedTuple):
         last = end if links is None else self._last(start, start + cut)
         text = self.text[start:last]
         if text:
-            item = self.shared.items.get((_AS_CONTENT, text))
+            item = self.shared.items.get((self._reading, text))
             if item is None:
-                unfold = partial(blocks, text, keeps_both=self.keeps_both, budget=self.budget, shared=self.shared)
-                item = self.shared.items[_AS_CONTENT, text] = Item(
+                unfold = partial(
+                    blocks,
+                    text,
+                    keeps_both=self.keeps_both,
+                    lists_keep_both=self.lists_keep_both,
+                    budget=self.budget,
+                    shared=self.shared,
+                )
+                item = self.shared.items[self._reading, text] = Item(
                     key=SectionKey(_CONTENT, ""), body=Folded(text, text, unfold)
                 )
             yield "", item

@@ -175,7 +175,7 @@ class _Parser:
             items.append(item)
         if len({item.key for item in items}) < len(items):
             raise Unstructured("a key stands twice")
-        return Group(kind="mapping", items=tuple(items))
+        return Group(kind="mapping", items=tuple(items), filler=_END)
 
     def _sequence(self, text: str, indent: int, depth: int) -> Group:
         items: list[Item] = []
@@ -189,7 +189,7 @@ class _Parser:
                 item = self.known[margin, entry] = self._element(entry, indent, depth, lead=margin)
             items.append(item)
         named = self.shared.once("named", _Named).with_identities(items)
-        elements = Group(kind="sequence", items=tuple(named), keyed=False)
+        elements = Group(kind="sequence", items=tuple(named), keyed=False, filler=_END)
         # What stands below the last element is kept apart, so that elements alone are compared with each other.
         source = text.removesuffix(end[0].body.text) if end else text
         folded = Folded(source, source, lambda: elements, _in_short)

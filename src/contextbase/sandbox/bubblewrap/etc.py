@@ -1,6 +1,5 @@
 """The /etc that sandboxes see: what programs need to run, and nothing that says who we are or what we know."""
 
-import os
 import shutil
 import stat
 from pathlib import Path
@@ -14,7 +13,8 @@ _TAKEN: Final = (
     "alternatives", "bash.bashrc", "ca-certificates", "crypto-policies", "debian_version", "fonts", "gai.conf",
     "host.conf", "inputrc", "java*", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "localtime",
     "login.defs", "lsb-release", "magic", "magic.mime", "mime.types", "nsswitch.conf", "os-release", "perl", "pki",
-    "profile", "protocols", "python3*", "redhat-release", "services", "shells", "ssl", "terminfo", "timezone", "xattr.conf",
+    "profile", "protocols", "python3*", "redhat-release", "services", "shells", "ssl", "terminfo", "timezone",
+    "xattr.conf",
 )  # fmt: skip
 _LARGEST: Final = 4 << 20
 
@@ -43,7 +43,7 @@ def make_etc(place: Path, owner: Owner, *, host: Path = Path("/etc")) -> None:
 def _copy(source: Path, target: Path) -> None:
     status = source.lstat()
     if stat.S_ISLNK(status.st_mode):
-        target.symlink_to(os.readlink(source))
+        target.symlink_to(source.readlink())
     elif not status.st_mode & stat.S_IROTH:
         return  # not everybody's to read: keys are such
     elif stat.S_ISDIR(status.st_mode):

@@ -1,17 +1,26 @@
 """The command line of bubblewrap that makes a sandbox."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from contextbase.sandbox.launcher.holder import FILTER_DESCRIPTOR, INFO_DESCRIPTOR, WAITING_COMMAND
 from contextbase.sandbox.model import HOME, WORKSPACE, SandboxSpec
+from contextbase.sandbox.seccomp import seccomp_filter
 
-__all__ = ["Machine", "bubblewrap_line", "holder_line"]
+__all__ = ["Machine", "bubblewrap_line"]
 
 _SYSTEM_FOLDERS: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ENVIRONMENT: Final = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": str(HOME),
+    "USER": "agent",
+    "LOGNAME": "agent",
+    "LANG": "C.UTF-8",
+}
 _DEFAULT_SIZE: Final = 1 << 30
 _RUN_SIZE: Final = 16 << 20
 
@@ -28,8 +37,7 @@ class Machine:
     has_own_root: bool
 
     @property
-    def root(self) -> tuple[tuple[str, str], ...]:
-        """The launcher's root: what is to be seen there, and where."""
+    def launcher_root(self) -> tuple[tuple[str, str], ...]:
         if not self.has_own_root:
             return ()
         there = [folder for folder in (*_SYSTEM_FOLDERS, "/proc", "/dev", "/sys/fs/cgroup") if os.path.lexists(folder)]
@@ -39,19 +47,28 @@ class Machine:
         empty = [("", str(WORKSPACE)), ("", "/tmp")]  # noqa: S108 - where bubblewrap builds
         return (*((path, path) for path in (*there, *extra)), (str(self.etc), "/etc"), *empty)
 
-    def source_of_workspace(self, folder: Path) -> str:
-        return str(WORKSPACE) if self.has_own_root else str(folder)
+    @property
+    def mount_at(self) -> str | None:
+        return str(WORKSPACE) if self.has_own_root else None
 
     @property
     def source_of_etc(self) -> str:
         return "/etc" if self.has_own_root else str(self.etc)
 
+    def holder_line(self, spec: SandboxSpec, folder: Path, *, ends_with_parent: bool) -> list[str]:
+        descriptors = ["--as-pid-1", "--info-fd", str(INFO_DESCRIPTOR), "--seccomp", str(FILTER_DESCRIPTOR)]
+        ends = ["--die-with-parent"] if ends_with_parent else []
+        return bubblewrap_line(self, spec, folder, command=WAITING_COMMAND, options=[*descriptors, *ends])
 
-def holder_line(machine: Machine, spec: SandboxSpec, folder: Path, *, ends_with_parent: bool) -> list[str]:
-    """With a program that waits, for commands to join."""
-    descriptors = ["--as-pid-1", "--info-fd", str(INFO_DESCRIPTOR), "--seccomp", str(FILTER_DESCRIPTOR)]
-    ends = ["--die-with-parent"] if ends_with_parent else []
-    return bubblewrap_line(machine, spec, folder, command=WAITING_COMMAND, options=[*descriptors, *ends])
+    def filter(self, spec: SandboxSpec) -> bytes:
+        return seccomp_filter(spec.network)
+
+    def path(self, folder: Path, inside: PurePosixPath) -> str:
+        del folder  # it is at the same place in every sandbox
+        return str(WORKSPACE / inside)
+
+    def environment(self) -> Mapping[str, str]:
+        return _ENVIRONMENT
 
 
 def bubblewrap_line(
@@ -62,11 +79,7 @@ def bubblewrap_line(
     line += ["--unshare-cgroup-try", "--hostname", "sandbox", "--cap-drop", "ALL", *options]
     if "--disable-userns" in machine.options:
         line.append("--disable-userns")
-    for path in _SYSTEM_FOLDERS:
-        if os.path.islink(path):
-            line += ["--symlink", os.readlink(path), path]
-        elif os.path.isdir(path):
-            line += ["--ro-bind", path, path]
+    line += _system_folders()
     line += ["--ro-bind", machine.source_of_etc, "/etc", "--proc", "/proc", "--dev", "/dev"]
     for mode, most, place in (
         ("1777", size, "/dev/shm"),  # noqa: S108 - inside
@@ -75,9 +88,21 @@ def bubblewrap_line(
         ("0755", size, str(HOME)),
     ):
         line += ["--perms", mode, "--size", most, "--tmpfs", place]
-    line += ["--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run"]  # noqa: S108 - inside
+    line += ["--perms", "0755", "--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run"]  # noqa: S108 - inside
     for extra in machine.extra_read_only:
         line += ["--ro-bind", str(extra), str(extra)]
-    line += ["--ro-bind" if spec.is_read_only else "--bind", machine.source_of_workspace(folder), str(WORKSPACE)]
+    line += ["--ro-bind" if spec.is_read_only else "--bind", machine.mount_at or str(folder), str(WORKSPACE)]
     line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(WORKSPACE)]
     return [*line, "--", *command]
+
+
+@cache
+def _system_folders() -> list[str]:
+    """As this machine has them: some are folders, some are links to others."""
+    line = []
+    for folder in map(Path, _SYSTEM_FOLDERS):
+        if folder.is_symlink():
+            line += ["--symlink", str(folder.readlink()), str(folder)]
+        elif folder.is_dir():
+            line += ["--ro-bind", str(folder), str(folder)]
+    return line

@@ -50,7 +50,7 @@ def _etc(root: Path, owner: Owner) -> Path:
     make_etc(draft, owner)
     digest = hashlib.sha256()
     for path in sorted(draft.rglob("*")):
-        content = os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        content = bytes(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
         digest.update(b"%d %d %b%b" % (len(bytes(path)), len(content), bytes(path.relative_to(draft)), content))
     final = root / f"etc-{digest.hexdigest()[:16]}"
     if final.exists():

@@ -104,8 +104,8 @@ class DockerDriver:
             container = await self._found(sandbox_id)
             await self._engine.stop(container.name, patience=_STOP_PATIENCE)
             if container.info.holds_files:
-                await self._require(proof, sandbox_id)
-            await self._engine.remove(container.name)
+                await self._require(proof, container)
+            await self._engine.remove(container.name, even_running=not container.info.holds_files)
         self._known.pop(sandbox_id, None)
         self._locks.pop(sandbox_id, None)
 
@@ -220,12 +220,12 @@ class DockerDriver:
             self._processors = int(info["NCPU"])
         return self._processors
 
-    async def _require(self, proof: StorageProof | None, sandbox_id: SandboxId) -> None:
+    async def _require(self, proof: StorageProof | None, container: Container) -> None:
         if proof is None:
             raise Conflict("The sandbox holds files of its own: it is kept until they are proven to be stored.")
         digest = hashlib.sha256()
-        async with aclosing(self.copy_out(sandbox_id, WORKSPACE)) as archive:
-            async for piece in archive:
+        async with aclosing(self._archived(container, WORKSPACE)) as source:
+            async for piece in archives.normalized(source):
                 digest.update(piece)
         if ContentHash(digest.digest()) != proof.archive:
             raise Conflict("The files in the sandbox are not those that were stored: it is kept. Store them anew.")

@@ -80,10 +80,14 @@ class Engine:
         with self._errors(name):
             await self._container(name).stop(t=patience)
 
-    async def remove(self, name: str) -> None:
-        """With whatever runs in it; harmless when it is gone, or somebody else removes it."""
-        with suppress(NotFound, Conflict), self._errors(name):
-            await self._container(name).delete(force=True, v=True)
+    async def remove(self, name: str, *, even_running: bool = True) -> None:
+        """Harmless when it is gone, or somebody else removes it. `Conflict` when it runs and must not."""
+        try:
+            with suppress(NotFound), self._errors(name):
+                await self._container(name).delete(force=even_running, v=True)
+        except Conflict as error:
+            if "in progress" not in error.message:
+                raise
 
     async def inspect(self, name: str) -> Mapping[str, Any]:
         with self._errors(name):

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import struct
+import sys
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
@@ -89,11 +90,9 @@ class DockerExecution:
             if isinstance(error, TimeoutError):
                 raise Unavailable("The command did not begin: something in the sandbox holds it up.") from error
             raise
-        for piece in rest:
-            await self._backlog.add(piece)
         if self._command.terminal is not None and not self._command.has_input:
             self._connection.writer.write(_END_OF_INPUT)
-        self._end = asyncio.create_task(self._until_end())
+        self._end = asyncio.create_task(self._until_end(rest))
         self._end.add_done_callback(lambda end: end.cancelled() or end.exception())  # told by `wait`, if anybody asks
         timeouts = [seconds for seconds in (self._command.timeout, self._limits.max_execution_time) if seconds]
         if timeouts:
@@ -201,20 +200,15 @@ class DockerExecution:
         self._pid = int(line)
         return [Output(stream=Stream.STDOUT, data=rest), *pieces] if rest else pieces
 
-    async def _until_end(self) -> Outcome:
-        written = 0
+    async def _until_end(self, first: list[Output]) -> Outcome:
+        room = sys.maxsize if self._limits.max_output is None else self._limits.max_output
         try:
-            while (piece := await self._next()) is not None:
-                written += len(piece.data)
-                if self._limits.max_output is not None and written > self._limits.max_output:
-                    over = written - self._limits.max_output
-                    if over < len(piece.data):
-                        await self._backlog.add(Output(stream=piece.stream, data=piece.data[:-over]))
+            while (piece := first.pop(0) if first else await self._next()) is not None:
+                if room > 0:
+                    await self._backlog.add(Output(stream=piece.stream, data=piece.data[:room]))
+                room -= len(piece.data)
+                if room < 0:
                     self._stop(Limit.OUTPUT)
-                    break
-                await self._backlog.add(piece)
-            while await self._next() is not None:
-                pass
             return await self._concluded()
         finally:
             for watcher in self._watchers:

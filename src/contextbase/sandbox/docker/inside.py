@@ -21,7 +21,8 @@ from contextbase.workspaces.model import Owner
 __all__ = ["Inside"]
 
 _SIZE_INTERVAL: Final = 2.0  # seconds between two looks at a layer's size, and ten times what a look takes
-_KILL_SECONDS: Final = 10
+_KILL_SECONDS: Final = 20
+_KILL_TRIES: Final = 8
 _TERMINAL: Final = "xterm-256color"
 _MOST_SAID: Final = 2000  # bytes of what a program of ours says about its failure
 _PATH: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin"}  # not the sandbox's own, which may name other programs
@@ -100,7 +101,8 @@ class Inside:
         async def kill(process: int) -> None:
             if is_alone:
                 await self._engine.stop(container.name, patience=0)
-            else:
+                return
+            with suppress(Conflict):  # it does not run any more, nor does the command
                 await self._kill(container, process)
 
         async def ended() -> None:
@@ -145,17 +147,18 @@ class Inside:
         return execution
 
     async def _kill(self, container: Container, process: int) -> None:
-        """It and its process group, from inside: the engine has no call for it, and knows no process ids of there. A
-        sandbox in which not even that can run is stopped."""
+        """It and its process group, from inside: the engine has no call for it, and knows no process ids of there.
+        Where a sandbox is full of processes the engine's own way in may fail, or not; one in which it always does is
+        stopped."""
         argv = ("/bin/sh", "-c", f"kill -9 -{process}")
         order = Command(argv=argv, cwd=PurePosixPath("/"), environment=_PATH)
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(_KILL_SECONDS):
-                await (await self.own_program(container, order)).wait()
-        except Conflict:
-            return  # it does not run, and the command neither
-        except (Unavailable, TimeoutError):
-            await self._engine.stop(container.name, patience=0)
+                for _ in range(_KILL_TRIES):
+                    with suppress(Unavailable):
+                        await (await self.own_program(container, order)).wait()
+                        return
+        await self._engine.stop(container.name, patience=0)
 
     async def _outgrown(self, container: Container) -> None:
         """Until its files are more than they may be."""

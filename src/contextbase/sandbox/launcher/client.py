@@ -14,15 +14,14 @@ from typing import Any, Final
 
 from contextbase.errors import MachineProblem
 from contextbase.sandbox.descriptors import one_of
+from contextbase.sandbox.launcher import program
 from contextbase.sandbox.launcher.order import Order
+from contextbase.sandbox.launcher.starting import program_arguments
 
 __all__ = ["Conversation", "Launcher", "Said"]
 
 _LARGEST_ANSWER: Final = 1 << 16
 _F_ADD_SEALS, _ALL_SEALS = 1033, 0xF
-_PROGRAM: Final = (
-    "import sys; sys.path.append(sys.argv.pop(1)); from contextbase.sandbox.launcher.program import main; main()"
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,20 +111,11 @@ class Launcher:
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         interpreter = _sealed_interpreter()
-        packages = Path(__file__).parents[3]
         pairs = [path for pair in self._root for path in pair]
+        arguments = program_arguments(program.__name__, str(theirs.fileno()), *pairs)
         try:
             self._process = subprocess.Popen(
-                [
-                    os.path.realpath(sys.executable),
-                    "-I",
-                    "-S",
-                    "-c",
-                    _PROGRAM,
-                    str(packages),
-                    str(theirs.fileno()),
-                    *pairs,
-                ],
+                [str(Path(sys.executable).resolve()), *arguments],
                 executable=f"/proc/self/fd/{interpreter}",
                 pass_fds=(theirs.fileno(), interpreter),
                 stdin=subprocess.DEVNULL,

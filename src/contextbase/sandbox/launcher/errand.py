@@ -21,10 +21,13 @@ import os
 import select
 import signal
 import socket
+import stat
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from contextbase.sandbox.launcher import archives, system, terminals
+from contextbase.sandbox.launcher.descendants import end_descendants
 from contextbase.sandbox.launcher.groups import Groups, join_groups
 from contextbase.sandbox.launcher.holder import Holder, HolderFailed
 from contextbase.sandbox.launcher.order import Order, Refusal, Task
@@ -83,6 +86,9 @@ class _Errand:
     def run(self) -> None:
         order = self._order
         self._become_agent()
+        if order.is_outside:
+            self._run_outside()
+            return
         holder = Holder.start(order.holder, self._filter) if order.holder else None
         process = order.process if holder is None else holder.process
         handle = self._opened(process) if holder is None else holder.handle
@@ -102,11 +108,24 @@ class _Errand:
         if ended is not None:
             _say(self._server, **ended)
 
+    def _run_outside(self) -> None:
+        """Without a sandbox, whose end would be the end of all in it, we see ourselves to what the command starts."""
+        if self._order.task is Task.CONNECT:
+            self._connect()
+            return
+        system.reap_orphans()
+        try:
+            ended = self._run(None)
+        finally:
+            end_descendants()
+        _say(self._server, **ended)
+
     def _become_agent(self) -> None:
         order = self._order
         if os.geteuid() != order.uid:
-            for stream in self._streams:  # so that /dev/stdout can be opened by its name
-                os.fchown(stream, order.uid, order.gid)
+            for stream in self._streams:
+                if stat.S_ISFIFO(os.fstat(stream).st_mode):  # never the machine's /dev/null
+                    os.fchown(stream, order.uid, order.gid)  # so that /dev/stdout can be opened by its name
         if self._mount is not None and order.mount_at is not None:
             system.leave_mounts()
             system.attach_mount(self._mount, order.mount_at)
@@ -128,8 +147,10 @@ class _Errand:
         system.drop_capabilities()
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_CONNECT_SECONDS)
+            folder, _, name = self._order.path.rpartition("/")
             try:
-                connection.connect(self._order.path)
+                os.chdir(folder or "/")  # by its name alone: the path of a socket may not be long
+                connection.connect(name)
             except OSError as error:
                 raise _Refused(Refusal.NOBODY, error.strerror or str(error)) from None
             _say(self._server, descriptors=(connection.fileno(),), connected=True)
@@ -166,7 +187,8 @@ class _Errand:
         self._groups.join()
         system.set_limits(dict(order.limits))
         system.drop_capabilities()
-        system.set_filter(self._filter)
+        if self._filter:
+            system.set_filter(self._filter)
         system.close_on_exec_from(3)
 
     def _spawn(self, terminal: str | None) -> int:
@@ -230,6 +252,6 @@ def _found(program: str, path: str) -> str:
         return program
     for folder in path.split(":"):
         candidate = f"{folder or '.'}/{program}"
-        if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):
+        if os.access(candidate, os.X_OK) and not Path(candidate).is_dir():
             return candidate
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)

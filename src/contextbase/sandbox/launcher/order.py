@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 __all__ = ["Order", "Refusal", "Task"]
@@ -48,8 +48,13 @@ class Order:
     path: str = "/"  # the folder to start in or to pack, or the socket to connect to
     terminal: tuple[int, int] | None = None  # its rows and columns
 
+    @property
+    def is_outside(self) -> bool:
+        """There is no sandbox to join: the task is for the machine itself."""
+        return not self.holder and not self.process
+
     def as_bytes(self) -> bytes:
-        return json.dumps(asdict(self)).encode("ascii")
+        return json.dumps({field.name: getattr(self, field.name) for field in fields(self)}).encode("ascii")
 
     @classmethod
     def from_bytes(cls, text: bytes) -> "Order":

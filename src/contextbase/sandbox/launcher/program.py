@@ -1,5 +1,6 @@
 """The launcher itself: a loop that forks a process for each order, before the order is known."""
 
+import array  # noqa: F401 - passing descriptors needs it, and in our own root nothing more can be imported
 import gc
 import json
 import os
@@ -7,15 +8,16 @@ import select
 import signal
 import socket
 import sys
+from pathlib import Path
 
 from contextbase.sandbox.launcher import system
 from contextbase.sandbox.launcher.errand import run_errand
 
-__all__ = ["ROOT_PLACES", "main"]
+__all__ = ["main"]
 
 _LONGEST = 1 << 16
 _CHANGED = (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
-ROOT_PLACES = "/tmp"  # noqa: S108 - a mount point that every machine has; what is mounted there is seen by us alone
+_ROOT = "/tmp"  # noqa: S108 - a mount point that every machine has; what is mounted there is seen by us alone
 
 
 def main() -> None:
@@ -55,6 +57,8 @@ def _start(channel: socket.socket, groups: list[str], control: int) -> None:
                 for number in _CHANGED:  # by us, or by Python when it starts
                     signal.signal(number, signal.SIG_DFL)
                 run_errand(socket.socket(fileno=control), groups)
+            except Exception as error:  # noqa: BLE001 - a defect of ours: the server's log has it, and the process ends
+                sys.excepthook(type(error), error, error.__traceback__)
             finally:
                 os._exit(1)  # whatever happens, this is no second launcher
     except OSError as error:
@@ -76,20 +80,16 @@ def _make_root(paths: list[tuple[str, str]]) -> None:
     for us as well."""
     os.umask(0o022)
     system.leave_mounts()
-    links = {target: os.readlink(source) for source, target in paths if os.path.islink(source)}
+    links = {target: Path(source).readlink() for source, target in paths if source and Path(source).is_symlink()}
     sources = {target: os.open(source, os.O_PATH) for source, target in paths if source and target not in links}
-    system.mount_tmpfs(ROOT_PLACES)  # from here on what is below it can be named by the open handles only
+    system.mount_tmpfs(_ROOT)  # from here on what is below it can be named by the open handles only
     for _, target in paths:
-        place = f"{ROOT_PLACES}{target}"
+        place = Path(f"{_ROOT}{target}")
         if target in links:
-            os.symlink(links[target], place)
+            place.symlink_to(links[target])
             continue
-        os.makedirs(place, exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
         if target in sources:
-            system.bind(f"/proc/self/fd/{sources[target]}", place, with_below=True)
+            system.bind(f"/proc/self/fd/{sources[target]}", str(place))
             os.close(sources[target])
-    system.enter_root(ROOT_PLACES)
-
-
-if __name__ == "__main__":
-    main()
+    system.enter_root(_ROOT)

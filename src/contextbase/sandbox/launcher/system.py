@@ -4,17 +4,18 @@ import ctypes
 import os
 import platform
 import resource
+import signal
 from functools import cache
 from typing import Any, Final
 
 __all__ = [
-    "JOINED_NAMESPACES",
     "attach_mount",
     "become",
     "bind",
     "close_from",
     "close_on_exec_from",
     "detach_mount",
+    "die_with_parent",
     "drop_capabilities",
     "enter_root",
     "forbid_new_privileges",
@@ -31,16 +32,16 @@ _OPEN_TREE, _MOVE_MOUNT, _CLOSE_RANGE = 428, 429, 436  # the same on every archi
 _CLOSE_RANGE_CLOEXEC: Final = 4
 _PIVOT_ROOT: Final = {"x86_64": 155, "aarch64": 41}
 _OPEN_TREE_CLONE, _OPEN_TREE_CLOEXEC = 1, os.O_CLOEXEC
-_AT_FDCWD, _AT_EMPTY_PATH, _MOVE_FROM_EMPTY_PATH = -100, 0x1000, 4
+_AT_FDCWD, _MOVE_FROM_EMPTY_PATH = -100, 4
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 1 << 12, 1 << 14, 1 << 18
 _MNT_DETACH: Final = 2
 _NEWNS: Final = 0x0002_0000
 _NEWCGROUP, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
     0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000,
 )  # fmt: skip
-JOINED_NAMESPACES: Final = _NEWUSER | _NEWNS | _NEWPID | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP
+_JOINED_NAMESPACES: Final = _NEWUSER | _NEWNS | _NEWPID | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP
 
-_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 4, 22, 24
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
 _PR_CAP_AMBIENT_CLEAR_ALL, _SECCOMP_MODE_FILTER = 4, 2
 _CAPABILITY_VERSION: Final = 0x2008_0522
@@ -81,6 +82,11 @@ def _mount(source: str, target: str, kind: str | None, flags: int, options: str 
 def reap_orphans() -> None:
     """What loses its parent below us becomes our child."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent() -> None:
+    """We are killed when the one who forked us ends."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def hide_memory() -> None:
@@ -135,13 +141,13 @@ def set_limits(limits: dict[str, int]) -> None:
     for name, value in limits.items():
         kind = getattr(resource, name)
         most = resource.getrlimit(kind)[1]
-        value = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(kind, (value, value))
+        allowed = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(kind, (allowed, allowed))
 
 
 def join_namespaces(process: int) -> None:
     """All that the process of this pidfd is in, at one stroke; its process namespace is for our children."""
-    _checked(_libc().setns(process, JOINED_NAMESPACES), about="setns")
+    _checked(_libc().setns(process, _JOINED_NAMESPACES), about="setns")
 
 
 def leave_mounts() -> None:
@@ -154,8 +160,9 @@ def mount_tmpfs(target: str) -> None:
     _mount("tmpfs", target, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755,size=1m")
 
 
-def bind(source: str, target: str, *, with_below: bool) -> None:
-    _mount(source, target, None, _MS_BIND | (_MS_REC if with_below else 0))
+def bind(source: str, target: str) -> None:
+    """With what is mounted below."""
+    _mount(source, target, None, _MS_BIND | _MS_REC)
 
 
 def enter_root(root: str) -> None:

@@ -1,4 +1,8 @@
+import pytest
+
 from contextbase.merge import Outcome, PlaceKind, merge
+from contextbase.merge.budget import Budget
+from contextbase.merge.formats.headings import find_headings
 
 BASE = """\
 # Changelog
@@ -67,6 +71,27 @@ def test_what_comes_next_under_two_versions_is_contested() -> None:
     assert "1.2.0] - unreleased" in merged_text(released, theirs)
 
 
+def test_a_release_and_the_unreleased_entries_it_was_made_of_are_contested() -> None:
+    base = "# Changelog\n\n## 1.0.0\n\n- First\n"
+    ours = base.replace("## 1.0.0", "## 1.1.0\n\n- A new thing to use\n\n## 1.0.0")
+    theirs = base.replace("## 1.0.0", "## Unreleased\n\n- A new thing to use\n- Another one\n\n## 1.0.0")
+    assert merge(base.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md").outcome is Outcome.CONFLICT
+    other = theirs.replace("- A new thing to use\n", "")
+    assert merged_text(ours, other, base).count("\n- ") == 3
+
+
+def test_of_releases_only_the_newest_keeps_the_entries_of_both_sides() -> None:
+    def with_entry(entry: str, *, below: str) -> str:
+        return BASE.replace(below, f"{below}- {entry}\n")
+
+    newest, older = "- Old (#5)\n", "- First (#1)\n"
+    text = merged_text(with_entry("Mine", below=newest), with_entry("Other", below=newest))
+    assert text == BASE.replace(newest, f"{newest}- Mine\n- Other\n")
+    sides = (with_entry(entry, below=older).encode() for entry in ("Mine", "Other"))
+    (conflict,) = merge(BASE.encode(), *sides, path="CHANGELOG.md").conflicts
+    assert (conflict.ours, conflict.theirs) == (b"- Mine\n", b"- Other\n")
+
+
 def test_paragraphs_under_a_title_both_sides_made_are_contested() -> None:
     ours, theirs = (
         BASE.replace("## [1.1.0]", f"## [1.2.0]\n\n{words}\n\n- {words}\n\n## [1.1.0]") for words in ("Mine", "Other")
@@ -98,6 +123,38 @@ def test_underlined_titles_are_sections_too() -> None:
 
 
 UPCOMING = "# Changes\n\n## Unreleased\n\n- a\n- b\n- c\n"
+
+
+@pytest.mark.parametrize("label", [".. _v{}:\n\n", '<a name="v{}"></a>\n\n'])
+def test_a_label_stays_above_the_title_it_names(label: str) -> None:
+    def release(number: str) -> str:
+        return f"{label.format(number)}{number}\n=====\n\n- Change {number}\n\n"
+
+    start = "History\n#######\n\nAll changes.\n\n"
+    old = release("1.1.0") + release("1.0.0")
+    text = merged_text(start + release("2.0.0") + old, start + release("1.1.1") + old, start + old)
+    assert text == start + release("2.0.0") + release("1.1.1") + old
+
+
+def with_underlined_titles(numbers: str, underline: str) -> str:
+    return "\n".join(f"v{number}\n{underline}\n\nChange {number}\n" for number in numbers.split())
+
+
+@pytest.mark.parametrize("underline", "=-~`:._")
+def test_a_title_may_be_underlined_in_many_ways(underline: str) -> None:
+    base, ours, theirs, both = (
+        with_underlined_titles(numbers, underline * 4)
+        for numbers in ("1.1 1.0 0.9", "2.0 1.1 1.0 0.9", "1.2 1.1 1.0 0.9", "2.0 1.2 1.1 1.0 0.9")
+    )
+    assert merged_text(ours, theirs, base) == merged_text(theirs, ours, base) == both
+
+
+def test_dots_that_are_shorter_than_the_line_above_are_no_underline() -> None:
+    text = with_underlined_titles("1.1", "...")
+    assert list(find_headings(text, Budget(1), underlined="=-.")) == []
+    assert [heading.title for heading in find_headings(text.replace("...", "...."), Budget(1), underlined="=-.")] == [
+        "v1.1"
+    ]
 
 
 def test_entries_stay_under_a_title_that_one_side_changed() -> None:

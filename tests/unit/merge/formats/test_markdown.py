@@ -76,6 +76,15 @@ def test_rows_both_sides_put_at_one_spot_are_contested() -> None:
     assert contested_texts(ours, theirs) == [(b"| c | mine |\n", b"| d | other |\n")]
 
 
+def test_a_table_whose_header_one_side_changed_is_contested() -> None:
+    ours = BASE.replace("| a | first |", "| a | 1st |")
+    table = BASE[BASE.index("|") : BASE.rindex("|") + 2]
+    wider = "".join(f"{line[:-1]}  |\n" for line in table.splitlines())
+    assert contested_texts(ours, BASE.replace(table, wider)) == [
+        (table.replace("first", "1st").encode(), wider.encode())
+    ]
+
+
 def test_a_heading_inside_a_fence_is_code() -> None:
     base = "# A\n\n```\n# not a title\nmake\n```\n\n# B\n\nb\n"
     assert contested_texts(base.replace("make", "just"), base.replace("make", "ninja"), base) == [

@@ -91,6 +91,15 @@ def test_elements_beside_one_the_other_side_removed_are_contested() -> None:
     assert merged.outcome is Outcome.CONFLICT
 
 
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs"),
+    [("a:\n  x: 1\n  y: 2\n", "a:\n  y: 2\n", "a:\n  x: 1\n"), ("a:\n- x\n- y\n", "a:\n- y\n", "a:\n- x\n")],
+)
+def test_what_both_sides_would_empty_together_is_contested_not_null(base: str, ours: str, theirs: str) -> None:
+    merged = merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml")
+    assert merged.outcome is Outcome.CONFLICT
+
+
 def test_quotes_alone_are_no_change_of_a_value() -> None:
     base = "a: x\nb: y\n"
     assert merged_text(base, "a: 'x'\nb: y\n", "a: z\nb: y\n") == "a: z\nb: y\n"

@@ -36,7 +36,7 @@ from contextbase.wire.sandbox import (
     SandboxView,
 )
 
-__all__ = ["command_of", "router"]
+__all__ = ["router"]
 
 router = APIRouter(prefix="/api/v1/sandboxes", tags=["sandboxes"], responses=problem_answers(404, 409, 421, 429))
 
@@ -101,7 +101,7 @@ async def exec_command(
 
     With `Accept: text/event-stream` the output is told as it comes: items of the type output, then ended, or failed.
     Whoever hangs up ends the command."""
-    execution = await services.sandboxes.exec(caller, _id(sandbox_id), command_of(body))
+    execution = await services.sandboxes.exec(caller, _id(sandbox_id), _command(body, _id(sandbox_id)))
     steps = _steps(execution, None if body.stdin is None else body.stdin.encode())
     if EVENT_STREAM in request.headers.get("accept", ""):
         return await item_stream(_items(steps))
@@ -115,11 +115,10 @@ async def remove(sandbox_id: UUID, caller: AuthenticatedCaller, services: Authen
     return sandbox_view(await services.sandboxes.remove(caller, _id(sandbox_id)))
 
 
-def command_of(body: CommandBody) -> Command:
-    """In a sandbox that lasts."""
+def _command(body: CommandBody, sandbox_id: SandboxId) -> Command:
     command = body.argv if body.command is None else body.command
     return Command(
-        argv=continued(command or "", is_placed=body.cwd is not None),
+        argv=continued(command or "", sandbox_id, is_placed=body.cwd is not None),
         environment=body.environment,
         cwd=WORKSPACE / PurePosixPath(body.cwd or "."),
         has_input=body.stdin is not None,

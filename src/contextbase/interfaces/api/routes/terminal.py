@@ -33,13 +33,14 @@ async def terminal(
 ) -> None:
     """A shell, or a command for one. To change the size: {"resize": {"rows": 40, "columns": 120}}. When it has ended,
     the item `ended` comes as text, and the socket closes. Whoever hangs up ends it."""
+    opened = SandboxId(int=sandbox_id.int)
     try:
         caller = await authenticate(websocket)
         execution = await services_of(websocket).sandboxes.exec(
             caller,
-            SandboxId(int=sandbox_id.int),
+            opened,
             Command(
-                argv=continued(command or "exec $0 -i", is_placed=False),
+                argv=continued(command or "exec $0 -i", opened, is_placed=False),
                 has_input=True,
                 terminal=TerminalSize(rows=rows, columns=columns),
             ),

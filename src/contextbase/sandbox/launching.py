@@ -14,33 +14,25 @@ from uuid import uuid4
 from contextbase.errors import Conflict, InvalidInput, MachineProblem, Unavailable
 from contextbase.limits import Limit
 from contextbase.sandbox.accounting import Account
-from contextbase.sandbox.bubblewrap.line import Machine, holder_line
-from contextbase.sandbox.bubblewrap.spares import Spares
-from contextbase.sandbox.cgroups import NO_LIMITS, ControlGroup, remove_group
+from contextbase.sandbox.cgroups import NO_LIMITS, ControlGroup, group_at, kill_group, remove_group
 from contextbase.sandbox.disk import watch_disk
+from contextbase.sandbox.enclosure import Enclosure
 from contextbase.sandbox.execution import Ended, LaunchedExecution, Streams
 from contextbase.sandbox.launcher.client import Conversation, Launcher, Said
 from contextbase.sandbox.launcher.order import Order, Refusal, Task
 from contextbase.sandbox.launcher.system import detach_mount
-from contextbase.sandbox.model import HOME, WORKSPACE, Command, Outcome, SandboxId, SandboxSpec
+from contextbase.sandbox.model import Command, Outcome, SandboxSpec
 from contextbase.sandbox.records import RunningHolder
-from contextbase.sandbox.seccomp import seccomp_filter
+from contextbase.sandbox.spares import Spares
 from contextbase.workspaces.model import Owner
 
-__all__ = ["Launching"]
+__all__ = ["Launching", "folder_of"]
 
 _OURS: Final = 3
 """Processes of a sandbox that are not the agent's: bubblewrap, the shell that waits, the errand of a command."""
 
 _FEW_TRIES: Final = 5
 _OPEN_FILES: Final = 65_536
-_ENVIRONMENT: Final = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": str(HOME),
-    "USER": "agent",
-    "LOGNAME": "agent",
-    "LANG": "C.UTF-8",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,9 +48,9 @@ class _Place:
 
 
 class Launching:
-    def __init__(self, *, machine: Machine, launcher: Launcher, groups: ControlGroup | None, owner: Owner) -> None:
-        self._machine = machine
-        self._launcher = launcher
+    def __init__(self, *, enclosure: Enclosure, groups: ControlGroup | None, owner: Owner) -> None:
+        self._enclosure = enclosure
+        self._launcher = launcher = Launcher(root=enclosure.launcher_root)
         self._spares = Spares(launcher, groups)
         self._groups = groups
         self._owner = owner
@@ -69,38 +61,44 @@ class Launching:
             await clearing
         await self._spares.close()
         await self._launcher.close()
+        if self._groups is not None:
+            self._groups.leave()
 
-    def group_of(self, sandbox_id: SandboxId) -> ControlGroup | None:
-        return None if self._groups is None else self._groups.below(str(sandbox_id))
+    def group_of(self, holder: RunningHolder) -> ControlGroup | None:
+        return None if holder.group is None else group_at(holder.group)
 
     async def hold(self, spec: SandboxSpec) -> RunningHolder:
         """Start a sandbox's holder, which outlives us."""
         folder = folder_of(spec)
-        group = self.group_of(spec.id)
+        group = None if self._groups is None else self._groups.below(str(spec.id))
         leaf = None if group is None else group.below("holder")
         if group is not None and leaf is not None:
             group.make(spec.limits, extra_processes=_OURS)
             leaf.make(NO_LIMITS)
+        place = None if group is None else group.place
+        line = self._enclosure.holder_line(spec, folder, ends_with_parent=False)
+        if not line:
+            return RunningHolder.of_this_boot(0, 0, place)
         order = Order(
             task=Task.HOLD,
             uid=self._owner.uid,
             gid=self._owner.gid,
-            holder=holder_line(self._machine, spec, folder, ends_with_parent=False),
-            mount_at=str(WORKSPACE) if self._machine.has_own_root else None,
-            filter=seccomp_filter(spec.network).hex(),
+            holder=line,
+            mount_at=self._enclosure.mount_at,
+            filter=self._enclosure.filter(spec).hex(),
         )
         async with self._closed_after(await self._launcher.open(() if leaf is None else leaf.members)) as conversation:
             values = (await self._answered(conversation, order, mounted=folder)).values
-        return RunningHolder.of_this_boot(values["holder"], values["started"])
+        return RunningHolder.of_this_boot(values["holder"], values["started"], place)
 
-    async def connect(self, holder: RunningHolder, path: PurePosixPath) -> socket.socket:
+    async def connect(self, spec: SandboxSpec, holder: RunningHolder, path: PurePosixPath) -> socket.socket:
         order = Order(
             task=Task.CONNECT,
             uid=self._owner.uid,
             gid=self._owner.gid,
             process=holder.process,
             started=holder.started,
-            path=str(path),
+            path=self._enclosure.path(folder_of(spec), path),
         )
         async with self._closed_after(await self._launcher.open()) as conversation:
             said = await self._answered(conversation, order)
@@ -110,23 +108,23 @@ class Launching:
     async def run(self, spec: SandboxSpec, holder: RunningHolder | None, command: Command) -> LaunchedExecution:
         """In this sandbox; without a holder in one that is made for the command and ends with it."""
         size = command.terminal
-        longest = [seconds for seconds in (command.timeout, spec.limits.max_execution_time) if seconds is not None]
+        bounds = [seconds for seconds in (command.timeout, spec.limits.max_execution_time) if seconds is not None]
         return await self._start(
             spec,
             holder,
             None if size is not None else Streams.pipes(has_input=command.has_input),
             has_input=command.has_input,
             max_output=spec.limits.max_output,
-            timeout=min(longest, default=None),
+            longest=min(bounds, default=None),
             task=Task.RUN,
             argv=command.argv,
             environment={
-                **_ENVIRONMENT,
+                **self._enclosure.environment(),
                 **({} if size is None else {"TERM": "xterm-256color"}),
                 **spec.environment,
                 **command.environment,
             },
-            path=str(WORKSPACE / command.cwd),
+            path=self._enclosure.path(folder_of(spec), command.cwd),
             terminal=None if size is None else (size.rows, size.columns),
         )
 
@@ -135,7 +133,8 @@ class Launching:
     ) -> LaunchedExecution:
         """Pack a folder to standard output, or unpack standard input into it."""
         pipes = Streams.pipes(has_input=task is Task.UNPACK)
-        return await self._start(spec, holder, pipes, task=task, path=str(WORKSPACE / folder))
+        path = self._enclosure.path(folder_of(spec), folder)
+        return await self._start(spec, holder, pipes, task=task, path=path)
 
     async def _start(
         self,
@@ -145,7 +144,7 @@ class Launching:
         *,
         has_input: bool = False,
         max_output: int | None = None,
-        timeout: float | None = None,
+        longest: float | None = None,
         **values: Any,
     ) -> LaunchedExecution:
         """Without `pipes` it comes with a terminal."""
@@ -156,7 +155,7 @@ class Launching:
                 mounted = place.folder if holder is None else None
                 said = await self._answered(place.conversation, order, theirs, mounted=mounted)
                 streams = pipes or Streams.terminal(said.descriptors[0], has_input=has_input)
-                return self._followed(place, streams, max_output=max_output, timeout=timeout)
+                return self._followed(place, streams, max_output=max_output, longest=longest)
         except BaseException:
             if pipes is not None:
                 pipes.close()
@@ -174,7 +173,7 @@ class Launching:
             if leaf is not None:
                 leaf.make(spec.limits, extra_processes=_OURS)
         else:
-            sandbox = self.group_of(spec.id)
+            sandbox = self.group_of(holder)
             leaf = None if sandbox is None else sandbox.below(f"exec-{uuid4().hex}")
             if leaf is not None:
                 leaf.make(NO_LIMITS)
@@ -190,8 +189,8 @@ class Launching:
     def _order(self, place: _Place, **values: Any) -> Order:
         spec, holder, leaf = place.spec, place.holder, place.leaf
         if holder is None:
-            values["holder"] = holder_line(self._machine, spec, place.folder, ends_with_parent=True)
-            values["mount_at"] = str(WORKSPACE) if self._machine.has_own_root else None
+            values["holder"] = self._enclosure.holder_line(spec, place.folder, ends_with_parent=True)
+            values["mount_at"] = self._enclosure.mount_at
         else:
             values |= {"process": holder.process, "started": holder.started}
             if leaf is not None:
@@ -200,7 +199,7 @@ class Launching:
             uid=self._owner.uid,
             gid=self._owner.gid,
             limits=self._process_limits(spec),
-            filter=seccomp_filter(spec.network).hex(),
+            filter=self._enclosure.filter(spec).hex(),
             **values,
         )
 
@@ -229,7 +228,7 @@ class Launching:
             if not streams:
                 handed += [os.open(os.devnull, os.O_RDWR) for _ in range(3)]
                 own.callback(_close_all, tuple(handed))
-            if mounted is not None and self._machine.has_own_root:
+            if mounted is not None and self._enclosure.mount_at is not None:
                 mount = _mount_of(mounted)
                 own.callback(os.close, mount)
                 handed.append(mount)
@@ -252,7 +251,7 @@ class Launching:
         clearing.add_done_callback(self._clearing.discard)
 
     def _followed(
-        self, place: _Place, streams: Streams, *, max_output: int | None, timeout: float | None
+        self, place: _Place, streams: Streams, *, max_output: int | None, longest: float | None
     ) -> LaunchedExecution:
         account = Account.open(place.leaf, place.sandbox)
         watching: asyncio.Task[None] | None = None
@@ -262,13 +261,15 @@ class Launching:
                 watching.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await watching
+            if not ended.is_told and place.leaf is not None:
+                kill_group(place.leaf)  # nobody is there who would
             outcome = account.outcome(ended)
             if place.leaf is not None:
                 self._clear_up(place.leaf, holds_strays=place.holder is not None)
             return outcome
 
         execution = LaunchedExecution(
-            place.conversation, streams, max_output=max_output, timeout=timeout, finish=finish
+            place.conversation, streams, max_output=max_output, longest=longest, finish=finish
         )
         most = place.spec.limits.max_disk
         if most is not None and not place.spec.is_read_only:
@@ -278,16 +279,18 @@ class Launching:
 
 def folder_of(spec: SandboxSpec) -> Path:
     if spec.folder is None:
-        raise InvalidInput("bubblewrap sandboxes work in a folder and hold no files themselves; Docker ones do.")
+        raise InvalidInput("Sandboxes of this kind work in a folder and hold no files themselves; Docker ones do.")
     if not spec.folder.is_absolute():
         raise InvalidInput(f"The folder of a sandbox is an absolute path, not {spec.folder}.")
+    if not spec.folder.is_dir():
+        raise InvalidInput(f"There is no folder {spec.folder}.")
     return spec.folder
 
 
 def _mount_of(folder: Path) -> int:
     try:
         return detach_mount(str(folder))
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         raise InvalidInput(f"There is no folder {folder}.") from None
 
 

@@ -1,10 +1,9 @@
-"""A program of its own that runs one command and sees to its limits; see running.py for who starts it.
+"""A program of its own that runs one command and sees to its limits; see contextbase.worker.running for who starts it.
 
 It is the reaper of everything the command starts: what detaches itself is still seen, counted and ended. When the
 program that wants the answer dies, the lifeline closes and everything ends. Standard library only: it starts in 50 ms.
 """
 
-import ctypes
 import json
 import os
 import resource
@@ -12,23 +11,17 @@ import select
 import signal
 import sys
 import time
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from contextbase.sandbox.launcher import system
+from contextbase.sandbox.launcher.descendants import Process, descendants
 
 __all__ = ["main"]
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _TICK: Final = 0.05
-_TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _BURST: Final = 0.1
 """Seconds of full speed before the processor's limit is felt."""
-
-
-class _Process(NamedTuple):
-    process_id: int
-    parent: int
-    group: int
-    cpu_seconds: float  # with its ended children
 
 
 class _Supervisor:
@@ -66,12 +59,12 @@ class _Supervisor:
     def _goes_on(self) -> bool:
         self._reap()
         if self.stopped_by is None and self.exit_code is None:
-            processes = _descendants()
+            processes = descendants()
             self._check(processes)
             self._pace(processes)
         return self.stopped_by is None and self.exit_code is None
 
-    def _check(self, processes: list[_Process]) -> None:
+    def _check(self, processes: list[Process]) -> None:
         memory = sum(_memory(process.process_id) for process in processes)
         self.peak_memory = max(self.peak_memory, memory)
         used = {
@@ -83,7 +76,7 @@ class _Supervisor:
             if most is not None and amount > most:
                 self.stopped_by = name
 
-    def _pace(self, processes: list[_Process]) -> None:
+    def _pace(self, processes: list[Process]) -> None:
         """Who has used more than its share pauses until it has earned it."""
         used = _children_cpu() + sum(process.cpu_seconds for process in processes)
         now = time.monotonic()
@@ -101,7 +94,7 @@ class _Supervisor:
 
     def _end_all(self) -> None:
         while _has_children():
-            processes = _descendants()
+            processes = descendants()
             for group in {process.group for process in processes} - {os.getpgrp()}:
                 _signal(-group, signal.SIGKILL)  # at once for all of it: nothing forks out of the way
             _send(processes, signal.SIGKILL)
@@ -127,7 +120,7 @@ def _start(command: list[str], limits: dict[str, Any]) -> int:
         return child
     try:
         os.setsid()
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        system.die_with_parent()
         for number in (signal.SIGPIPE, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
@@ -150,36 +143,6 @@ def _has_children() -> bool:
     return True
 
 
-def _descendants() -> list[_Process]:
-    """All that the command started and that has not ended."""
-    children: dict[int, list[_Process]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each process would cost more than the rest
-        if name.isdigit():
-            process = _process(int(name))
-            if process is not None:
-                children.setdefault(process.parent, []).append(process)
-    found: list[_Process] = []
-    waiting = [os.getpid()]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += [process.process_id for process in below]
-    return found
-
-
-def _process(process_id: int) -> _Process | None:
-    try:
-        with open(f"/proc/{process_id}/stat", "rb") as file:  # noqa: PTH123 - as above
-            text = file.read()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = text[text.rindex(b")") + 2 :].split()
-    if fields[0] in (b"Z", b"X"):
-        return None
-    cpu = sum(map(int, fields[11:15])) / _TICKS_PER_SECOND
-    return _Process(process_id, int(fields[1]), int(fields[2]), cpu)
-
-
 def _memory(process_id: int) -> int:
     """What is its own: not the programs and libraries that it shares with others."""
     try:
@@ -195,7 +158,7 @@ def _children_cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _send(processes: list[_Process], number: int) -> None:
+def _send(processes: list[Process], number: int) -> None:
     for process in processes:
         _signal(process.process_id, number)
 
@@ -207,20 +170,13 @@ def _signal(target: int, number: int) -> None:
         return
 
 
-def _prctl(option: int, value: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
-def main(order: str) -> None:
-    """`order`: JSON with the command, its limits, and the two descriptors to its caller."""
-    request = json.loads(order)
+def main() -> None:
+    """Its argument: JSON with the command, its limits, and the two descriptors to its caller."""
+    request = json.loads(sys.argv[1])
     lifeline, answer = request["lifeline"], request["answer"]
     for descriptor in (lifeline, answer):
         os.set_inheritable(descriptor, False)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    system.reap_orphans()
     supervisor = _Supervisor(request["command"], request["limits"], lifeline=lifeline)
     supervisor.run()
     said = {
@@ -232,7 +188,3 @@ def main(order: str) -> None:
         "slowed_down": supervisor.slowed_down,
     }
     os.write(answer, json.dumps(said).encode())
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

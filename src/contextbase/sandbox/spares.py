@@ -1,7 +1,7 @@
 """Processes that wait for a command to run, in a control group of its own.
 
-To get into a group takes the kernel 10 ms and more when nobody did so lately, longer than all the rest of a command in a
-sandbox of its own. So there is always one that did it before it was needed.
+To get into a group takes the kernel 10 ms and more when nobody did so lately, longer than all the rest of a command in
+a sandbox of its own. So there is always one that did it before it was needed.
 """
 
 import asyncio

@@ -1,0 +1,53 @@
+"""Who fills the disk is found, and who does not is left alone."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from contextbase.sandbox import disk
+
+MOST = 1 << 20
+
+
+@pytest.fixture
+def free(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What the disk is said to have, last; and no time between two looks."""
+    room = [100 * MOST]
+    monkeypatch.setattr(disk, "_free", lambda _: room[-1])
+    monkeypatch.setattr(disk, "_PAUSE", 0)
+    return room
+
+
+async def watch(folder: Path) -> tuple["asyncio.Task[None]", list[str]]:
+    told: list[str] = []
+    task = asyncio.create_task(disk.watch_disk(folder, MOST, lambda: told.append("exceeded")))
+    await asyncio.sleep(0.05)
+    return task, told
+
+
+async def test_what_is_written_after_the_start_counts(tmp_path: Path, free: list[int]) -> None:
+    task, told = await watch(tmp_path)
+    (tmp_path / "big").write_bytes(os.urandom(2 * MOST))
+    os.sync()
+    free.append(97 * MOST)
+    async with asyncio.timeout(30):
+        await task
+    assert told == ["exceeded"]
+
+
+async def test_what_others_write_does_not_count(tmp_path: Path, free: list[int]) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "inside").mkdir()
+    (outside / "big").write_bytes(os.urandom(2 * MOST))
+    (tmp_path / "inside" / "link").symlink_to(outside)
+    task, told = await watch(tmp_path / "inside")
+    free.append(50 * MOST)
+    await asyncio.sleep(0.2)
+    assert not task.done()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert told == []
