@@ -184,8 +184,8 @@ async def test_the_schema_itself_refuses_most_of_it(world: World) -> None:
     refused = 0
     for statement in (
         "DELETE FROM commits WHERE seq = 1",
-        "INSERT INTO commits (project_id, seq, id, principal_id, operator_type) "
-        "SELECT gen_random_uuid(), 1, gen_random_uuid(), id, 'api' FROM principals",
+        """INSERT INTO commits (project_id, seq, id, principal_id, operator_type)
+           SELECT gen_random_uuid(), 1, gen_random_uuid(), id, 'api' FROM principals""",
         "DELETE FROM projects",
         "UPDATE projects SET head = 7",
         "DELETE FROM versions WHERE number = 1 AND path = 'docs/a'",

@@ -11,7 +11,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE CONSTRAINT TRIGGER commits_begin_in_a_project AFTER INSERT ON commits
+-- At the end of the transaction: a restore takes the order in which it loads tables from the foreign keys.
+CREATE CONSTRAINT TRIGGER commits_begin_in_a_project AFTER INSERT ON commits DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (NEW.seq = 1) EXECUTE FUNCTION refuse_commit_of_no_project();
 ALTER TABLE commits DROP CONSTRAINT commits_project_id_fkey;
 
