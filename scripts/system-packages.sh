@@ -5,6 +5,8 @@ missing=""
 need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
 need git git
 need bwrap bubblewrap
+# A file system whose files share blocks, in a file of the tests' own.
+need mkfs.xfs xfsprogs
 # The oldest PostgreSQL we support is what Debian stable has; the bundled one is newer.
 set -- /usr/lib/postgresql/*/bin/postgres
 [ -x "$1" ] || need postgres postgresql

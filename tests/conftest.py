@@ -4,10 +4,12 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.support.disks import xfs_disk
 from tests.support.docker_engine import DockerEngine, running_docker_engine
 from tests.support.postgres import database_copy, embedded_server, external_server, named, run_on_server
 from tests.support.s3_server import S3Server, running_s3_server
@@ -41,6 +43,13 @@ def docker_engine() -> Iterator[DockerEngine]:
     """A real Docker engine with an image for agents, one per test process."""
     with running_docker_engine() as engine:
         yield engine
+
+
+@pytest.fixture(scope="session")
+def xfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A disk where files share blocks, and with quotas where the kernel has them; one per test process."""
+    with xfs_disk(tmp_path_factory.mktemp("disks") / "xfs") as disk:
+        yield disk
 
 
 @pytest.fixture

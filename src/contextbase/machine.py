@@ -15,6 +15,7 @@ from contextbase.config import Settings
 from contextbase.db.binaries import find_binaries
 from contextbase.errors import ContextbaseError, MachineProblem
 from contextbase.workspaces.choosing import choose_provider
+from contextbase.workspaces.quotas import refusal_of_quotas
 from contextbase.workspaces.syscalls import clone_file
 
 __all__ = ["Finding", "examine"]
@@ -114,9 +115,17 @@ def _reflink(settings: Settings) -> Finding:
 
 def _quota(settings: Settings) -> Finding:
     most = f"{settings.workspace_max_bytes / 1e9:.1f} GB and {settings.workspace_max_files} changes"
-    detail = f"{most} are the most for a workspace; looked at when it is committed, not while it is written"
-    advice = "To keep a runaway agent from filling the disk, put the data folder on a file system of its own."
-    return Finding(name="quota", answer="yes", detail=detail, advice=advice)
+    with _place_like(settings) as folder:
+        refusal = refusal_of_quotas(folder)
+    if refusal is None:
+        detail = f"{most} are the most for a workspace; held by the file system while it is written"
+        return Finding(name="quota", answer="yes", detail=detail)
+    detail = f"{most} are the most for a workspace; looked at when it is committed: {refusal}"
+    advice = (
+        "To keep a runaway agent from filling the disk, put the data folder on XFS mounted with pquota, or on any file "
+        "system of its own."
+    )
+    return Finding(name="quota", answer="no", detail=detail, advice=advice)
 
 
 @contextmanager

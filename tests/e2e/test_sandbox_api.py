@@ -116,6 +116,32 @@ def test_hanging_up_ends_the_command(client: Client, project: str) -> None:
     assert entry.text == "begun\n"
 
 
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_hanging_up_ends_a_command_that_says_nothing(
+    client: Client, project: str, server: ServerProcess, accept: str
+) -> None:
+    sandbox = client.sandboxes.create(project, agent="silent")
+    idle = sandbox.status().processes
+    headers = {"Authorization": f"Bearer {secret_of(server)}", "Accept": accept}
+    body = {"command": "touch begun; sleep 600"}
+    with httpx.Client(base_url=server.url, headers=headers, timeout=2) as hasty, pytest.raises(httpx.ReadTimeout):
+        hasty.post(f"/api/v1/sandboxes/{sandbox.id}/exec", json=body)
+    assert sandbox.exec("ls").stdout == "begun\n"
+    for _ in range(100):
+        if sandbox.status().processes == idle:
+            break
+        asyncio.run(asyncio.sleep(0.1))
+    assert sandbox.status().processes == idle
+    sandbox.complete()
+
+
+def test_input_that_is_no_text_is_refused(project: str, server: ServerProcess) -> None:
+    headers = {"Authorization": f"Bearer {secret_of(server)}", "Content-Type": "application/json"}
+    text = f'{{"project_id": "{project}", "command": "cat", "stdin": "\\ud800"}}'
+    answer = httpx.post(f"{server.url}/api/v1/runs/command", headers=headers, content=text)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
+
+
 def test_commands_in_a_sandbox_go_on_where_the_last_one_was(client: Client, project: str) -> None:
     sandbox = client.sandboxes.create(project, agent="visitor", environment={"GREETING": "hello"})
     assert sandbox.exec("mkdir -p deep; cd deep; export LOST=1").outcome.exit_code == 0
@@ -170,6 +196,22 @@ async def test_a_terminal_shows_what_is_typed_and_takes_a_new_size(server: Serve
         assert terminal.outcome is not None
         assert terminal.outcome.exit_code == 5
         await sandbox.remove()
+
+
+async def test_hanging_up_ends_what_does_not_read_what_was_typed(server: ServerProcess) -> None:
+    async with AsyncClient(server.url, secret_of(server)) as client:
+        project = (await client.create_project(f"p-{uuid4().hex[:8]}")).name
+        sandbox = await client.sandboxes.create(project, agent="deaf")
+        idle = (await sandbox.status()).processes
+        async with sandbox.terminal("stty raw -echo; echo begun; sleep 600") as terminal:
+            assert b"begun" in await terminal.receive()
+            await terminal.send(b"x" * 500_000)
+        for _ in range(100):
+            if (await sandbox.status()).processes == idle:
+                break
+            await asyncio.sleep(0.1)
+        assert (await sandbox.status()).processes == idle
+        await sandbox.complete()
 
 
 async def test_a_terminal_is_refused_like_any_other_request(server: ServerProcess) -> None:

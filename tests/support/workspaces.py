@@ -20,6 +20,7 @@ from contextbase.workspaces.model import (
     DetectedChange,
     Limits,
     Owner,
+    Quota,
     View,
     Workspace,
     WorkspaceChanges,
@@ -27,6 +28,7 @@ from contextbase.workspaces.model import (
 )
 from contextbase.workspaces.overlay import OverlayProvider
 from contextbase.workspaces.ports import Provider
+from contextbase.workspaces.quotas import open_quotas
 from contextbase.workspaces.syscalls import unmount
 
 __all__ = [
@@ -84,21 +86,31 @@ def described(change: DetectedChange) -> str:
 
 @asynccontextmanager
 async def open_site(
-    root: Path, kind: str, *, snapshots: MemorySnapshots | None = None, limits: Limits = QUICK
+    root: Path,
+    kind: str,
+    *,
+    snapshots: MemorySnapshots | None = None,
+    limits: Limits = QUICK,
+    quota: Quota | None = None,
 ) -> AsyncIterator[Site]:
     if kind == "overlay":
         require_root()
     snapshots = snapshots or MemorySnapshots()
     try:
-        yield new_site(root, kind, snapshots, limits)
+        yield new_site(root, kind, snapshots, limits, quota)
     finally:
         unmount_all(root)
 
 
-def new_site(root: Path, kind: str, snapshots: MemorySnapshots, limits: Limits = QUICK) -> Site:
+def new_site(
+    root: Path, kind: str, snapshots: MemorySnapshots, limits: Limits = QUICK, quota: Quota | None = None
+) -> Site:
+    """With quotas where the file system has them."""
+    root.mkdir(mode=0o711, parents=True, exist_ok=True)
     mirrors = Mirrors(root, snapshots, owner=Owner.of_agents(None))
     make = {"overlay": OverlayProvider, "copy": CopyProvider}[kind]
-    return Site(root=root, snapshots=snapshots, mirrors=mirrors, provider=make(root, mirrors, limits=limits))
+    provider = make(root, mirrors, limits=limits, quotas=open_quotas(root, quota or Quota()))
+    return Site(root=root, snapshots=snapshots, mirrors=mirrors, provider=provider)
 
 
 def mounts_below(root: Path) -> list[str]:

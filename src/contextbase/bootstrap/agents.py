@@ -23,11 +23,11 @@ from contextbase.workspaces.admission import Admission
 from contextbase.workspaces.agents import Agents
 from contextbase.workspaces.checkpoints import Checkpoints
 from contextbase.workspaces.comparing import WorkspaceDiffs
-from contextbase.workspaces.model import Owner
+from contextbase.workspaces.model import Owner, Quota
 from contextbase.workspaces.node import Node
 from contextbase.workspaces.ports import SnapshotSource
 from contextbase.workspaces.registry import Registry
-from contextbase.workspaces.sending import Quota, Sender
+from contextbase.workspaces.sending import Sender
 from contextbase.workspaces.service import Workspaces
 from contextbase.workspaces.shared_views import SharedViews
 from contextbase.workspaces.sight import Sight
@@ -71,7 +71,7 @@ def open_agent_side(
         repository=GateRepository(),
         registry=registry,
         node=node,
-        quota=Quota(bytes=settings.workspace_max_bytes, files=settings.workspace_max_files),
+        quota=_quota(settings),
     )
     workspaces = Workspaces(
         database=database,
@@ -125,4 +125,9 @@ def _node(settings: Settings, data: DataFolder, source: SnapshotSource) -> Node:
         owner=Owner.of_agents(settings.agent_uid),
         wanted=None if settings.workspace_provider == "auto" else settings.workspace_provider,
         largest_file=settings.max_upload_bytes,
+        quota=_quota(settings),
     )
+
+
+def _quota(settings: Settings) -> Quota:
+    return Quota(bytes=settings.workspace_max_bytes, files=settings.workspace_max_files)

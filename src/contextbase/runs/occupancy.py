@@ -9,6 +9,8 @@ from contextbase.db.database import Database
 from contextbase.errors import Conflict, NotFound
 from contextbase.runs.driving import Driving
 from contextbase.runs.repository import SandboxRepository
+from contextbase.sandbox.model import SandboxId
+from contextbase.sandbox.ports import Execution
 from contextbase.workspaces.model import WorkspaceId
 
 __all__ = ["Occupancy"]
@@ -22,6 +24,7 @@ class Occupancy:
         self._repository = repository
         self._driving = driving
         self._inside: Counter[WorkspaceId] = Counter()
+        self._commands: Counter[SandboxId] = Counter()
 
     @contextmanager
     def entered(self, workspace_id: WorkspaceId) -> Iterator[None]:
@@ -33,6 +36,20 @@ class Occupancy:
             self._inside[workspace_id] -= 1
             if not self._inside[workspace_id]:
                 del self._inside[workspace_id]
+
+    def follow(self, sandbox_id: SandboxId, execution: Execution) -> None:
+        """A command in a sandbox that lasts, until it ends."""
+
+        def ended() -> None:
+            self._commands[sandbox_id] -= 1
+            if not self._commands[sandbox_id]:
+                del self._commands[sandbox_id]
+
+        self._commands[sandbox_id] += 1
+        execution.when_ended(ended)
+
+    def is_busy(self, sandbox_id: SandboxId) -> bool:
+        return sandbox_id in self._commands
 
     async def leave(self, workspace_id: WorkspaceId) -> None:
         if workspace_id in self._inside:

@@ -82,11 +82,12 @@ class AgentSandboxes:
                 raise Conflict("Another call has just removed the sandbox of this workspace; try again.")
             return await self._status(existing, workspace), False
         record = replace(record, created_at=made_at, seen_at=made_at)
-        try:
-            await self._make(driver, record, workspace, environment)
-        except BaseException:
-            await self._occupancy.leave(workspace.id)
-            raise
+        async with self._workspaces.alone(workspace.id):  # whoever ends it takes its mount down for a while
+            try:
+                await self._make(driver, record, workspace, environment)
+            except BaseException:
+                await self._occupancy.leave(workspace.id)
+                raise
         return await self._status(record, workspace), True
 
     async def status(self, caller: Caller, sandbox_id: SandboxId) -> SandboxStatus:
@@ -114,10 +115,12 @@ class AgentSandboxes:
         async with self._database.connection() as connection:
             await self._repository.seen(connection, record.id)
         try:
-            return await driver.exec(record.id, command)
+            execution = await driver.exec(record.id, command)
         except Conflict:
             await driver.start(record.id)
-            return await driver.exec(record.id, command)
+            execution = await driver.exec(record.id, command)
+        self._occupancy.follow(record.id, execution)
+        return execution
 
     async def remove(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
         """End all that runs in it, and the sandbox. The workspace stays, with the work in it."""

@@ -54,6 +54,9 @@ class SandboxUpkeep:
         for one in known:
             if one.has_ended:
                 await self._occupancy.leave(one.workspace_id)
+            elif self._occupancy.is_busy(one.id):
+                async with self._database.connection() as connection:
+                    await self._repository.seen(connection, one.id)
             elif one.is_idle:
                 try:
                     if (await driver.inspect(one.id)).state is SandboxState.RUNNING:

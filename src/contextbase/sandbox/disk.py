@@ -11,6 +11,8 @@ __all__ = ["watch_disk"]
 
 _PAUSE: Final = 0.1
 _SMALLEST_STEP: Final = 1 << 20
+_DEEPEST: Final = 200
+"""Folders in each other that are looked into. Each of them costs a handle while those below are looked at."""
 
 
 async def watch_disk(folder: Path, most: int, on_exceeded: Callable[[], None]) -> None:
@@ -38,10 +40,14 @@ def _free(folder: Path) -> int:
 
 
 def _written_since(began: float, folder: Path, most: int) -> int:
-    """At least so many bytes; the count ends when it is over the most."""
+    """At least so many bytes; the count ends when it is over the most. What hides where nobody looks is taken for too
+    much."""
     written = 0
-    for _, _, names, place in os.fwalk(folder):  # by handles: a link put in the way leads nowhere
-        for name in names:
+    deepest = len(folder.parts) + _DEEPEST
+    for path, folders, names, place in os.fwalk(folder):  # by handles: a link put in the way leads nowhere
+        if len(Path(path).parts) > deepest:
+            return most + 1
+        for name in (*folders, *names):
             try:
                 status = os.stat(name, dir_fd=place, follow_symlinks=False)
             except FileNotFoundError:

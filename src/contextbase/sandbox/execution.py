@@ -154,8 +154,8 @@ class LaunchedExecution:
             if not self._waiting:
                 await self._stop_draining()
 
-    def when_ended(self, told: Callable[["LaunchedExecution"], object]) -> None:
-        self._outcome.add_done_callback(lambda _: told(self))
+    def when_ended(self, told: Callable[[], object]) -> None:
+        self._outcome.add_done_callback(lambda _: told())
 
     def stop(self, reason: Limit) -> None:
         """Because of a limit; the first one counts."""

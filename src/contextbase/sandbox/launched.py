@@ -191,7 +191,7 @@ class LaunchedDriver:
 
     def _followed(self, sandbox_id: SandboxId, execution: LaunchedExecution) -> LaunchedExecution:
         self._executions[execution] = sandbox_id
-        execution.when_ended(lambda ended: self._executions.pop(ended, None))
+        execution.when_ended(lambda: self._executions.pop(execution, None))
         return execution
 
     def _info(self, record: Record) -> SandboxInfo:

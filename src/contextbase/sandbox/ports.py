@@ -1,6 +1,6 @@
 """What every driver guarantees; tests/contracts/test_sandboxes.py holds them to it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -47,6 +47,10 @@ class Execution(Protocol):
 
     async def wait(self) -> Outcome:
         """Until it ended; reads what nobody else reads, and throws it away. May be called again."""
+        ...
+
+    def when_ended(self, told: Callable[[], object]) -> None:
+        """Call this when it has ended, or soon if it has."""
         ...
 
 

@@ -13,6 +13,7 @@ from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import Limits
 from contextbase.workspaces.overlay import OverlayProvider, XattrKind, overlay_options
 from contextbase.workspaces.ports import Provider
+from contextbase.workspaces.quotas import ProjectQuotas
 from contextbase.workspaces.syscalls import clone_file, is_whiteout, mount_overlay, unmount
 
 __all__ = ["ProviderChoice", "choose_provider", "open_provider"]
@@ -44,10 +45,17 @@ def choose_provider(root: Path, *, wanted: str | None = None) -> ProviderChoice:
     return _copying(root, sentence)
 
 
-def open_provider(choice: ProviderChoice, root: Path, mirrors: Mirrors, *, limits: Limits | None = None) -> Provider:
+def open_provider(
+    choice: ProviderChoice,
+    root: Path,
+    mirrors: Mirrors,
+    *,
+    limits: Limits | None = None,
+    quotas: ProjectQuotas | None = None,
+) -> Provider:
     if choice.xattr_kind is not None:
-        return OverlayProvider(root, mirrors, xattr_kind=choice.xattr_kind, limits=limits)
-    return CopyProvider(root, mirrors, limits=limits)
+        return OverlayProvider(root, mirrors, xattr_kind=choice.xattr_kind, limits=limits, quotas=quotas)
+    return CopyProvider(root, mirrors, limits=limits, quotas=quotas)
 
 
 def _copying(root: Path, why: str) -> ProviderChoice:

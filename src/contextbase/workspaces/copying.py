@@ -33,6 +33,7 @@ from contextbase.workspaces.model import (
 )
 from contextbase.workspaces.pins import Stack
 from contextbase.workspaces.places import Places
+from contextbase.workspaces.quotas import ProjectQuotas
 from contextbase.workspaces.syscalls import clone_file, file_handle, sync_filesystem
 
 __all__ = ["CopyProvider"]
@@ -45,9 +46,12 @@ _TICK: Final = 20_000_000
 class CopyProvider:
     name = "copy"
 
-    def __init__(self, root: Path, mirrors: Mirrors, *, limits: Limits | None = None) -> None:
+    def __init__(
+        self, root: Path, mirrors: Mirrors, *, limits: Limits | None = None, quotas: ProjectQuotas | None = None
+    ) -> None:
         self._mirrors = mirrors
-        self._places = Places(root, mirrors.pins, kept=(self.name,), owner=mirrors.owner)
+        self._places = Places(root, mirrors.pins, kept=(self.name,), owner=mirrors.owner, quotas=quotas)
+        self._quotas = quotas
         self._limits = limits or Limits()
 
     async def create_workspace(self, workspace_id: WorkspaceId, view: View) -> Workspace:
@@ -103,10 +107,14 @@ class CopyProvider:
         path = Path(self._places.path(workspace_id))
         with explained(self._places.root):
             path.mkdir(mode=0o755)
+            if self._quotas is not None:
+                self._quotas.gather(str(path))
             self._places.hand_over(str(path))
             _copy(stack, path, owner=self._mirrors.owner)
             manifest = _Manifest.of(path, LayerView(stack.folders))
             _sync(path)  # a file that a power cut emptied must not look like one the agent emptied
+            if self._quotas is not None:
+                self._quotas.limit(str(path))
             manifest.write(self._manifest(workspace_id))
 
     def _manifest(self, workspace_id: WorkspaceId) -> Path:

@@ -18,6 +18,7 @@ __all__ = [
     "Limits",
     "Owner",
     "Problem",
+    "Quota",
     "Reported",
     "SnapshotEntry",
     "SnapshotKey",
@@ -175,3 +176,11 @@ class Limits:
     largest_file: int = 5 << 30
     tries: int = 3  # to read a file that is being written
     pause: float = 0.05  # seconds between them
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quota:
+    """What one workspace may bring. Looked at when it is committed; where the file system can, it holds it before."""
+
+    bytes: int = 10 << 30
+    files: int = 200_000

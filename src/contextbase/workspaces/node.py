@@ -7,8 +7,9 @@ from pathlib import Path
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.choosing import ProviderChoice, choose_provider, open_provider
 from contextbase.workspaces.mirrors import Mirrors
-from contextbase.workspaces.model import Limits, Owner
+from contextbase.workspaces.model import Limits, Owner, Quota
 from contextbase.workspaces.ports import Provider, SnapshotSource
+from contextbase.workspaces.quotas import open_quotas
 
 __all__ = ["Node", "Site"]
 
@@ -32,6 +33,7 @@ class Node:
         owner: Owner,
         wanted: str | None,
         largest_file: int,
+        quota: Quota,
     ) -> None:
         self.name = name
         self.root = root
@@ -39,6 +41,7 @@ class Node:
         self._source = source
         self._wanted = wanted
         self._limits = Limits(largest_file=largest_file)
+        self._quota = quota
         self._opening = asyncio.Lock()
         self._site: Site | None = None
 
@@ -52,5 +55,6 @@ class Node:
     def _open(self) -> Site:
         choice = choose_provider(self.root, wanted=self._wanted)
         mirrors = Mirrors(self.root, self._source, owner=self.owner)
-        provider = open_provider(choice, self.root, mirrors, limits=self._limits)
+        quotas = open_quotas(self.root, self._quota)
+        provider = open_provider(choice, self.root, mirrors, limits=self._limits, quotas=quotas)
         return Site(choice=choice, mirrors=mirrors, provider=provider)

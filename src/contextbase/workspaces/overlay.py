@@ -8,7 +8,7 @@
 import errno
 import os
 from collections.abc import Collection
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -34,6 +34,7 @@ from contextbase.workspaces.model import (
 )
 from contextbase.workspaces.pins import Stack
 from contextbase.workspaces.places import Places
+from contextbase.workspaces.quotas import ProjectQuotas
 from contextbase.workspaces.syscalls import file_handle, is_whiteout, mount_overlay, unmount
 
 __all__ = ["OverlayProvider", "XattrKind", "overlay_options"]
@@ -55,10 +56,17 @@ class OverlayProvider:
     name = "overlay"
 
     def __init__(
-        self, root: Path, mirrors: Mirrors, *, xattr_kind: XattrKind = XattrKind.TRUSTED, limits: Limits | None = None
+        self,
+        root: Path,
+        mirrors: Mirrors,
+        *,
+        xattr_kind: XattrKind = XattrKind.TRUSTED,
+        limits: Limits | None = None,
+        quotas: ProjectQuotas | None = None,
     ) -> None:
         self._mirrors = mirrors
-        self._places = Places(root, mirrors.pins, kept=("upper", "work"), owner=mirrors.owner)
+        self._places = Places(root, mirrors.pins, kept=("upper", "work"), owner=mirrors.owner, quotas=quotas)
+        self._quotas = quotas
         self._xattr_kind = xattr_kind
         self._limits = limits or Limits()
 
@@ -122,14 +130,18 @@ class OverlayProvider:
         with explained(self._places.root):
             self._places.reserve(workspace_id, mode=0o755)
             try:
+                path = self._places.path(workspace_id)
                 upper, work = self._places.kept(workspace_id)
                 self._places.hand_over(upper)
                 os.mkdir(work, 0o700)  # noqa: PTH102 - a Path costs more than the folder
-                os.mkdir(self._places.path(workspace_id), 0o755)  # noqa: PTH102 - likewise
+                os.mkdir(path, 0o755)  # noqa: PTH102 - likewise
+                if self._quotas is not None:
+                    self._quotas.gather(upper, work, path)
+                    self._quotas.limit(upper)
                 found = mirror.pin_known(str(workspace_id), stack)
                 if found:
                     self._mount(workspace_id, stack)
-            except OSError:
+            except (OSError, TooBusy):
                 self._places.remove(workspace_id)
                 raise
             if not found:
@@ -146,10 +158,17 @@ class OverlayProvider:
         with explained(self._places.root), self._places.locked(workspace_id):
             workspace, stack = self._places.read(workspace_id)
             if not _is_mounted(str(workspace.path)):
-                self._keep_strays(workspace_id)
-                workspace.path.mkdir(mode=0o755, exist_ok=True)
-                self._mount(workspace_id, stack)
+                with self._room_in(workspace_id):
+                    self._keep_strays(workspace_id)
+                    workspace.path.mkdir(mode=0o755, exist_ok=True)
+                    if self._quotas is not None:  # or what is written to the bare folder could not be moved to the rest
+                        self._quotas.join(str(workspace.path), other=self._places.kept(workspace_id)[0])
+                    self._mount(workspace_id, stack)
         return workspace
+
+    def _room_in(self, workspace_id: WorkspaceId) -> AbstractContextManager[None]:
+        """The kernel mounts read-only where it cannot make its folder: in a full workspace nothing could be removed."""
+        return nullcontext() if self._quotas is None else self._quotas.with_room(self._places.kept(workspace_id)[0])
 
     def _keep_strays(self, workspace_id: WorkspaceId) -> None:
         """What was written to the bare folder, after a reboot perhaps, would lie unseen below the mount."""

@@ -20,6 +20,7 @@ from contextbase.workspaces.folder import remove_tree
 from contextbase.workspaces.locks import file_lock
 from contextbase.workspaces.model import Owner, View, Workspace, WorkspaceId
 from contextbase.workspaces.pins import Pins, Stack
+from contextbase.workspaces.quotas import ProjectQuotas
 from contextbase.workspaces.syscalls import Rename, rename
 
 __all__ = ["Places"]
@@ -30,10 +31,13 @@ _VIEW: Final = "view-"
 class Places:
     """Every method blocks for a moment."""
 
-    def __init__(self, root: Path, pins: Pins, *, kept: tuple[str, ...], owner: Owner) -> None:
+    def __init__(
+        self, root: Path, pins: Pins, *, kept: tuple[str, ...], owner: Owner, quotas: ProjectQuotas | None = None
+    ) -> None:
         """`kept`: the folders that hold something of each workspace; the first of them reserves its id."""
         self.root = root
         self.pins = pins
+        self._quotas = quotas
         self._owner = owner
         self._kept = [str(root / name) for name in kept]
         self._paths = str(root / "workspaces")
@@ -109,6 +113,8 @@ class Places:
         self.pins.remove(str(workspace_id))
         (self.root / "locks" / str(workspace_id)).unlink(missing_ok=True)
         for leftover in self._removed.glob(f"{workspace_id}.*"):
+            if self._quotas is not None:
+                self._quotas.lift(str(leftover))
             remove_tree(leftover)
 
     def draft_of_view(self, path: Path) -> Path:

@@ -19,24 +19,16 @@ from contextbase.storage.blobs.waiting import in_thread
 from contextbase.storage.model import Kind
 from contextbase.workspaces.editing import FolderEditor, left_in
 from contextbase.workspaces.folder import Folder
-from contextbase.workspaces.model import Owner, Problem, Reported, WorkspaceChanges
+from contextbase.workspaces.model import Owner, Problem, Quota, Reported, WorkspaceChanges
 from contextbase.workspaces.node import Node
 from contextbase.workspaces.outgoing import Held, Outgoing, in_order, outgoing, to_change
 from contextbase.workspaces.pending import Checkpoint
 from contextbase.workspaces.registry import Record, Registry
 
-__all__ = ["Answered", "Look", "Quota", "Sender"]
+__all__ = ["Answered", "Look", "Sender"]
 
 _PIECE: Final = 1 << 20
 _BATCH_BYTES: Final = 32 << 20
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Quota:
-    """What one workspace may bring, looked at when it is committed."""
-
-    bytes: int = 10 << 30
-    files: int = 200_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,25 +5,34 @@ import errno
 import fcntl
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import IntFlag
 from functools import cache
 from typing import Any, Final
 
 __all__ = [
+    "ProjectUse",
     "Rename",
+    "bound_by_quotas",
     "clone_file",
     "file_handle",
     "is_whiteout",
+    "limit_project",
     "make_whiteout",
     "mount_overlay",
     "open_beneath",
+    "project_of",
+    "project_use",
     "rename",
+    "set_project",
     "sync_filesystem",
     "unmount",
 ]
 
-_OPENAT2, _MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT = 437, 429, 430, 431, 432  # the same on every architecture
+# The same on every architecture.
+_OPENAT2, _MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT, _QUOTACTL_FD = 437, 429, 430, 431, 432, 443
 _FSCONFIG_SET_FLAG, _FSCONFIG_SET_STRING, _FSCONFIG_CREATE = 0, 1, 6
 _CLOEXEC: Final = 1  # FSOPEN_CLOEXEC and FSMOUNT_CLOEXEC
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
@@ -32,6 +41,16 @@ _MOVE_FROM_EMPTY_PATH: Final = 4
 _UMOUNT_NOFOLLOW: Final = 8
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 2, 4, 8
 _FICLONE: Final = 0x40049409
+_FSGETXATTR, _FSSETXATTR = 0x801C581F, 0x401C5820
+_ATTRIBUTES: Final = "5I8x"  # `struct fsxattr`: flags, extent size, extents, project, copy-on-write extent size
+_PROJECT_INHERITED: Final = 0x200
+_OF_PROJECTS: Final = 2  # PRJQUOTA
+_GETQUOTA, _SETQUOTA = 0x800007 << 8 | _OF_PROJECTS, 0x800008 << 8 | _OF_PROJECTS
+_QUOTA: Final = "8QI4x"  # `struct if_dqblk`
+_BOTH_LIMITS: Final = 1 | 4  # of `dqb_valid`
+_QUOTA_BLOCK: Final = 1024
+_CAPABILITIES_VERSION: Final = 0x20080522
+_SYS_RESOURCE: Final = 1 << 24
 _AT_FDCWD: Final = -100
 _AT_EMPTY_PATH: Final = 0x1000
 _LONGEST_HANDLE: Final = 128
@@ -209,6 +228,65 @@ def file_handle(file: bytes | int) -> bytes | None:
         raise
     length, kind = struct.unpack_from("Ii", buffer)
     return bytes([kind & 0xFF]) + buffer.raw[8 : 8 + length]
+
+
+def set_project(descriptor: int, project: int) -> None:
+    """The folder, and whatever is made in it from now on, counts for this project of the file system."""
+    attributes = bytearray(struct.calcsize(_ATTRIBUTES))
+    fcntl.ioctl(descriptor, _FSGETXATTR, attributes)
+    flags, extent_size, extents, _, copy_extent_size = struct.unpack(_ATTRIBUTES, attributes)
+    flags = flags | _PROJECT_INHERITED if project else flags & ~_PROJECT_INHERITED
+    fcntl.ioctl(
+        descriptor, _FSSETXATTR, struct.pack(_ATTRIBUTES, flags, extent_size, extents, project, copy_extent_size)
+    )
+
+
+def project_of(descriptor: int) -> int:
+    """0: of none in particular."""
+    attributes = bytearray(struct.calcsize(_ATTRIBUTES))
+    fcntl.ioctl(descriptor, _FSGETXATTR, attributes)
+    return int(struct.unpack(_ATTRIBUTES, attributes)[3])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProjectUse:
+    bytes: int = 0
+    files: int = 0  # folders and all else that has an inode, too
+    most_bytes: int = 0  # 0: as much as there is
+    most_files: int = 0
+
+
+def project_use(descriptor: int, project: int) -> ProjectUse:
+    """On the file system of this file; `OSError` where it does not count."""
+    buffer = ctypes.create_string_buffer(struct.calcsize(_QUOTA))
+    try:
+        _syscall(_QUOTACTL_FD, descriptor, _GETQUOTA, project, buffer, about=f"project {project}")
+    except FileNotFoundError:  # XFS, of one that has nothing
+        return ProjectUse()
+    most_blocks, _, used, most_files, _, files, *_ = struct.unpack(_QUOTA, buffer)
+    return ProjectUse(bytes=used, files=files, most_bytes=most_blocks * _QUOTA_BLOCK, most_files=most_files)
+
+
+def limit_project(descriptor: int, project: int, *, most_bytes: int, most_files: int) -> None:
+    """0: as much as there is."""
+    blocks = -(-most_bytes // _QUOTA_BLOCK)
+    limits = struct.pack(_QUOTA, blocks, 0, 0, most_files, 0, 0, 0, 0, _BOTH_LIMITS)
+    _syscall(_QUOTACTL_FD, descriptor, _SETQUOTA, project, limits, about=f"project {project}")
+
+
+@contextmanager
+def bound_by_quotas() -> Iterator[None]:
+    """On ext4 root may write beyond every limit: not this thread, until the block ends."""
+    header = struct.pack("Ii", _CAPABILITIES_VERSION, 0)
+    before = ctypes.create_string_buffer(24)
+    _checked(_libc().capget(header, before), about="capabilities")
+    effective, *others = struct.unpack("6I", before)
+    bound = struct.pack("6I", effective & ~_SYS_RESOURCE, *others)
+    _checked(_libc().capset(header, bound), about="capabilities")
+    try:
+        yield
+    finally:
+        _checked(_libc().capset(header, before), about="capabilities")
 
 
 def make_whiteout(path: bytes, *, folder: int) -> None:

@@ -16,9 +16,13 @@ from contextbase.ids import ContentHash, TreePath
 from contextbase.workspaces.model import Problem, View, WorkspaceId
 
 
-@pytest.fixture(params=PROVIDERS)
+@pytest.fixture(params=[*PROVIDERS, *(f"{provider} on XFS" for provider in PROVIDERS)])
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
-    async with open_site(tmp_path / "site", request.param) as site:
+    """On XFS files share blocks, and where the kernel has quotas each workspace is a project that nothing can be
+    renamed into."""
+    provider, _, disk = request.param.partition(" on ")
+    folder = request.getfixturevalue("xfs") / uuid4().hex if disk else tmp_path / "site"
+    async with open_site(folder, provider) as site:
         site.snapshots.commit(
             {
                 "README.md": b"# Hello\n",

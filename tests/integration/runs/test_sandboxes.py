@@ -1,8 +1,11 @@
 """A sandbox that lasts: one command after the other, through restarts, until its workspace ends."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.api import url_of
@@ -15,7 +18,9 @@ from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Forbidden, NotFound
 from contextbase.identity.levels import Level
-from contextbase.sandbox.model import SandboxState
+from contextbase.runs.repository import SandboxRepository
+from contextbase.sandbox.model import Command, SandboxState
+from contextbase.workspaces.model import WorkspaceId
 
 
 @pytest.fixture
@@ -139,3 +144,53 @@ async def test_the_sandbox_of_a_workspace_that_ended_is_removed_by_the_upkeep(ru
     await runs.world.services.sandbox_upkeep.sweep()
     assert await runs.world.services.sandboxes.list(runs.world.owner, None) == []
     assert status.workspace.path.exists()
+
+
+async def test_the_upkeep_stops_a_sandbox_after_a_silence_and_never_under_a_command(runs: RunWorld) -> None:
+    services = runs.world.services
+    ann = await runs.world.agent("ann")
+    sandbox_id = (await runs.sandbox(ann)).record.id
+
+    async def half_an_hour_later() -> SandboxState:
+        async with services.database.connection() as connection:
+            await connection.execute("UPDATE sandboxes SET seen_at = seen_at - interval '31 minutes'")
+        await services.sandbox_upkeep.sweep()
+        return (await services.sandboxes.status(ann, sandbox_id)).state
+
+    execution = await services.sandboxes.exec(ann, sandbox_id, Command(argv=("cat",), has_input=True))
+    assert await half_an_hour_later() is SandboxState.RUNNING
+    await execution.end_input()
+    assert (await execution.wait()).succeeded
+    await services.sandbox_upkeep.sweep()
+    assert (await services.sandboxes.status(ann, sandbox_id)).state is SandboxState.RUNNING, "it was just in use"
+    assert await half_an_hour_later() is SandboxState.STOPPED
+
+
+async def test_a_sandbox_waits_for_the_folder_of_a_workspace_that_is_about_to_end(
+    runs: RunWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspaces = runs.world.services.workspaces
+    provider = (await workspaces.node.site()).provider
+    closed, ending = asyncio.Event(), []
+    insert = SandboxRepository.insert
+
+    async def complete_but_keep(workspace_id: WorkspaceId) -> None:
+        async with workspaces.alone(workspace_id):
+            await provider.close_workspace(workspace_id)
+            closed.set()
+            await asyncio.sleep(0.5)
+            await provider.open_workspace(workspace_id)
+
+    async def insert_meanwhile(*arguments: Any) -> datetime | None:
+        ending.append(asyncio.create_task(complete_but_keep(arguments[-1].workspace_id)))
+        await closed.wait()
+        return await insert(*arguments)
+
+    monkeypatch.setattr(SandboxRepository, "insert", insert_meanwhile)
+    ann = await runs.world.agent("ann")
+    status = await runs.sandbox(ann)
+    await asyncio.gather(*ending)
+    said, _ = await runs.exec(ann, status.record.id, "cat a.txt; echo late > late.txt")
+    assert said == "a\n"
+    committed = (await runs.world.complete("ann")).committed
+    assert [one.answered.change.path for one in committed.changes] == ["late.txt"]

@@ -342,3 +342,26 @@ async def test_the_program_that_comes_in_cannot_be_changed_by_who_runs_it_inside
     ran = await finish(await driver.run(site.spec(), Command(argv=("/workspace/script",))))
     assert ran.stdout.split()[0].startswith("/memfd:launcher")
     assert int(ran.stdout.split()[-1]) == 0xF, "sealed against writing, growing, shrinking and further seals"
+
+
+_OPEN_FILES = "for one in /proc/1/fd/*; do readlink $one; done"
+
+
+async def test_the_first_process_inside_has_no_open_files_but_its_own(site: Site, driver: SandboxDriver) -> None:
+    spec, command = site.spec(), Command(argv=("sh", "-c", _OPEN_FILES))
+    once = await finish(await driver.run(spec, command))
+    await driver.create(spec)
+    await driver.start(spec.id)
+    for ran in (once, await finish(await driver.exec(spec.id, command))):
+        files = ran.stdout.split()
+        assert len(files) == 3
+        assert all(name.startswith("pipe:") for name in files)
+
+
+async def test_a_program_whose_name_fills_a_pipe_is_not_found_like_any_other(site: Site, driver: SandboxDriver) -> None:
+    async with asyncio.timeout(30):
+        for name in ("x" * 200_000, "/" + "x" * 200_000):
+            ran = await finish(await driver.run(site.spec(), Command(argv=(name,))))
+            assert ran.outcome.exit_code in (126, 127)
+            assert ran.stderr.startswith(name[:100])
+            assert len(ran.stderr) < 1000

@@ -1,7 +1,10 @@
 """Who fills the disk is found, and who does not is left alone."""
 
 import asyncio
+import contextlib
 import os
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -51,3 +54,39 @@ async def test_what_others_write_does_not_count(tmp_path: Path, free: list[int])
     with pytest.raises(asyncio.CancelledError):
         await task
     assert told == []
+
+
+@pytest.fixture
+def hide(tmp_path: Path) -> Iterator[Callable[[], None]]:
+    """Writes much, below more folders than a path can name."""
+
+    def write() -> None:
+        with contextlib.chdir(tmp_path):
+            for _ in range(3000):
+                Path("d").mkdir()
+                os.chdir("d")
+            Path("big").write_bytes(os.urandom(2 * MOST))
+
+    yield write
+    subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)  # Python does not get so deep
+
+
+async def test_what_is_hidden_too_deep_to_be_looked_at_counts(
+    tmp_path: Path, free: list[int], hide: Callable[[], None]
+) -> None:
+    task, told = await watch(tmp_path)
+    hide()
+    free.append(97 * MOST)
+    async with asyncio.timeout(30):
+        await task
+    assert told == ["exceeded"]
+
+
+async def test_folders_count_like_files(tmp_path: Path, free: list[int]) -> None:
+    task, told = await watch(tmp_path)
+    for number in range(MOST // 4096 + 1):
+        (tmp_path / str(number)).mkdir()
+    free.append(97 * MOST)
+    async with asyncio.timeout(30):
+        await task
+    assert told == ["exceeded"]

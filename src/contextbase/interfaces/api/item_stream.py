@@ -1,10 +1,11 @@
 """Items as server-sent events, as they come. Silence is broken by comments, so that a reader can tell it from death."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
 from typing import Final
 
+from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
@@ -13,27 +14,51 @@ from contextbase.interfaces.api.feed_stream import EVENT_STREAM
 from contextbase.interfaces.api.problems import problem_of
 from contextbase.wire.sandbox import FailedItem
 
-__all__ = ["item_stream"]
+__all__ = ["begun_item_stream", "item_stream", "unless_hung_up"]
 
 _SILENCE_SECONDS: Final = 10.0
+_SILENCE: Final = ":\n\n"
+_NOBODY_THERE: Final = 499  # as nginx has it; for the log alone
 
 
 async def item_stream(items: AsyncGenerator[BaseModel, None]) -> StreamingResponse:
     """What goes wrong before the first item is raised here, and answered like any other request."""
     first = await anext(items)
-    return StreamingResponse(_events(first, items), media_type=EVENT_STREAM)
+    return StreamingResponse(_events(_event(first), items), media_type=EVENT_STREAM)
 
 
-async def _events(first: BaseModel, items: AsyncGenerator[BaseModel, None]) -> AsyncIterator[str]:
+def begun_item_stream(items: AsyncGenerator[BaseModel, None]) -> StreamingResponse:
+    """Of something that runs already, and may be silent for long: the answer begins at once."""
+    return StreamingResponse(_events(_SILENCE, items), media_type=EVENT_STREAM)
+
+
+async def unless_hung_up(request: Request, work: Coroutine[None, None, BaseModel]) -> BaseModel | Response:
+    """What it comes to, told at its end. It is cancelled when whoever asked for it goes away."""
+    working, leaving = asyncio.create_task(work), asyncio.create_task(_hung_up(request))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else Response(status_code=_NOBODY_THERE)
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _hung_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _events(first: str, items: AsyncGenerator[BaseModel, None]) -> AsyncIterator[str]:
     async with aclosing(items):
-        yield _event(first)
+        yield first
         coming: asyncio.Task[BaseModel] | None = None
         try:
             while True:
                 coming = coming or asyncio.create_task(_next(items))
                 done, _ = await asyncio.wait({coming}, timeout=_SILENCE_SECONDS)
                 if not done:
-                    yield ":\n\n"
+                    yield _SILENCE
                     continue
                 item, coming = coming.result(), None
                 yield _event(item)

@@ -2,7 +2,8 @@
 
 import codecs
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import asdict
 from typing import Final
 
@@ -80,39 +81,41 @@ def outcome_view(outcome: Outcome) -> OutcomeView:
     )
 
 
-async def collected_run(steps: AsyncIterator[RunStep]) -> RunView:
+async def collected_run(steps: AsyncGenerator[RunStep, None]) -> RunView:
     ends = _Ends()
-    async for step in steps:
-        match step:
-            case Started():
-                workspace = step.workspace
-            case Output():
-                ends.take(step)
-            case Outcome():
-                outcome = step
-            case Completed():
-                return RunView(
-                    **dict(ends.view(outcome)),
-                    workspace=workspace_view(step.record),
-                    completed=complete_view(step),
-                    kept_because=None,
-                )
-            case Kept():
-                return RunView(
-                    **dict(ends.view(outcome)),
-                    workspace=workspace_view(workspace),
-                    completed=None,
-                    kept_because=step.because,
-                )
+    async with aclosing(steps):
+        async for step in steps:
+            match step:
+                case Started():
+                    workspace = step.workspace
+                case Output():
+                    ends.take(step)
+                case Outcome():
+                    outcome = step
+                case Completed():
+                    return RunView(
+                        **dict(ends.view(outcome)),
+                        workspace=workspace_view(step.record),
+                        completed=complete_view(step),
+                        kept_because=None,
+                    )
+                case Kept():
+                    return RunView(
+                        **dict(ends.view(outcome)),
+                        workspace=workspace_view(workspace),
+                        completed=None,
+                        kept_because=step.because,
+                    )
     raise RuntimeError("a run ended without its last step")
 
 
-async def collected_exec(steps: AsyncIterator[Output | Outcome]) -> ExecView:
+async def collected_exec(steps: AsyncGenerator[Output | Outcome, None]) -> ExecView:
     ends = _Ends()
-    async for step in steps:
-        if isinstance(step, Outcome):
-            return ends.view(step)
-        ends.take(step)
+    async with aclosing(steps):
+        async for step in steps:
+            if isinstance(step, Outcome):
+                return ends.view(step)
+            ends.take(step)
     raise RuntimeError("a command ended without its outcome")
 
 

@@ -166,6 +166,9 @@ class DockerExecution:
             self._waiting -= 1
             self._decide_overflow()
 
+    def when_ended(self, told: Callable[[], object]) -> None:
+        self._outcome.add_done_callback(lambda _: told())
+
     def _decide_overflow(self) -> None:
         self._backlog.set_overflow(self._was_killed or (self._waiting > 0 and not self._is_read))
 

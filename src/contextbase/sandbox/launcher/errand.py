@@ -7,7 +7,8 @@ which may be hostile and has the same account, must gain nothing from what comes
 - The errand itself never is in the sandbox's process namespace: from inside there is no way to name it.
 - What it starts is, and shares our memory and descriptors until it runs the command's program. All that time it is not
   dumpable: /proc shows nothing of it (mem, fd, exe, cwd, environ), and who has no capability over the namespace it was
-  started in cannot trace it. All descriptors but the command's own close themselves when the program is run.
+  started in cannot trace it. All descriptors but its own close themselves when a program is run: the holder's, which
+  those inside can make do what they like, and the command's.
 - A script that names /proc/self/exe as its interpreter would run, and could then reopen, the program we are: the
   launcher is a sealed copy in memory that nobody can write to (see `client`).
 
@@ -39,6 +40,7 @@ _CONNECT_SECONDS: Final = 10
 _MOST_DESCRIPTORS: Final = 8
 _KILL_AGAIN: Final = 10  # milliseconds
 _REHEARSAL: Final = Order(task=Task.RUN, uid=1, gid=1).as_bytes()
+_LONGEST_NAME: Final = 256  # that is told of a program: nobody reads yet, and a pipe that is full would hold us up
 _NOT_FOUND, _NOT_RUN = 127, 126  # as a shell has it
 
 
@@ -122,6 +124,7 @@ class _Errand:
 
     def _become_agent(self) -> None:
         order = self._order
+        system.close_on_exec_from(3)  # a holder is somebody inside, too
         if os.geteuid() != order.uid:
             for stream in self._streams:
                 if stat.S_ISFIFO(os.fstat(stream).st_mode):  # never the machine's /dev/null
@@ -164,7 +167,7 @@ class _Errand:
             child = self._spawn(name) if order.task is Task.RUN else self._fork()
         except OSError as error:
             code = _NOT_FOUND if isinstance(error, FileNotFoundError | NotADirectoryError) else _NOT_RUN
-            self._complain(f"{order.argv[0]}: {error.strerror}\n", name)
+            self._complain(f"{order.argv[0][:_LONGEST_NAME]}: {error.strerror}\n", name)
             _say(self._server, descriptors=() if ours is None else (ours,), running=True)
             return {"status": code << 8}
         for stream in self._streams:
@@ -189,7 +192,6 @@ class _Errand:
         system.drop_capabilities()
         if self._filter:
             system.set_filter(self._filter)
-        system.close_on_exec_from(3)
 
     def _spawn(self, terminal: str | None) -> int:
         order = self._order

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Request
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.feed_stream import EVENT_STREAM
-from contextbase.interfaces.api.item_stream import item_stream
+from contextbase.interfaces.api.item_stream import item_stream, unless_hung_up
+from contextbase.interfaces.api.routes.commits import bytes_of
 from contextbase.interfaces.api.run_views import OutputTexts, collected_run, run_item
 from contextbase.runs.model import CommitWhen, RunRequest, RunStep, lowered
 from contextbase.runs.shell import shell_argv
@@ -38,7 +39,8 @@ async def run_command(
     """Run a command in a workspace of its own, then commit what it changed.
 
     With `Accept: text/event-stream` what happens is told as it happens: items of the type started, output, ended, and
-    completed, kept or failed. Whoever hangs up ends the command; what it had changed stays in its workspace."""
+    completed, kept or failed. Either way, whoever hangs up ends the command; what it had changed stays in its
+    workspace."""
     project_id = await services.projects.id_of(caller, body.project_id)
     wanted = RunRequest(
         command=Command(
@@ -47,7 +49,7 @@ async def run_command(
             has_input=body.stdin is not None,
             timeout=body.timeout,
         ),
-        given=None if body.stdin is None else body.stdin.encode(),
+        given=None if body.stdin is None else bytes_of(body.stdin, "stdin"),
         limits=lowered(services.sandbox_limits, body.limits.model_dump()),
         network=Network(body.network),
         environment=body.environment,
@@ -57,8 +59,7 @@ async def run_command(
     steps = services.runs.run(caller, project_id, body.agent_id, wanted, operator_type=way_in)
     if EVENT_STREAM in request.headers.get("accept", ""):
         return await item_stream(_items(steps))
-    async with aclosing(steps):
-        return await collected_run(steps)
+    return await unless_hung_up(request, collected_run(steps))
 
 
 async def _items(steps: AsyncGenerator[RunStep, None]) -> AsyncGenerator[RunItem, None]:

@@ -11,7 +11,8 @@ from fastapi import APIRouter, Query, Request, Response
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.feed_stream import EVENT_STREAM
-from contextbase.interfaces.api.item_stream import item_stream
+from contextbase.interfaces.api.item_stream import begun_item_stream, unless_hung_up
+from contextbase.interfaces.api.routes.commits import bytes_of
 from contextbase.interfaces.api.routes.runs import STREAMED
 from contextbase.interfaces.api.run_views import (
     OutputTexts,
@@ -100,13 +101,13 @@ async def exec_command(
     background goes on.
 
     With `Accept: text/event-stream` the output is told as it comes: items of the type output, then ended, or failed.
-    Whoever hangs up ends the command."""
+    Either way, whoever hangs up ends the command."""
+    given = None if body.stdin is None else bytes_of(body.stdin, "stdin")
     execution = await services.sandboxes.exec(caller, _id(sandbox_id), _command(body, _id(sandbox_id)))
-    steps = _steps(execution, None if body.stdin is None else body.stdin.encode())
+    steps = _steps(execution, given)
     if EVENT_STREAM in request.headers.get("accept", ""):
-        return await item_stream(_items(steps))
-    async with aclosing(steps):
-        return await collected_exec(steps)
+        return begun_item_stream(_items(steps))
+    return await unless_hung_up(request, collected_exec(steps))
 
 
 @router.delete("/{sandbox_id}")

@@ -1,7 +1,8 @@
 """A terminal in a sandbox, over a web socket: binary messages are what is typed and shown, text ones are JSON."""
 
 import asyncio
-from typing import Annotated, Any
+from contextlib import suppress
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
@@ -20,7 +21,8 @@ __all__ = ["router"]
 
 router = APIRouter(prefix="/api/v1/sandboxes")
 
-_UNREADABLE = 1007
+_UNREADABLE, _TOO_MUCH = 1007, 1009
+_MOST_TYPED: Final = 16 << 20
 
 
 @router.websocket("/{sandbox_id}/terminal")
@@ -56,15 +58,16 @@ async def terminal(
 
 
 async def _talk(websocket: WebSocket, execution: Execution) -> None:
+    """Until the command ends or nobody is there: whatever is left of it then is the caller's to end."""
+    typed = _Typed()
     showing = asyncio.create_task(_show(websocket, execution))
-    typing = asyncio.create_task(_type(websocket, execution))
-    await asyncio.wait({showing, typing}, return_when=asyncio.FIRST_COMPLETED)
-    if typing.done() and not showing.done():  # hung up
-        await execution.kill()
-    typing.cancel()
-    results = await asyncio.gather(showing, typing, return_exceptions=True)
-    for result in results:
-        if isinstance(result, Exception) and not isinstance(result, WebSocketDisconnect | Conflict):
+    listening = asyncio.create_task(_listen(websocket, execution, typed))
+    typing = asyncio.create_task(typed.give(execution))
+    await asyncio.wait({showing, listening}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (showing, listening, typing):
+        task.cancel()
+    for result in await asyncio.gather(showing, listening, typing, return_exceptions=True):
+        if isinstance(result, Exception) and not isinstance(result, WebSocketDisconnect):
             raise result
 
 
@@ -76,13 +79,38 @@ async def _show(websocket: WebSocket, execution: Execution) -> None:
     await websocket.close()
 
 
-async def _type(websocket: WebSocket, execution: Execution) -> None:
+class _Typed:
+    """What was typed and not read yet. It is kept here, so that a command that does not read does not keep us from
+    hearing that somebody hung up."""
+
+    def __init__(self) -> None:
+        self._waiting = bytearray()
+        self._more = asyncio.Event()
+
+    def add(self, data: bytes) -> bool:
+        """False: it is too much."""
+        self._waiting += data
+        self._more.set()
+        return len(self._waiting) <= _MOST_TYPED
+
+    async def give(self, execution: Execution) -> None:
+        with suppress(Conflict):  # it reads no more
+            while await self._more.wait():
+                self._more.clear()
+                data, self._waiting = bytes(self._waiting), bytearray()
+                await execution.write(data)
+
+
+async def _listen(websocket: WebSocket, execution: Execution, typed: _Typed) -> None:
+    """Until they hang up, or say what cannot be understood."""
     while True:
         message: dict[str, Any] = dict(await websocket.receive())
         if message["type"] == "websocket.disconnect":
             return
         if (data := message.get("bytes")) is not None:
-            await execution.write(data)
+            if not typed.add(data):
+                await websocket.close(_TOO_MUCH, "The command does not read what is typed.")
+                return
             continue
         try:
             control = TerminalControl.model_validate_json(message.get("text") or "")
