@@ -12,6 +12,8 @@ __all__ = ["configure_logs", "new_trace_id", "trace_id"]
 
 trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 
+_as_json: Final = json.JSONEncoder(default=str).encode
+
 # What every LogRecord has; anything else was passed as `extra` and belongs in the line.
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 
@@ -44,7 +46,7 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return _as_json(line)
 
 
 class _TextLines(logging.Formatter):

@@ -190,3 +190,16 @@ async def test_what_happens_to_tokens_is_audited_without_secrets(
         ("token.revoke", "api"),
     ]
     assert str(token.id) in rows[-1]["details"]
+
+
+async def test_of_secrets_that_come_together_each_stands_for_its_own_caller(
+    identity: IdentityService, owner: Caller
+) -> None:
+    made = [await identity.create_token(owner, replace(REQUEST, principal_name=f"agent-{n}")) for n in range(5)]
+    unknown = "cb_" + "x" * 43
+    found = await asyncio.gather(
+        *(identity.authenticate(secret) for secret in [unknown, *(secret for _, secret in made)]),
+        return_exceptions=True,
+    )
+    assert isinstance(found[0], Unauthenticated)
+    assert [caller.token.id for caller in found[1:] if isinstance(caller, Caller)] == [token.id for token, _ in made]

@@ -91,7 +91,7 @@ class GateWorld:
             clock=SystemClock(),
         )  # fmt: skip
         group = GroupCommit(
-            database=database, repository=repository, head=head, audit=audit, catalog=catalog,
+            database=database.writers, repository=repository, head=head, audit=audit, catalog=catalog,
             drafter=drafter, metrics=GateMetrics(CollectorRegistry()), hint=hint,
         )  # fmt: skip
         gate = Gate(

@@ -14,6 +14,7 @@ from contextbase.audit.model import AuditEntry, ChainHead
 __all__ = ["AuditKey", "AuditRow"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_canonical: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
 
 AuditRow = dict[str, Any]
 """An entry as the table holds it, without chain, number and mac."""
@@ -66,7 +67,7 @@ def as_row(entry: AuditEntry) -> AuditRow:
         "summary": entry.summary,
         "origin": entry.origin,
         "trace_id": entry.trace_id,
-        "details": json.dumps(entry.details, sort_keys=True, ensure_ascii=True, separators=(",", ":")),
+        "details": _canonical(entry.details),
     }
 
 

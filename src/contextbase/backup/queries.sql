@@ -28,7 +28,7 @@ SELECT coalesce(max(version), 0) FROM schema_migrations
 SELECT to_regclass('schema_migrations') IS NOT NULL
 
 -- name: is_used
--- Every other table refers, directly or not, to one of these.
+-- Every other table refers, directly or not, to one of these, or is written along with one that does.
 SELECT EXISTS (SELECT FROM principals) OR EXISTS (SELECT FROM blobs) OR EXISTS (SELECT FROM blob_contents)
     OR EXISTS (SELECT FROM audit_heads) OR EXISTS (SELECT FROM groups)
 

@@ -192,7 +192,7 @@ async def open_services(
         policies = PolicyBook(gate_repository, contents)
         metrics = CollectorRegistry()
         group_commit = GroupCommit(
-            database=database,
+            database=database.writers,
             repository=gate_repository,
             head=head,
             audit=audit,

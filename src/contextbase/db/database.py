@@ -65,27 +65,36 @@ class DatabaseAddress:
 
 
 class Database:
-    """A pool of connections to one PostgreSQL database."""
+    """A pool of connections to one PostgreSQL database.
 
-    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+    `writers` has a part of the connections, for the gate alone. Whoever else asks much goes through all that there are,
+    and a connection that is used by turns for everything is slow at each: it plans statements, and learns of tables and
+    foreign keys, for itself."""
+
+    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", *, writers: "Database | None" = None) -> None:
         self._pool = pool
+        self.writers = writers or self
 
     @classmethod
     async def connect(
         cls, address: DatabaseAddress, *, pool_size: int = 20, statement_timeout_seconds: float = 60.0
     ) -> Self:
         """Open the pool and check the server's version; raises `DatabaseUnavailable` or `Misconfigured`."""
-        pool = await asyncpg.create_pool(
-            **address.connect_arguments(),
-            min_size=0,
-            max_size=pool_size,
-            timeout=_CONNECT_TIMEOUT_SECONDS,
-            command_timeout=statement_timeout_seconds,
-            server_settings={"application_name": "contextbase", "timezone": "UTC", "jit": "off"},
-            init=_learn_arrays,
-            reset=_nothing_to_reset,
-        )
-        database = cls(pool)
+
+        async def pool(size: int) -> "asyncpg.Pool[asyncpg.Record]":
+            return await asyncpg.create_pool(
+                **address.connect_arguments(),
+                min_size=0,
+                max_size=size,
+                timeout=_CONNECT_TIMEOUT_SECONDS,
+                command_timeout=statement_timeout_seconds,
+                server_settings={"application_name": "contextbase", "timezone": "UTC", "jit": "off"},
+                init=_learn_arrays,
+                reset=_nothing_to_reset,
+            )
+
+        for_writers = pool_size // 4 or 1
+        database = cls(await pool(max(1, pool_size - for_writers)), writers=cls(await pool(for_writers)))
         try:
             await database._check_version()
         except Exception:
@@ -182,6 +191,8 @@ class Database:
 
     async def close(self) -> None:
         """Give running statements a moment, then close every connection."""
+        if self.writers is not self:
+            await self.writers.close()
         try:
             await asyncio.wait_for(self._pool.close(), timeout=5.0)
         except TimeoutError:

@@ -9,12 +9,12 @@ SELECT id, kind, name, is_owner FROM principals WHERE kind = $1 AND name = $2
 INSERT INTO tokens (id, principal_id, name, secret_hash, actions, project_id, path_prefix, created_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 
--- name: token_by_secret
--- The token a secret belongs to, with its principal; expired and revoked ones too, so that the answer can say so.
-SELECT t.id, t.name, t.actions, t.project_id, t.path_prefix, t.created_at, t.expires_at, t.revoked_at,
+-- name: tokens_by_secret
+-- The tokens that secrets belong to, with their principals; expired and revoked ones too, so that the answer can say so.
+SELECT t.secret_hash, t.id, t.name, t.actions, t.project_id, t.path_prefix, t.created_at, t.expires_at, t.revoked_at,
        p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
 FROM tokens t JOIN principals p ON p.id = t.principal_id
-WHERE t.secret_hash = $1
+WHERE t.secret_hash = ANY ($1::bytea[])
 
 -- name: token_page
 -- Tokens by age, newest first; all of them, or one principal's.

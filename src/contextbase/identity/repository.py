@@ -1,5 +1,6 @@
 """Principals and tokens in PostgreSQL."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
@@ -51,9 +52,9 @@ class IdentityRepository:
             token.expires_at,
         )
 
-    async def token_by_secret(self, connection: Connection, secret_hash: bytes) -> Token | None:
-        row = await connection.fetchrow(_SQL.token_by_secret, secret_hash)
-        return _token(row) if row else None
+    async def tokens_by_secret(self, connection: Connection, hashes: Collection[bytes]) -> dict[bytes, Token]:
+        rows = await connection.fetch(_SQL.tokens_by_secret, list(hashes))
+        return {row["secret_hash"]: _token(row) for row in rows}
 
     async def tokens(self, connection: Connection, *, before: TokenId | None, limit: int) -> list[Token]:
         return [_token(row) for row in await connection.fetch(_SQL.token_page, before, limit)]

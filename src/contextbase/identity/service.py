@@ -3,6 +3,7 @@
 import hashlib
 import re
 import secrets
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -10,6 +11,7 @@ from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.remembered import Remembered
+from contextbase.db.together import Together
 from contextbase.errors import Forbidden, NotFound, Unauthenticated
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token, TokenRequest
 from contextbase.identity.repository import IdentityRepository
@@ -20,6 +22,7 @@ __all__ = ["OWNER_NAME", "IdentityService"]
 OWNER_NAME: Final = "owner"
 _SECRET: Final = re.compile(r"cb_[A-Za-z0-9_-]{43}")
 _OWNER_TOKEN_LIFE: Final = timedelta(days=365)
+_MOST_AT_ONCE: Final = 200
 
 
 class IdentityService:
@@ -31,6 +34,7 @@ class IdentityService:
         self._audit = audit
         self._clock = clock
         self._known: Remembered[bytes, Token] = Remembered()
+        self._together = Together(self._read, most=_MOST_AT_ONCE)
 
     async def authenticate(self, secret: str, *, origin: str = "", trace_id: str = "") -> Caller:
         """The caller a secret stands for; raises `Unauthenticated`, saying no more than needed."""
@@ -46,13 +50,14 @@ class IdentityService:
         return Caller(principal=token.principal, token=token, origin=origin, trace_id=trace_id)
 
     async def _token(self, secret_hash: bytes) -> Token | None:
-        token = self._known.get(secret_hash)
-        if token is None:
-            async with self._database.connection() as connection:
-                token = await self._repository.token_by_secret(connection, secret_hash)
-            if token is not None:
-                self._known.put(secret_hash, token)
-        return token
+        return self._known.get(secret_hash) or await self._together.ask(None, secret_hash)
+
+    async def _read(self, _key: None, hashes: Sequence[bytes]) -> list[Token | None]:
+        async with self._database.connection() as connection:
+            found = await self._repository.tokens_by_secret(connection, set(hashes))
+        for secret_hash, token in found.items():
+            self._known.put(secret_hash, token)
+        return [found.get(secret_hash) for secret_hash in hashes]
 
     async def create_token(self, caller: Caller, request: TokenRequest) -> tuple[Token, str]:
         """Make a token; the secret is returned here and can never be read again."""

@@ -169,7 +169,12 @@ WITH added AS (
 ), ended AS (
     UPDATE versions v SET replaced_seq = r.seq
     FROM unnest($11::uuid[], $12::integer[], $13::bigint[]) AS r (node_id, number, seq)
-    WHERE v.project_id = $1 AND v.node_id = r.node_id AND v.number = r.number AND v.replaced_seq IS NULL
+    CROSS JOIN LATERAL (
+        SELECT ctid FROM versions
+        WHERE project_id = $1 AND node_id = r.node_id AND number = r.number AND replaced_seq IS NULL
+        LIMIT 1  -- looked up one by one: before there are statistics, all heads of the project would be read instead
+    ) head
+    WHERE v.ctid = head.ctid
     RETURNING true
 )
 INSERT INTO versions (project_id, node_id, number, seq, replaced_seq, path, kind, content_hash, size, executable, mime,

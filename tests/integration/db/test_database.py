@@ -55,6 +55,18 @@ async def test_a_cancelled_transaction_is_rolled_back_and_gives_its_connection_b
     await database.close()
 
 
+async def test_writers_do_not_wait_for_those_who_have_all_other_connections(
+    embedded_database_server: DatabaseAddress,
+) -> None:
+    database = await Database.connect(embedded_database_server, pool_size=2)
+    async with database.connection(), asyncio.timeout(5), database.writers.transaction() as connection:
+        assert await connection.fetchval("SELECT 1") == 1
+    await database.close()
+    with pytest.raises(DatabaseUnavailable):
+        async with database.writers.connection():
+            pass
+
+
 async def test_a_connection_lost_while_it_is_given_back_does_not_fail_what_was_done(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
