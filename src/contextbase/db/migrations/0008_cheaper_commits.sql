@@ -1,4 +1,4 @@
--- Foreign keys that were checked with every commit and say no more than others do: a tenth of the database's time.
+-- Foreign keys that were checked with every commit, and say no more than others do.
 
 -- Every commit but the first points at the one before it, so all are of the project that the first is of; and a project
 -- cannot go, because its event head points at it.
