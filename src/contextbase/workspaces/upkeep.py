@@ -150,11 +150,15 @@ class WorkspaceUpkeep:
         swept.orphans = tuple(orphans)
 
     async def _remove_if_empty(self, provider: Provider, workspace_id: WorkspaceId) -> bool:
+        work = await provider.work_folder(workspace_id)
+        if not await in_thread(work.exists):  # a crash came in the middle of removing it: nothing is left to look at
+            await provider.cleanup(workspace_id)
+            return True
         try:
             found = await provider.detect_changes(workspace_id)
         except NotFound:
             return await provider.remove_unfinished(workspace_id)
-        left = await in_thread(left_in, await provider.work_folder(workspace_id), self._node.owner)
+        left = await in_thread(left_in, work, self._node.owner)
         if found.changes or found.reported or left:
             return False
         await provider.cleanup(workspace_id)
