@@ -12,6 +12,7 @@ from tests.support.workspaces import PROVIDERS, mounts_below, read_tree, unmount
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import NotFound
 from contextbase.identity.levels import Level
+from contextbase.workspaces.pins import Pins
 from contextbase.workspaces.registry import WorkspaceState
 
 
@@ -67,6 +68,28 @@ async def test_a_folder_that_no_row_knows_is_kept_if_there_is_work_in_it(world: 
     assert ([str(orphan) for orphan in swept.orphans], swept.removed) == ([worked.name], 1)
     assert (worked / "a.txt").read_bytes() == b"a\n"
     assert not empty.exists()
+
+
+async def test_what_a_crash_left_of_a_folder_that_was_being_removed_is_swept_up(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = await world.create("ann")
+    provider = (await world.site()).provider
+    [workspace_id] = await provider.workspaces()
+    async with world.services.database.connection() as connection:
+        await connection.execute("DELETE FROM workspaces")
+
+    def crashes(*_: object) -> None:
+        raise RuntimeError("killed here")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Pins, "remove", crashes)
+        with pytest.raises(RuntimeError):
+            await provider.cleanup(workspace_id)
+    swept = await world.services.workspace_upkeep.sweep()
+    assert (swept.removed, swept.orphans) == (1, ())
+    assert await provider.workspaces() == ()
+    assert not folder.exists()
 
 
 async def test_a_workspace_whose_folder_is_gone_is_told_lost_and_another_can_be_made(world: WorkspaceWorld) -> None:
