@@ -491,8 +491,9 @@ async def test_when_it_stopped_none_of_its_processes_is_there(
     implementation: Implementation, site: Site, driver: SandboxDriver, running: SandboxSpec
 ) -> None:
     beat = "while :; do echo x >> beat; sleep 0.01; done"
-    await finish(await driver.exec(running.id, shell(f"setsid sh -c '{beat}' >/dev/null 2>&1 &")))
-    await until_there(driver, running, "beat")
+    # The command waits for the beat: until that is a session of its own it may end with the command.
+    begun = f"setsid sh -c '{beat}' >/dev/null 2>&1 & until test -s beat; do sleep 0.01; done"
+    await finish(await driver.exec(running.id, shell(begun)))
     await driver.stop(running.id)
     if implementation.binds_folders:
         size = (site.workspace() / "beat").stat().st_size
