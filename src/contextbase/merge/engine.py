@@ -12,7 +12,7 @@ from contextbase.merge.formats import FORMATS, PROSE
 from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind, Reason, Sides
 from contextbase.merge.policy import MergePolicy, Strategy
 from contextbase.merge.ports import InvalidResult, Unstructured
-from contextbase.merge.rules import settle_lines, settle_versions
+from contextbase.merge.rules import settle_contained, settle_lines, settle_versions
 from contextbase.merge.shared import alike
 from contextbase.merge.sniff import AS_IT_IS, decode, file_type, is_binary, is_wide, respell
 from contextbase.merge.structure import merge_structured
@@ -115,6 +115,8 @@ class _TextMerge:
             self.notes.append("Its lines merge, but not to a valid file.")
             merged = _conflict_of_files(*self.sides, Reason.BOTH_CHANGED)
         merged = merged or self._line_by_line()
+        if merged.outcome is Outcome.CONFLICT and by_line is None:
+            merged = self._contained() or merged
         return replace(merged, notes=tuple(self.notes)) if self.notes else merged
 
     @cached_property
@@ -131,7 +133,10 @@ class _TextMerge:
         merged = lines.merge_or_contest(*self.sides)
         if isinstance(merged, bytes):
             return merged
-        pieces = [piece if isinstance(piece, bytes) else settle_versions(piece) or piece for piece in merged]
+        pieces = [
+            piece if isinstance(piece, bytes) else settle_versions(piece) or settle_contained(piece) or piece
+            for piece in merged
+        ]
         sides = Sides(*(b"".join([p if isinstance(p, bytes) else p[side] for p in pieces]) for side in range(3)))
         if sides.base == sides.ours == sides.theirs:
             return sides.ours
@@ -180,6 +185,19 @@ class _TextMerge:
         if problem:
             self.notes.append(f"Merged as lines: {problem}.")
         return None
+
+    def _contained(self) -> Merged | None:
+        """The merge of lines, if wherever it conflicts one side has all changes of the other. Of prose, these places
+        were settled before."""
+        if not self.readers or self.is_prose or self.texts is None or self.texts.differ_in_spelling:
+            return None
+        found = lines.merge_or_contest(*self.sides)
+        pieces = [found] if isinstance(found, bytes) else found
+        settled = [piece if isinstance(piece, bytes) else settle_contained(piece) for piece in pieces]
+        if None in settled:
+            return None
+        content = b"".join(filter(None, settled))
+        return Merged(content=content, outcome=Outcome.MERGED, strategy="lines") if self._may_stand(content) else None
 
     def _line_by_line(self) -> Merged:
         """The merge of lines that conflict: settled by rule, or contested."""

@@ -2,7 +2,7 @@ import pytest
 
 from contextbase.merge import Outcome, merge
 from contextbase.merge.model import Sides
-from contextbase.merge.rules import settle_versions
+from contextbase.merge.rules import settle_contained, settle_versions
 
 
 def merged(base: str, ours: str, theirs: str) -> bytes | None:
@@ -48,3 +48,58 @@ def test_lines_of_prose_that_differ_in_raised_versions_have_the_higher_one_each(
 )
 def test_other_lines_of_prose_are_not_settled_by_their_versions(base: str, ours: str, theirs: str) -> None:
     assert settle_versions(Sides(base.encode(), ours.encode(), theirs.encode())) is None
+
+
+MORE_AND_LESS = [
+    ("a\nb\n", "A\nx\nB\n", "A\nx\nb\n"),
+    ("a\nb\n", "a\nx\ny\nb\n", "a\ny\nb\n"),
+    ("a\nb\nc\nd\n", "a\nd\nz\n", "a\nc\nd\nz\n"),
+    ("a\n", "A \n\nx\n", "A\n"),
+    ("", "x\ny\nz\n", "x\nz\n"),
+]
+
+
+@pytest.mark.parametrize(("base", "more", "less"), MORE_AND_LESS)
+def test_the_side_that_has_all_changes_of_the_other_stands_for_both(base: str, more: str, less: str) -> None:
+    assert settle_contained(Sides(base.encode(), more.encode(), less.encode())) == more.encode()
+    assert settle_contained(Sides(base.encode(), less.encode(), more.encode())) == more.encode()
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs"),
+    [
+        ("a\nb\n", "A\nb\n", "a\nB\n"),
+        ("a\nb\n", "a\nb\nx\n", "x\na\nb\ny\n"),
+        ("a = 1\nb = 1\n", "a = 2\nb = 2\n", "b = 1\n"),
+        ("a\n", "", "A\n"),
+        ("a\n", "x\ny\n", "y\nx\nz\n"),
+        ("a:\n  b\n", "a:\n    b\n", "a:\n  B\n"),
+    ],
+    ids=[
+        "each its own",
+        "another place",
+        "one changed what the other removed",
+        "all removed",
+        "other order",
+        "indented",
+    ],
+)
+def test_no_side_stands_for_both_that_lacks_a_change_of_the_other(base: str, ours: str, theirs: str) -> None:
+    assert settle_contained(Sides(base.encode(), ours.encode(), theirs.encode())) is None
+    assert settle_contained(Sides(base.encode(), theirs.encode(), ours.encode())) is None
+
+
+@pytest.mark.parametrize("path", ["a.yaml", "notes.md", "CHANGELOG.md"])
+def test_lines_that_one_side_changed_as_the_other_and_more_are_merged_in_files_of_any_structure(path: str) -> None:
+    base = "run: |\n  build\n  test\n"
+    less, more = base.replace("build", "make build"), "run: |\n  make build\n  make test\n  publish\n"
+    assert merge(base.encode(), less.encode(), more.encode(), path=path).content == more.encode()
+
+
+def test_a_side_that_has_all_changes_does_not_stand_where_the_file_would_have_a_key_twice() -> None:
+    base = "run: |\n  a\n  b\n" + "".join(f"k{number}: 1\n" for number in range(9))
+    ours = base.replace("  a\n  b\n", "  A\n  b\n").replace("k2: 1\n", "k2: 1\nnew: 1\n")
+    theirs = base.replace("  a\n  b\n", "  A\n  B\n").replace("k6: 1\n", "k6: 1\nnew: 2\n")
+    assert merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml").content is None
+    theirs = theirs.replace("new: 2\n", "other: 2\n")
+    assert merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml").content is not None
