@@ -95,6 +95,7 @@ class _TextMerge:
         self.readers = FORMATS.get(kind, ())
         self.is_prose = kind in PROSE
         self.contested: Sides | None = None  # of prose: the sides with everything merged that merges by line
+        self.pieces: list[bytes | Sides] = []  # of data whose lines conflict: what merges, and what is contested
         self.budget = Budget(seconds)
         self.notes: list[str] = []
         if self.readers and max(map(len, self.sides)) > MAX_STRUCTURED_BYTES:
@@ -115,7 +116,7 @@ class _TextMerge:
             self.notes.append("Its lines merge, but not to a valid file.")
             merged = _conflict_of_files(*self.sides, Reason.BOTH_CHANGED)
         merged = merged or self._line_by_line()
-        if merged.outcome is Outcome.CONFLICT and by_line is None:
+        if merged.outcome is Outcome.CONFLICT and self.pieces:
             merged = self._contained() or merged
         return replace(merged, notes=tuple(self.notes)) if self.notes else merged
 
@@ -128,11 +129,14 @@ class _TextMerge:
             return None
 
     def _merge_lines(self) -> bytes | None:
-        if not self.is_prose:
+        if not self.readers:
             return lines.merge_lines(*self.sides)
         merged = lines.merge_or_contest(*self.sides)
         if isinstance(merged, bytes):
             return merged
+        if not self.is_prose:
+            self.pieces = merged
+            return None
         pieces = [
             piece if isinstance(piece, bytes) else settle_versions(piece) or settle_contained(piece) or piece
             for piece in merged
@@ -187,16 +191,16 @@ class _TextMerge:
         return None
 
     def _contained(self) -> Merged | None:
-        """The merge of lines, if wherever it conflicts one side has all changes of the other. Of prose, these places
-        were settled before."""
-        if not self.readers or self.is_prose or self.texts is None or self.texts.differ_in_spelling:
+        """The merge of lines, if wherever it conflicts one side has all changes of the other."""
+        if self.texts is None or self.texts.differ_in_spelling:
             return None
-        found = lines.merge_or_contest(*self.sides)
-        pieces = [found] if isinstance(found, bytes) else found
-        settled = [piece if isinstance(piece, bytes) else settle_contained(piece) for piece in pieces]
-        if None in settled:
-            return None
-        content = b"".join(filter(None, settled))
+        settled: list[bytes] = []
+        for piece in self.pieces:
+            chosen = settle_contained(piece) if isinstance(piece, Sides) else piece
+            if chosen is None:
+                return None
+            settled.append(chosen)
+        content = b"".join(settled)
         return Merged(content=content, outcome=Outcome.MERGED, strategy="lines") if self._may_stand(content) else None
 
     def _line_by_line(self) -> Merged:

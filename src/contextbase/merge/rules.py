@@ -61,6 +61,8 @@ def settle_contained(sides: Sides) -> bytes | None:
     base, ours, theirs = ([line.rstrip() for line in side.split(b"\n") if line.strip()] for side in sides)
     if not ours or not theirs or max(len(base), len(ours), len(theirs)) > _MAX_LINES:
         return None
+    if not ({*ours}.difference(base).issubset(theirs) or {*theirs}.difference(base).issubset(ours)):
+        return None  # as most are: told without looking where the changes are
     budget = Budget(_SECONDS)
     try:
         ours_hunks, theirs_hunks = hunks(base, ours, budget), hunks(base, theirs, budget)
