@@ -120,7 +120,10 @@ def _is_scalar(body: Body) -> bool:
 
 
 def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]) -> list[Item]:
-    """Ours, then what theirs has more; in order, if the list is around them and the whole fits in."""
+    """Theirs, if it has ours in it; else ours, then what theirs has more; in order, if the list is around them and the
+    whole fits in."""
+    if _is_subsequence([item.text for item in ours.items], [item.text for item in theirs.items]):
+        return theirs.items
     both = [*ours.items, *_not_among(theirs, ours)]
     above, below = neighbours
     around = [*above, *below]

@@ -28,6 +28,7 @@ _IS_SET_OUT: Final = re.compile(  # what may be a list, a table or link definiti
 )
 _DELIMITER_CELL: Final = re.compile(r":?-+:?")
 _DEFINITION: Final = re.compile(r" {0,3}\[([^\]\n]+)\]:[ \t]*\S")
+_NUMBER: Final = re.compile(r"#?\d{1,9}")
 _REFERENCE_STARTS: Final = ("#", "/pull/", "/issues/", "/merge_requests/")
 _REFERENCE: Final = re.compile(rf"(?:{'|'.join(_REFERENCE_STARTS)})(\d{{1,9}})\b")
 
@@ -179,8 +180,14 @@ def _table(run: list[str]) -> Group | None:
 
 
 def _never(_insertions: Insertions) -> bool:
-    """Rows and link definitions both sides inserted at one spot: people nearly always put them in another order."""
+    """Rows both sides inserted at one spot: people nearly always put them in another order."""
     return False
+
+
+def _are_numbered(insertions: Insertions) -> bool:
+    """Link definitions both sides inserted at one spot, `[#12]: address`: they cite tickets, and their order is nothing
+    to people. Others people nearly always put in another order."""
+    return all(_NUMBER.fullmatch(str(item.key)) for item in (*insertions.ours, *insertions.theirs))
 
 
 def _cells(line: str) -> tuple[str, ...]:
@@ -205,4 +212,4 @@ def _definitions(run: list[str]) -> Group | None:
     if not run or len(labels) < len(run) or len(set(labels)) < len(labels):
         return None
     items = tuple(Item(key=label, body=_leaf(line)) for label, line in zip(labels, run, strict=True))
-    return Group(kind="definitions", items=items, may_join=_never)
+    return Group(kind="definitions", items=items, may_join=_are_numbered)

@@ -54,6 +54,21 @@ def test_entries_in_no_order_are_kept_ours_first() -> None:
     assert merged_text(ours, theirs, base) == both
 
 
+def with_definitions(*labels: str) -> str:
+    return with_entries() + "\n" + "".join(f"[{label}]: https://example.org/{label}\n" for label in labels)
+
+
+def test_definitions_of_tickets_that_both_sides_put_at_one_spot_are_both_kept() -> None:
+    base, ours, theirs = with_definitions("#1"), with_definitions("#1", "#14"), with_definitions("#1", "#12", "#13")
+    assert merged_text(ours, theirs, base) == with_definitions("#1", "#14", "#12", "#13")
+
+
+def test_other_definitions_that_both_sides_put_at_one_spot_are_contested() -> None:
+    sides = with_definitions("#1"), with_definitions("#1", "#14"), with_definitions("#1", "guide")
+    base, ours, theirs = (side.encode() for side in sides)
+    assert merge(base, ours, theirs, path="CHANGELOG.md").outcome is Outcome.CONFLICT
+
+
 def test_an_entry_next_to_one_the_other_side_reworded_is_contested() -> None:
     ours, theirs = with_entries("Mine"), BASE.replace("- A thing (#10)", "- A good thing (#10)")
     merged = merge(BASE.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md")

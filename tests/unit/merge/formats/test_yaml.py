@@ -82,6 +82,12 @@ def test_an_alias_of_what_the_sides_agree_on_stays_valid() -> None:
     assert merged_text(base, "a: &one 1\nb: *one\nc: 1\n", "a: &one 1\nb: 1\nc: 2\n") == "a: &one 1\nb: *one\nc: 2\n"
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_two_lists_of_new_elements_the_one_that_has_the_other_in_it_keeps_its_order(swapped: bool) -> None:
+    base, less, more = "- a\n", "- a\n- y\n- x\n", "- a\n- y\n- m\n- x\n- b\n"
+    assert merged_text(base, *((more, less) if swapped else (less, more))) == more
+
+
 def test_an_element_beside_one_the_other_side_replaced_stays() -> None:
     assert merged_text("on:\n- push\n", "on:\n- push\n- pull\n", "on:\n- merge\n") == "on:\n- merge\n- pull\n"
 
