@@ -125,7 +125,7 @@ class _Merge:
             present = ours or theirs
             if present is None or (base is not None and _says_the_same(base, present)):
                 return None
-            if base is None:
+            if base is None or base.text.isspace():
                 return present
             return self._contest(path, [base], [ours] if ours else [], [theirs] if theirs else [])
         if theirs is ours or theirs is base:
@@ -284,11 +284,15 @@ def _with_leads(entries: list[Item | Contested], sides: list[list[Item]]) -> lis
 
 
 def _says_the_same(one: Item, other: Item) -> bool:
-    """Whether deleting one may also delete the other: only its formatting differs."""
+    """Whether deleting one may also delete the other: only its formatting differs, or the white space in it."""
     if one is other:
         return True
     margins = (one.lead.strip(), one.trail.strip()) == (other.lead.strip(), other.trail.strip())
-    return margins and (one.body.text == other.body.text or one.body.value == other.body.value)
+    if not margins:
+        return False
+    if one.body.text == other.body.text or one.body.value == other.body.value:
+        return True
+    return not isinstance(one.body, Leaf) and one.body.text.split() == other.body.text.split()
 
 
 def _merge_text(base: str | None, ours: str, theirs: str) -> str | None:
@@ -302,7 +306,7 @@ def _merge_margin(base: str | None, ours: str, theirs: str) -> str | None:
     merged = _merge_text(base, ours, theirs)
     if merged is not None:
         return merged
-    stripped = _merge_text(base and base.strip(), ours.strip(), theirs.strip())
+    stripped = _merge_text((base or "").strip(), ours.strip(), theirs.strip())
     if stripped is None:
         return None
     return ours if stripped == ours.strip() else theirs

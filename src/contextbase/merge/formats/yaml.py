@@ -28,7 +28,7 @@ _END: Final = ("", "end of block")
 _ANCHOR: Final = re.compile(r"&(?<![^\s,\[{]&)[^\s&]")  # beginning with &, which is quickly found
 _PROPERTIES: Final = re.compile(r"[ \t]*(?:[&!][^\s,\[\]{}]*[ \t]*)*")
 _LINE_END: Final = re.compile(r"[ \t]*(?:(?<=[ \t])#[^\n]*)?\n")
-_VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\n)")
+_VERSION_COMMENT: Final = re.compile(r"[ \t]+#[ \t]*(?:[\w./-]+[:=@][ \t]*)?v?\d[\w.+-]*[ \t]*(?=\n)")
 _BLOCK_SCALAR: Final = re.compile(r"[|>][-+0-9]*(?:[ \t]+#[^\n]*)?[ \t]*\n")
 _QUOTED_SCALAR: Final = re.compile(QUOTED, re.DOTALL)
 _CLOSED_QUOTES: Final = re.compile(r"""(?:[^"']++|"[^"\n]*+"|'[^'\n]*+')*+""")

@@ -172,3 +172,26 @@ def test_a_block_that_may_have_been_renamed_is_contested_though_only_its_version
         base.encode(), base.replace("  a:", "  c:").encode(), base.replace("v1", "v2").encode(), path="a.yaml"
     )
     assert merged.outcome is Outcome.CONFLICT
+
+
+def test_a_key_both_sides_added_alike_keeps_the_comment_that_one_of_them_put_above_it() -> None:
+    ours, theirs = "a: 1\nzone: x\nb: 1\n", "a: 1\n# of the server\nzone: x\nc: 2\n"
+    assert merged_text("a: 1\n", ours, theirs) == "a: 1\n# of the server\nzone: x\nb: 1\nc: 2\n"
+
+
+def test_a_block_that_one_side_removed_and_the_other_only_indented_is_gone() -> None:
+    base = "a: 1\nbranches:\n  only:\n  - main\n"
+    assert merged_text(base, "a: 2\n", base.replace("  - main", "    - main")) == "a: 2\n"
+
+
+def test_blank_lines_that_one_side_removed_do_not_contest_what_the_other_wrote_there() -> None:
+    assert merged_text("a: 1\n\n\n", "a: 2\n", "a: 1\n\n# the end\n") == "a: 2\n\n# the end\n"
+
+
+@pytest.mark.parametrize("comment", ["v{}", "frozen: v{}", "tag={}", "pin@v{}"])
+def test_of_two_pinned_revisions_the_one_of_the_higher_version_is_taken(comment: str) -> None:
+    base, ours, theirs = (
+        f"rev: {digit * 40}  # {comment.format(version)}\n"
+        for digit, version in (("a", "1.2.0"), ("b", "1.3.0"), ("c", "1.10.0"))
+    )
+    assert merged_text(base, ours, theirs) == theirs
