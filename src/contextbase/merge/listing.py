@@ -106,10 +106,12 @@ class ListMerge:
 
 
 def _beside(base: _Run, changed: _Run, inserted: _Run) -> list[Item] | None:
-    """One side put another scalar in the place of one, the other put elements next to it: both, at their places."""
+    """One side put another scalar in the place of one, or more lines below an element; the other put elements next to
+    it: both, at their places."""
     if not len(base.items) == len(changed.items) == 1 or base.tokens[0] not in inserted.tokens:
         return None
-    if not all(_is_scalar(item.body) for item in (*base.items, *changed.items, *inserted.items)):
+    is_scalar = all(_is_scalar(item.body) for item in (*base.items, *changed.items, *inserted.items))
+    if not is_scalar and not changed.items[0].text.startswith(base.items[0].text):
         return None
     at = inserted.tokens.index(base.tokens[0])
     return [*inserted.items[:at], *changed.items, *inserted.items[at + 1 :]]

@@ -191,10 +191,14 @@ class _Merge:
         return next((leaf for leaf in (ours, theirs) if leaf.text == resolution.text), Leaf(resolution.text, None))
 
     def _group_below(self, path: Path, base: Group, ours: Group, theirs: Group) -> Group | None:
-        """None, contested: what each side took away leaves nothing, and nobody wanted that."""
+        """None, contested: what each side took away leaves nothing, and nobody wanted that; or one indented its items
+        anew, and the other's do not stand among them."""
         known = len(self.contests)
         merged = self.group(path, base, ours, theirs)
-        if ours.filler is None or _has_entries(merged) or not (_has_entries(ours) and _has_entries(theirs)):
+        if ours.filler is None:
+            return merged
+        is_empty = not _has_entries(merged) and _has_entries(ours) and _has_entries(theirs)
+        if not is_empty and len(_indents(merged)) < 2:
             return merged
         del self.contests[known:]
         return None
@@ -331,3 +335,8 @@ def _shown(items: Sequence[Item]) -> str | None:
 
 def _has_entries(group: Group) -> bool:
     return any(isinstance(item, Contested) or item.key != group.filler for item in group.items)
+
+
+def _indents(group: Group) -> set[int]:
+    items = (item for item in items_of(group) if item.key != group.filler)
+    return {len(item.head) - len(item.head.lstrip(" ")) for item in items}

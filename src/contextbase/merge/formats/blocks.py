@@ -151,7 +151,8 @@ def _list(run: list[str], shared: Shared) -> Group | None:
         marker = _MARKER.match(line)
         if marker is not None and len(marker.group(1)) < indent and not in_fence:
             return None
-        if marker is not None and len(marker.group(1)) == indent and not in_fence:
+        is_next = marker is not None and len(marker.group(1)) == indent
+        if (is_next or line.startswith("<!--")) and not in_fence:  # a comment may mark where the list ends
             entries.append([])
         if _FENCE.match(line.lstrip()):
             in_fence = not in_fence

@@ -36,7 +36,9 @@ _COMMENT_LINE: Final = re.compile(r"^ *#", re.MULTILINE)
 _PLAIN: Final = re.compile(r"(?:[^ \t\n]|[ \t]++(?![#\n]))*+")
 _WORD: Final = re.compile(r"[ \t]*([\w./$](?:[^\n#]*[^\s#])?)([ \t]*\n)")  # a plain scalar as most are
 _NOT_A_STRING: Final = re.compile(r"(?i)~?|null|true|false|yes|no|on|off|[-+.]?\d.*|\.inf|\.nan")
-_REQUIREMENT: Final = re.compile(r"['\"]?([A-Za-z0-9_.:/-]+?)(?:\[[\w,-]+\])?[ \t]*(?:([=<>!~^ ]).*)?['\"]?")
+_REQUIREMENT: Final = re.compile(
+    r"['\"]?([A-Za-z0-9_.:/-]+?)(?:\[[\w,-]+\])?[ \t]*(?:([=<>!~^])[=<>]*[ \t]*v?[\d*].*|[ ].*)?['\"]?"
+)
 _DOCUMENT_START: Final = re.compile(r"---(?=\s)")
 _NEXT_DOCUMENT: Final = re.compile(r"\n---(?=\s)")
 _DIRECTIVES: Final = ("\n%", "\n...")
@@ -324,7 +326,7 @@ class _Named:
         found = self._required.get(leaf.text)
         if found is None:
             match = _REQUIREMENT.fullmatch(leaf.text)
-            found = (leaf.value, False) if match is None else (match[1].lower(), match[2] not in (None, " "))
+            found = (leaf.value, False) if match is None else (match[1].lower(), match[2] is not None)
             self._required[leaf.text] = found
         return found
 

@@ -54,6 +54,14 @@ def test_entries_in_no_order_are_kept_ours_first() -> None:
     assert merged_text(ours, theirs, base) == both
 
 
+def test_what_one_side_put_below_an_entry_stands_before_the_entries_that_the_other_added() -> None:
+    ours, theirs = (
+        with_entries().replace("- A thing (#10)\n", "- A thing (#10)\n  - in detail\n"),
+        with_entries("Other"),
+    )
+    assert merged_text(ours, theirs) == ours.replace("  - in detail\n", "  - in detail\n- Other\n")
+
+
 def with_definitions(*labels: str) -> str:
     return with_entries() + "\n" + "".join(f"[{label}]: https://example.org/{label}\n" for label in labels)
 

@@ -46,6 +46,14 @@ def test_list_items_both_sides_append_are_both_kept() -> None:
     assert "- one\n- two\n- three\n- four\n\n|" in text
 
 
+def test_list_items_both_sides_append_above_the_comment_that_ends_the_list_are_both_kept() -> None:
+    base, ours, theirs, both = (
+        "# People\n\n<!-- start -->\n - a\n - b\n" + "".join(f" - {name}\n" for name in names) + "<!-- end -->\n"
+        for names in ("", "x", "y", "xy")
+    )
+    assert merge(base.encode(), ours.encode(), theirs.encode(), path="README.md").content == both.encode()
+
+
 def test_table_rows_merge_by_their_first_column() -> None:
     ours = BASE.replace("| a | first |\n", "| a | 1st |\n").replace("second |\n", "second |\n| c | third |\n")
     theirs = BASE.replace("| b | second |", "| b | 2nd |")

@@ -195,3 +195,18 @@ def test_of_two_pinned_revisions_the_one_of_the_higher_version_is_taken(comment:
         for digit, version in (("a", "1.2.0"), ("b", "1.3.0"), ("c", "1.10.0"))
     )
     assert merged_text(base, ours, theirs) == theirs
+
+
+def test_elements_indented_anew_take_none_in_that_is_indented_as_before() -> None:
+    base, ours = "run:\n    - a\n    - b\n", "run:\n    - a\n    - b\n    - c\n"
+    merged = merge(base.encode(), ours.encode(), b"run:\n  - a\n  - b\n", path="a.yaml")
+    assert merged.outcome is Outcome.CONFLICT
+
+
+def test_elements_that_set_one_variable_to_several_values_are_no_requirements() -> None:
+    base = "env:\n  - DIR=a\n  - DIR=b\n"
+    ours, theirs = (
+        base.replace("  - DIR=a\n", "  - DIR=x\n  - DIR=a\n"),
+        base.replace("  - DIR=a\n", "  - DIR=y\n  - DIR=a\n"),
+    )
+    assert merged_text(base, ours, theirs) == "env:\n  - DIR=x\n  - DIR=y\n  - DIR=a\n  - DIR=b\n"
