@@ -23,6 +23,7 @@ _RUN: Final = re.compile(
 )
 _TRAILING: Final = re.compile(r"[^\S\n]\n")
 _MARKER: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|(?=\n))")
+_NESTED: Final = re.compile(r"\n(?=[ \t]{1,16}(?:[-*+•]|\d{1,9}[.)])[ \t])")  # deeper ones are not taken apart
 _IS_SET_OUT: Final = re.compile(  # what may be a list, a table or link definitions
     r"[^\n|]*\||[ \t]*(?:[-*+•\[]|\d)|(?:[^\n]*\n)+?[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t\n]"
 )
@@ -164,8 +165,22 @@ def _list(run: list[str], shared: Shared) -> Group | None:
 def _entry(text: str, shared: Shared) -> Item:
     item = shared.items.get((_ENTRY, text))
     if item is None:
-        item = shared.items[_ENTRY, text] = Item(key=None, body=_leaf(text))
+        item = shared.items[_ENTRY, text] = _read_entry(text, shared)
     return item
+
+
+def _read_entry(text: str, shared: Shared) -> Item:
+    """An entry, with the list below it kept apart."""
+    below = _NESTED.search(text)
+    if below is None or "```" in text or "~~~" in text:
+        return Item(key=None, body=_leaf(text))
+    head, nested = text[: below.end()], text[below.end() :]
+    return Item(key=None, head=head, body=Folded(nested, nested, lambda: _nested(nested, shared)))
+
+
+def _nested(text: str, shared: Shared) -> Group:
+    entries = _list(lines_of(text), shared)
+    return Group(kind="list", items=(Item(key=None, body=_leaf(text)),), keyed=False) if entries is None else entries
 
 
 def _table(run: list[str]) -> Group | None:

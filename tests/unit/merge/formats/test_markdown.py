@@ -54,6 +54,14 @@ def test_list_items_both_sides_append_above_the_comment_that_ends_the_list_are_b
     assert merge(base.encode(), ours.encode(), theirs.encode(), path="README.md").content == both.encode()
 
 
+def test_entries_of_a_list_inside_a_list_are_entries_of_their_own() -> None:
+    base, ours, theirs, both = (
+        "# Parts\n\n- a\n  - b\n" + "".join(f"  - {name}\n" for name in names) + "- c\n"
+        for names in ("", "x", "y", "xy")
+    )
+    assert merged_text(ours, theirs, base) == both
+
+
 def test_table_rows_merge_by_their_first_column() -> None:
     ours = BASE.replace("| a | first |\n", "| a | 1st |\n").replace("second |\n", "second |\n| c | third |\n")
     theirs = BASE.replace("| b | second |", "| b | 2nd |")
