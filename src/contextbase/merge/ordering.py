@@ -1,12 +1,14 @@
 """Which items of the sides are the same one, and in what order the merged ones stand."""
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from operator import lt
 from typing import Final, cast
 
-from contextbase.merge.document import Folded, Item
+from contextbase.merge.document import Folded, Item, Leaf
 
-__all__ = ["is_sorted", "merged_order", "shared_identity", "sort_key", "token"]
+__all__ = ["is_sorted", "merged_order", "old_names", "shared_identity", "sort_key", "token"]
 
 _START: Final = object()
 
@@ -59,6 +61,46 @@ def shared_identity(sides: Sequence[list[Item]]) -> str | None:
         if all(len(set(values)) == len(values) == len(side) for values, side in zip(found, sides, strict=True)):
             return name
     return None
+
+
+def old_names(names: Sequence[list[Hashable]], sides: Sequence[list[Item]]) -> list[list[Hashable]]:
+    """The names of base's, ours' and theirs' elements. One that a side gave another name goes by its old one, if it has
+    a neighbour of before and most of its lines."""
+    base, ours, theirs = names
+    return [
+        base,
+        _old_names(base, ours, theirs, sides[0], sides[1]),
+        _old_names(base, theirs, ours, sides[0], sides[2]),
+    ]
+
+
+def _old_names(
+    base: list[Hashable], side: list[Hashable], other: list[Hashable], was: list[Item], items: list[Item]
+) -> list[Hashable]:
+    gone = (set(base) & set(other)).difference(side)
+    if not gone:
+        return side
+    names = list(side)
+    new = set(side).difference(base, other)
+    below = {above: place for place, (above, name) in enumerate(pairwise([_START, *side])) if name in new}
+    above = {below: place for place, (name, below) in enumerate(pairwise([*side, _START])) if name in new}
+    for at, name in enumerate(base):
+        if name not in gone:
+            continue
+        neighbours = base[at - 1] if at else _START, base[at + 1] if at + 1 < len(base) else _START
+        for place in (below.get(neighbours[0]), above.get(neighbours[1])):
+            if place is not None and names[place] in new and _are_mostly_alike(was[at], items[place]):
+                names[place] = name
+                break
+    return names
+
+
+def _are_mostly_alike(one: Item, other: Item) -> bool:
+    """Whether half of the lines are the same; a scalar has too few to tell."""
+    if isinstance(one.body, Leaf) or isinstance(other.body, Leaf):
+        return False
+    lines, others = (Counter(filter(None, map(str.strip, item.text.split("\n")))) for item in (one, other))
+    return 2 * (lines & others).total() >= max(lines.total(), others.total())
 
 
 def token(item: Item) -> Hashable:

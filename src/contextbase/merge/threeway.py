@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Contested, Folded, Group, Insertions, Item, Leaf, items_of
 from contextbase.merge.listing import ListMerge
 from contextbase.merge.model import Reason
-from contextbase.merge.ordering import merged_order, shared_identity
+from contextbase.merge.ordering import merged_order, old_names, shared_identity
 from contextbase.merge.ports import Format, Path
 from contextbase.merge.versions import only_raises
 
 __all__ = ["Contest", "merge_documents"]
+
+_RENAMED: Final = frozenset({"name", "signature"})  # identities for people: an element with another id is another one
 
 
 class Contest(NamedTuple):
@@ -102,7 +104,10 @@ class _Merge:
         identity = shared_identity(sides)
         if identity is None:
             return None
-        keyed = [{dict(item.identities)[identity]: item for item in side} for side in sides]
+        names = [[dict(item.identities)[identity] for item in side] for side in sides]
+        if identity in _RENAMED:
+            names = old_names(names, sides)
+        keyed = [dict(zip(*named, strict=True)) for named in zip(names, sides, strict=True)]
         if not of_all and keyed[0].keys().isdisjoint((*keyed[1], *keyed[2])):
             return None
         return self._by_key(path, *keyed, framed=framed)

@@ -210,3 +210,16 @@ def test_elements_that_set_one_variable_to_several_values_are_no_requirements() 
         base.replace("  - DIR=a\n", "  - DIR=y\n  - DIR=a\n"),
     )
     assert merged_text(base, ours, theirs) == "env:\n  - DIR=x\n  - DIR=y\n  - DIR=a\n  - DIR=b\n"
+
+
+def test_an_element_that_one_side_renamed_has_what_the_other_changed_in_it() -> None:
+    base = "- name: use 3.12\n  uses: python\n  with: a\n- name: run\n  run: b\n"
+    renamed, changed = base.replace("3.12", "3.13"), base.replace("with: a", "with: A")
+    for sides in ((renamed, changed), (changed, renamed)):
+        assert merged_text(base, *sides) == renamed.replace("with: a", "with: A")
+
+
+def test_an_element_in_the_place_of_another_is_not_the_other_renamed() -> None:
+    base = "- name: one\n  uses: a\n  with: b\n- name: run\n  run: b\n"
+    ours, theirs = base.replace("one\n  uses: a\n  with: b", "two\n  run: c"), base.replace("with: b", "with: B")
+    assert merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml").outcome is Outcome.CONFLICT
