@@ -210,11 +210,18 @@ def _agree_by_chance(sides: Sides, contested: Sides) -> bool:
     if contested.base == sides.base:
         return False
     head, tail = alike(contested.base, sides.base)
-    start, end = contested.base.rfind(b"\n", 0, head) + 1, contested.base.find(b"\n", len(contested.base) - tail)
-    added = set(contested.base[start : None if end < 0 else end].split(b"\n"))
+    start = contested.base.rfind(b"\n", 0, head) + 1
+    added = _lines_between(contested.base, start, tail) - _lines_between(sides.base, start, tail) - {b""}
     for side in (sides.ours, sides.theirs):
-        added.intersection_update(side.split(b"\n"))
-    return bool(added - {b""}) and not added.issubset(sides.base.split(b"\n"))
+        if added:  # mostly one side alone has them
+            added.intersection_update(side.split(b"\n"))
+    return bool(added) and not added.issubset(sides.base.split(b"\n"))
+
+
+def _lines_between(text: bytes, start: int, tail: int) -> set[bytes]:
+    """The lines from `start` up to the one in which the tail begins."""
+    end = text.find(b"\n", len(text) - tail)
+    return set(text[start : None if end < 0 else end].split(b"\n"))
 
 
 def _with_ours(pieces: Sequence[bytes | Sides]) -> bytes:

@@ -54,8 +54,8 @@ class _Merge:
         framing = _framing(base, ours, theirs)
         if framing.separator:
             return framing._replace(items=tuple(_with_leads(entries, items)))
-        of_base, of_ours, of_theirs = ({id(item) for item in side} for side in items)
-        return framing._replace(items=tuple(entries), agreed=of_base & of_ours & of_theirs)
+        of_base, of_ours, of_theirs = (map(id, side) for side in items)
+        return framing._replace(items=tuple(entries), agreed=set(of_base).intersection(of_ours, of_theirs))
 
     def _by_key(
         self,

@@ -110,7 +110,7 @@ def _read_block(text: str, budget: Budget, shared: Shared) -> Item:
     entries = _list(run, shared)
     if entries is not None and len(entries.items) == 1:
         # In a list with blank lines between its entries each is a block; it is compared as an entry.
-        return next(iter(items_of(entries)))
+        return items_of(entries)[0]
     body = entries or _table(run) or _definitions(run)
     if body is not None:
         return Item(key=None, body=_folded(text, body))

@@ -39,9 +39,7 @@ _NOT_A_STRING: Final = re.compile(r"(?i)~?|null|true|false|yes|no|on|off|[-+.]?\
 _REQUIREMENT: Final = re.compile(r"['\"]?([A-Za-z0-9_.:/-]+?)(?:\[[\w,-]+\])?[ \t]*(?:([=<>!~^ ]).*)?['\"]?")
 _DOCUMENT_START: Final = re.compile(r"---(?=\s)")
 _NEXT_DOCUMENT: Final = re.compile(r"\n---(?=\s)")
-_DIRECTIVES: Final = ("\n%", "\n...")
 _CONTENT: Final = re.compile(r"^ *(?=[^\s#])", re.MULTILINE)
-_PINNED_VERSION: Final = re.compile(r"@[^@]*$")
 _TOKEN: Final = re.compile(
     rf"{QUOTED}|(?<=\s)\#[^\n]*|[\[\]{{}},]|:(?=[\s,\]}}])|[ \t\n\r]+"
     r"""|(?:[^\s"'\[\]{},:]|:(?![\s,\]}]))+|.""",
@@ -73,12 +71,16 @@ def parse_yaml_block(text: str, budget: Budget, shared: Shared) -> Group:
 
 
 def _find_block(shared: Shared) -> KeyedBlock | None:
-    return None if any(map(_ANCHOR.search, shared.texts)) else find_block(shared)
+    return None if any(map(_has_anchor, shared.texts)) else find_block(shared)
 
 
 def _parser(text: str, budget: Budget, shared: Shared | None) -> "_Parser":
     """An alias must stand below its anchor: a text that has any is checked as a whole."""
-    return _Parser(budget, Shared() if shared is None or _ANCHOR.search(text) else shared)
+    return _Parser(budget, Shared() if shared is None or _has_anchor(text) else shared)
+
+
+def _has_anchor(text: str) -> bool:
+    return "&" in text and _ANCHOR.search(text) is not None
 
 
 class _Parser:
@@ -91,7 +93,7 @@ class _Parser:
     def stream(self, text: str) -> Group:
         """The documents of a file, each with the `---` line above it."""
         after_newlines = "\n" + text
-        if any(directive in after_newlines for directive in _DIRECTIVES):
+        if ("%" in text and "\n%" in after_newlines) or "\n..." in after_newlines:
             raise Unstructured("it has directives or document ends")
         block = self.shared.once("block", partial(_find_block, self.shared))
         if block is not None:
@@ -331,12 +333,14 @@ class _Named:
 
 def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
     """What a mapping may go by in a list, without pinned versions; last what most have: a name, or what it uses."""
-    named = {
-        match.group(1): _PINNED_VERSION.sub("", match.group(2).strip(" \t'\""))
-        for match in _naming_lines(indent).finditer(text)
-    }
+    named = {name: _unpinned(value.strip(" \t'\"")) for name, value in _naming_lines(indent).findall(text)}
     keys = [(name, named[name]) for name in _IDENTIFYING if name in named]
     return (*keys, (_SIGNATURE, (named.get("name", keys[0][1]), 1))) if keys else ()
+
+
+def _unpinned(name: str) -> str:
+    """Without the version of `actions/checkout@v4`."""
+    return name.rpartition("@")[0] if "@" in name else name
 
 
 @lru_cache(maxsize=256)
