@@ -28,9 +28,7 @@ class Texts:
         except UnicodeDecodeError as problem:
             raise Unstructured(f"it is not valid {problem.encoding.upper()}") from problem
         if was is mine is other is AS_IT_IS:
-            return cls(
-                base=base_text, ours=ours_text, theirs=theirs_text, spelling=AS_IT_IS, differ_in_spelling=False
-            )
+            return cls(base=base_text, ours=ours_text, theirs=theirs_text, spelling=AS_IT_IS, differ_in_spelling=False)
         if not base:
             was = mine
         return cls(

@@ -43,7 +43,7 @@ class MarkdownFormat:
             text = text[after:]
         head = shared.head - after
         known = [heading for heading in shared.found_in_head if heading.end < head]
-        found = find_headings(text, budget, start=known[-1].end if known else 0)
+        found = find_headings(text, budget, known=known)
         around, end = headings_around(found, len(text), known=known, tail=shared.tail)
         shared.found_in_head = around
         outline = outline._replace(text=text, headings=around, head=head, end=end)

@@ -307,10 +307,10 @@ class _Named:
             if not identities and of_requirements and isinstance(item.body, Leaf):
                 identities = ((_SIGNATURE, (self._what_is_required(item.body)[0], 1)),)
             if identities:
-                *keys, (_, signature) = identities
-                seen[signature] = seen.get(signature, 0) + 1
-                if seen[signature] > 1:
-                    identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
+                signature = identities[-1][1]
+                count = seen[signature] = seen.get(signature, 0) + 1
+                if count > 1:
+                    identities = (*identities[:-1], (_SIGNATURE, (signature, count)))
             named.append(item if identities is item.identities else self._renamed(item, identities))
         return named
 
