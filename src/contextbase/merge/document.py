@@ -68,6 +68,11 @@ class Item(NamedTuple):
     def text(self) -> str:
         return f"{self.lead}{self.head}{self.body.text}{self.gap}{self.trail}"
 
+    @property
+    def margins(self) -> tuple[str, ...]:
+        """What stands around the body."""
+        return self.lead, self.head, self.gap, self.trail
+
 
 class Insertions(NamedTuple):
     """What both sides put at one spot of a keyed group."""

@@ -45,8 +45,13 @@ class _Merge:
         items = [list(items_of(side)) for side in (base, ours, theirs)]
         self.budget.tick(len(items[0]) + len(items[1]) + len(items[2]))
         if base.keyed and ours.keyed and theirs.keyed:
-            keyed = [{item.key: item for item in side} for side in items]
-            entries = self._by_key(path, *keyed, framed=ours)
+            keys = [[item.key for item in side] for side in items]
+            if keys[0] == keys[1] == keys[2]:
+                entries = self._one_by_one(path, *items)
+            else:
+                entries = self._by_key(
+                    path, *(dict(zip(*side, strict=True)) for side in zip(keys, items, strict=True)), framed=ours
+                )
         else:
             keeps_both = ours.keeps_both and theirs.keeps_both and (bool(items[0]) or ours.joins_new)
             named = self._by_name(path, *items, framed=ours, of_all=True)
@@ -56,6 +61,14 @@ class _Merge:
             return framing._replace(items=tuple(_with_leads(entries, items)))
         of_base, of_ours, of_theirs = (map(id, side) for side in items)
         return framing._replace(items=tuple(entries), agreed=set(of_base).intersection(of_ours, of_theirs))
+
+    def _one_by_one(self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item]) -> list[Item | Contested]:
+        """The merge of what has the same keys in the same order on all sides, as most groups have."""
+        merged = [
+            mine if was is mine is other else self._item((*path, mine.key), was, mine, other)
+            for was, mine, other in zip(base, ours, theirs, strict=True)
+        ]
+        return [entry for entry in merged if entry is not None]
 
     def _by_key(
         self,
@@ -67,13 +80,9 @@ class _Merge:
         framed: Group,
     ) -> list[Item | Contested]:
         entries: list[Item | Contested] = []
-        order = list(ours)
-        contested: dict[Hashable, tuple[list[Hashable], list[Hashable], list[Hashable]]] = {}
-        if not order == list(theirs) == list(base):
-            contested = _contested_spots(base, ours, theirs, framed)
-            order = merged_order(list(base), order, list(theirs))
+        contested = _contested_spots(base, ours, theirs, framed)
         settled: set[Hashable] = set()
-        for key in order:
+        for key in merged_order(list(base), list(ours), list(theirs)):
             if key in settled:
                 continue
             if key in contested:
@@ -132,6 +141,8 @@ class _Merge:
             return ours
         if ours is base:
             return theirs
+        if base is not None and base.margins == ours.margins == theirs.margins:
+            return self._framed_alike(path, base, ours, theirs)
         ours_text, theirs_text = ours.text, theirs.text
         if ours_text == theirs_text:
             return ours
@@ -159,6 +170,15 @@ class _Merge:
             head=head,
             gap=ours.gap if gap is None else gap,
         )
+
+    def _framed_alike(self, path: Path, base: Item, ours: Item, theirs: Item) -> Item | Contested:
+        """The merge of items that differ in their bodies alone."""
+        before = len(self.contests)
+        body = self._body(path, base.body, ours.body, theirs.body)
+        if isinstance(body, (Leaf, Group, Folded)):
+            return theirs if body is theirs.body else ours._replace(body=body)
+        del self.contests[before:]
+        return self._contest(path, [base], [ours], [theirs], suggestion=body)
 
     def _body(self, path: Path, base: Body | None, ours: Body, theirs: Body) -> Body | str | None:
         """The merged body; None, or a suggestion's text, when it is contested."""
