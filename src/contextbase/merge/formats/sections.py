@@ -72,7 +72,9 @@ class Outline(NamedTuple):
         key = SectionKey("passage", " > ".join(found.titles))
         is_old = self._has_release(found.titles) and self._has_release(found.titles_above)
         outline = self._of_old_release() if is_old else self
-        read = Folded(text, text, partial(outline.section, start, end, (), 0))
+        read = (
+            Folded(text, text, partial(outline.section, start, end, (), 0)) if found.has_links else outline.prose(text)
+        )
         return (
             Item(key="above", body=Leaf(above, above)),
             Item(key=key, body=read),
@@ -149,20 +151,23 @@ class Outline(NamedTuple):
         if text:
             item = self.shared.items.get((self._reading, text))
             if item is None:
-                unfold = partial(
-                    blocks,
-                    text,
-                    keeps_both=self.keeps_both,
-                    lists_keep_both=self.lists_keep_both,
-                    budget=self.budget,
-                    shared=self.shared,
-                )
-                item = self.shared.items[self._reading, text] = Item(
-                    key=SectionKey(_CONTENT, ""), body=Folded(text, text, unfold)
-                )
+                item = Item(key=SectionKey(_CONTENT, ""), body=self.prose(text))
+                self.shared.items[self._reading, text] = item
             yield "", item
         if links is not None:
             yield self.text[last : start + cut], Item(key=SectionKey(_DEFINITIONS, ""), body=links)
+
+    def prose(self, text: str) -> Folded:
+        """Text without a heading or link definitions."""
+        unfold = partial(
+            blocks,
+            text,
+            keeps_both=self.keeps_both,
+            lists_keep_both=self.lists_keep_both,
+            budget=self.budget,
+            shared=self.shared,
+        )
+        return Folded(text, text, unfold)
 
     def _last(self, start: int, end: int) -> int:
         """The end without the blank lines before it."""
