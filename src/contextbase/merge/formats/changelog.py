@@ -47,7 +47,7 @@ class ChangelogFormat:
         )
         passage = shared.once("passage", lambda: find_passage(shared, find))
         if passage is not None:
-            return Group(kind="changelog", items=outline.passage(passage))
+            return outline.passage(passage)
         known = [heading for heading in shared.found_in_head if heading.end < shared.head]
         around, end = headings_around(find(text, known=known), len(text), known=known, tail=shared.tail)
         shared.found_in_head = around

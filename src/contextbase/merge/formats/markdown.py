@@ -35,7 +35,7 @@ class MarkdownFormat:
         find = partial(_headings_below, after, budget)
         passage = shared.once("passage", lambda: find_passage(shared, find) if shared.head > after else None)
         if passage is not None:
-            return Group(kind="markdown", items=outline.passage(passage))
+            return outline.passage(passage)
         if after:
             matter = text[start:end]
             body: Body = Folded(matter, matter, partial(_front_matter, matter, budget, shared))

@@ -65,21 +65,17 @@ class Outline(NamedTuple):
     lists_keep_both: bool = True  # whether list entries both sides inserted at one spot are both kept
     is_release: Callable[[SectionKey], bool] | None = None  # of releases only the first is still written to
 
-    def passage(self, found: Passage) -> tuple[Item, ...]:
-        """The one passage that is read, and what stands above and below it."""
+    def passage(self, found: Passage) -> Group:
+        """The one passage that is read, between what stands above and below it."""
         start, end = found.start, len(self.text) - found.after
-        above, text, below = self.text[:start], self.text[start:end], self.text[end:]
+        text = self.text[start:end]
         key = SectionKey("passage", " > ".join(found.titles))
         is_old = self._has_release(found.titles) and self._has_release(found.titles_above)
         outline = self._of_old_release() if is_old else self
         read = (
             Folded(text, text, partial(outline.section, start, end, (), 0)) if found.has_links else outline.prose(text)
         )
-        return (
-            Item(key="above", body=Leaf(above, above)),
-            Item(key=key, body=read),
-            Item(key="below", body=Leaf(below, below)),
-        )
+        return Group(kind="passage", items=(Item(key, read),), open=self.text[:start], close=self.text[end:])
 
     def items(self) -> tuple[Item, Item]:
         """What is read, and the rest."""

@@ -114,6 +114,8 @@ class _Parser:
     def _is_header(self, start: int) -> bool:
         """`[x]` on a line of its own may also be an element of an array: then a bracket is open before it."""
         self.budget.tick()
+        if self.text.endswith("\n\n", 0, start):
+            return True
         before = self.text.rfind("\n", 0, max(0, start - 1)) + 1
         above = self.text[before:start].rstrip()
         return not above.endswith(("[", ",", "=")) or above.lstrip().startswith("#")
