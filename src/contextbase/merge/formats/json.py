@@ -38,7 +38,7 @@ def _value(depth: int) -> str:
 
 
 _VALUE: Final = _value(depth=5)
-_plain_member = re.compile(rf"(({_BLANK})({_STRING}{_BLANK}:{_BLANK})({_VALUE}))({_BLANK})([,}}])").match
+_plain_member = re.compile(rf"(({_BLANK})(({_STRING}){_BLANK}:{_BLANK})({_VALUE}))({_BLANK})([,}}])").match
 _plain_element = re.compile(rf"(({_BLANK})({_VALUE}))({_BLANK})([,\]])").match
 
 _STRING_OR_COMMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -203,12 +203,12 @@ def _members(source: _Source, start: int, values: dict[str, Any]) -> Group:
         if not len(items) % _ITEMS_PER_TICK:
             source.budget.tick(_ITEMS_PER_TICK * _TICKS_PER_ITEM)
         if not has_comments and (plain := _plain_member(text, at)) is not None:
-            written, gap, end_mark = plain.group(1, 5, 6)
+            written, gap, end_mark = plain.group(1, 6, 7)
             item = known.get(written)
             if item is None:
-                lead, head = plain.group(2, 3)
-                key = _string(head[: head.rindex('"') + 1])
-                item = known[written] = Item(key, _named(source, key, values[key], *plain.span(4)), lead, head)
+                lead, head, name = plain.group(2, 3, 4)
+                key = _string(name)
+                item = known[written] = Item(key, _named(source, key, values[key], *plain.span(5)), lead, head)
             if end_mark == ",":
                 at, closed = plain.end(), True
                 items.append(item._replace(gap=gap) if gap else item)
