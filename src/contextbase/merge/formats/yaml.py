@@ -333,7 +333,8 @@ class _Named:
 
 def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
     """What a mapping may go by in a list, without pinned versions; last what most have: a name, or what it uses."""
-    named = {name: _unpinned(value.strip(" \t'\"")) for name, value in _naming_lines(indent).findall(text)}
+    found = _naming_lines(indent).findall(f"\n{' ' * indent}{text}")
+    named = {name: _unpinned(value.strip(" \t'\"")) for name, value in found}
     keys = [(name, named[name]) for name in _IDENTIFYING if name in named]
     return (*keys, (_SIGNATURE, (named.get("name", keys[0][1]), 1))) if keys else ()
 
@@ -346,7 +347,7 @@ def _unpinned(name: str) -> str:
 @lru_cache(maxsize=256)
 def _naming_lines(indent: int) -> re.Pattern[str]:
     names = "|".join(_IDENTIFYING)
-    return re.compile(rf"(?:\n {{{indent}}}|\A)({names}):[ \t]+([^\s#|>\[{{&*][^\n#]*)")
+    return re.compile(rf"\n{' ' * indent}({names}):[ \t]+([^\s#|>\[{{&*][^\n#]*)")
 
 
 def _document_signature(text: str) -> str:
