@@ -45,13 +45,7 @@ class _Merge:
         items = [list(items_of(side)) for side in (base, ours, theirs)]
         self.budget.tick(len(items[0]) + len(items[1]) + len(items[2]))
         if base.keyed and ours.keyed and theirs.keyed:
-            keys = [[item.key for item in side] for side in items]
-            if keys[0] == keys[1] == keys[2]:
-                entries = self._one_by_one(path, *items)
-            else:
-                entries = self._by_key(
-                    path, *(dict(zip(*side, strict=True)) for side in zip(keys, items, strict=True)), framed=ours
-                )
+            entries = self._keyed(path, [[item.key for item in side] for side in items], items, framed=ours)
         else:
             keeps_both = ours.keeps_both and theirs.keeps_both and (bool(items[0]) or ours.joins_new)
             named = self._by_name(path, *items, framed=ours, of_all=True)
@@ -62,11 +56,16 @@ class _Merge:
         of_base, of_ours, of_theirs = (map(id, side) for side in items)
         return framing._replace(items=tuple(entries), agreed=set(of_base).intersection(of_ours, of_theirs))
 
-    def _one_by_one(self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item]) -> list[Item | Contested]:
-        """The merge of what has the same keys in the same order on all sides, as most groups have."""
+    def _keyed(
+        self, path: Path, keys: list[list[Hashable]], sides: Sequence[list[Item]], *, framed: Group
+    ) -> list[Item | Contested]:
+        """The merge of items by these keys: one by one, if the keys and their order are the same on all sides."""
+        if not keys[0] == keys[1] == keys[2]:
+            base, ours, theirs = (dict(zip(*side, strict=True)) for side in zip(keys, sides, strict=True))
+            return self._by_key(path, base, ours, theirs, framed=framed)
         merged = [
-            mine if was is mine is other else self._item((*path, mine.key), was, mine, other)
-            for was, mine, other in zip(base, ours, theirs, strict=True)
+            mine if was is mine is other else self._item((*path, key), was, mine, other)
+            for key, was, mine, other in zip(keys[1], *sides, strict=True)
         ]
         return [entry for entry in merged if entry is not None]
 
@@ -111,10 +110,10 @@ class _Merge:
         identity = shared_identity(sides)
         if identity is None:
             return None
-        keyed = [{dict(item.identities)[identity]: item for item in side} for side in sides]
-        if not of_all and keyed[0].keys().isdisjoint((*keyed[1], *keyed[2])):
+        names = [[dict(item.identities)[identity] for item in side] for side in sides]
+        if not of_all and set(names[0]).isdisjoint((*names[1], *names[2])):
             return None
-        return self._by_key(path, *keyed, framed=framed)
+        return self._keyed(path, names, sides, framed=framed)
 
     def _by_value(
         self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, framed: Group, keeps_both: bool
