@@ -41,6 +41,8 @@ RESERVED_FOLDER: Final = ".contextbase"
 """contextbase's own notes in a workspace live here; it is never part of a tree."""
 
 _WORKSPACE_ROOT: Final = "/workspace"
+# Breaks no rule if it is no longer than a part may be. Most paths are like this, and each request names some.
+_ORDINARY_PATH: Final = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*", re.ASCII)
 _CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -158,6 +160,8 @@ def _check(path: str, *, written_as: str) -> None:
 
 def _broken_rule(path: str) -> tuple[str, str] | None:
     """The first rule the path breaks, as (name, sentence)."""
+    if len(path) <= MAX_PART_BYTES and _ORDINARY_PATH.fullmatch(path):
+        return None
     if not path:
         return "empty", "it is empty; name a file or folder."
     if path.startswith("/"):

@@ -1,5 +1,6 @@
 """What the API answers when something is wrong: with the request, its size, or the server."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -78,6 +79,7 @@ async def test_a_trace_id_from_outside_is_kept_in_the_answer_and_the_log(
     headers = {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01"}
     answer = await api.client.get("/api/v1/projects/none", headers=headers)
     assert assert_problem(answer, 404, "not_found")["trace_id"] == TRACE
+    await asyncio.sleep(0)  # the line is written once the answer is out
     lines = [vars(record) for trace, record in log if trace == TRACE and record.getMessage() == "request"]
     assert [(line["method"], line["path"], line["status"]) for line in lines] == [("GET", "/api/v1/projects/none", 404)]
 
@@ -104,6 +106,7 @@ async def test_a_trace_id_that_is_none_is_replaced(api: Api, header: str) -> Non
 async def test_the_log_has_the_path_without_the_query(api: Api, log: list[tuple[str, logging.LogRecord]]) -> None:
     await api.stranger.get("/login", params={"token": api.owner_secret})
     api.stranger.cookies.clear()
+    await asyncio.sleep(0)  # the line is written once the answer is out
     told = "".join(str(vars(record)) for _, record in log if not record.name.startswith(("httpx", "httpcore")))
     assert "/login" in told
     assert api.owner_secret not in told

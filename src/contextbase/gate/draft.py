@@ -233,9 +233,11 @@ class Drafter:
             if max(change.base for change in request.changes) > draft.head.seq:
                 draft.answer_at_once(submitted, _from_the_future(submitted, draft.head.seq))
                 continue
+            changes = request.changes
             authority = authorities[_who(submitted)]
             try:
-                changes = await expand_folders(connection, self._tree, request.project_id, authority, request.changes)
+                if not request.is_spelt_out:
+                    changes = await expand_folders(connection, self._tree, request.project_id, authority, changes)
             except ContextbaseError as error:
                 draft.answer_at_once(submitted, error)
                 continue

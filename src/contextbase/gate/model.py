@@ -95,6 +95,7 @@ class CommitRequest:
     atomic: bool = False  # all changes, or none
     run: str | None = None  # the execution it belongs to, as the writer names it
     lease: int | None = None  # the token of a lease that the writer must still hold
+    is_spelt_out: bool = False  # a folder's contents are named one by one, where they go as well; never from outside
     is_decided: bool = False  # goes into critical files as well, as it were a person's decision; never from outside
     closes: tuple[Closing, ...] = ()  # closed in the same transaction, if every change goes in; never from outside
 

@@ -9,13 +9,12 @@ import stat
 import time
 import unicodedata
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from typing import Final, Protocol
 
 from contextbase.errors import InvalidPath
 from contextbase.ids import RESERVED_FOLDER, ContentHash, TreePath
 from contextbase.storage.model import Kind
-from contextbase.workspaces.folder import Folder, hash_of, listing_of
+from contextbase.workspaces.folder import Folder, hash_of, listing_of, open_file_in
 from contextbase.workspaces.ignoring import IGNORE_FILE, IgnoreRules
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.model import (
@@ -81,7 +80,7 @@ class _Scan:
         self._committed = {place for path in committed for place in _with_folders(path)}
         self._limits = limits
         self._changes: dict[TreePath, DetectedChange] = {}
-        self._origins: dict[TreePath, bytes] = {}
+        self._origins: dict[TreePath, bytes] = {}  # of new files
         self._reported: list[Reported] = []
         self._ignored: list[str] = []
         self._rules = self._read_rules()
@@ -90,8 +89,10 @@ class _Scan:
         waiting: list[tuple[str, bool, bool]] = [("", False, False)]
         while waiting:
             path, complete, ignored = waiting.pop()
-            with self._reporting(path):
+            try:
                 waiting += self._scan_folder(path, complete=complete, ignored=ignored)
+            except OSError as error:
+                self._report_trouble(path, error)
         self._spare_respelled()
         changes = with_renames(self._changes, self._origins, self._identity_in_view)
         return WorkspaceChanges(
@@ -103,22 +104,24 @@ class _Scan:
 
     def _scan_folder(self, path: str, *, complete: bool, ignored: bool) -> list[tuple[str, bool, bool]]:
         """Settle the folder and its entries; returns the folders to look into."""
-        with self._folder.opened(path) as descriptor:
-            complete = complete or self._traces.is_complete(descriptor)
-            listing = listing_of(descriptor)
         waiting = []
         present: set[str] = set()
         hidden: set[str] = set()
-        for name, status in listing:
-            if self._traces.is_whiteout(status):
-                hidden.add(name)
-                continue
-            present.add(name)
-            child = f"{path}/{name}" if path else name
-            if child == RESERVED_FOLDER:
-                continue
-            with self._reporting(child):
-                below = self._settle(child, status, ignored=ignored)
+        with self._folder.opened(path) as folder:
+            complete = complete or self._traces.is_complete(folder)
+            for name, status in listing_of(folder):
+                if self._traces.is_whiteout(status):
+                    hidden.add(name)
+                    continue
+                present.add(name)
+                child = f"{path}/{name}" if path else name
+                if child == RESERVED_FOLDER:
+                    continue
+                try:
+                    below = self._settle(child, status, folder=folder, ignored=ignored)
+                except OSError as error:
+                    self._report_trouble(child, error)
+                    continue
                 if below is not None:
                     waiting.append((child, complete, below))
         gone = [name for name, _ in self._view.children(path) if name not in present] if complete else hidden
@@ -129,8 +132,9 @@ class _Scan:
             self._settle_folder(TreePath.stored(path), is_empty=not shown)
         return waiting
 
-    def _settle(self, path: str, status: os.stat_result, *, ignored: bool) -> bool | None:
-        """Compare one entry with the view. For a folder to look into: whether untracked files there are ignored."""
+    def _settle(self, path: str, status: os.stat_result, *, folder: int, ignored: bool) -> bool | None:
+        """Compare one entry of the open folder with the view. For a folder to look into: whether untracked files there
+        are ignored."""
         is_folder = stat.S_ISDIR(status.st_mode)
         if not is_folder and self._traces.is_untouched(path, status):
             return None
@@ -152,33 +156,32 @@ class _Scan:
         if is_folder:
             return ignored
         if stat.S_ISREG(status.st_mode):
-            self._settle_file(tree_path, before)
+            self._settle_file(tree_path, before, folder)
         elif stat.S_ISLNK(status.st_mode):
-            target = self._folder.link_target(path)
+            target = os.readlink(os.fsencode(tree_path.name), dir_fd=folder)
             content = Content(kind=Kind.SYMLINK, hash=ContentHash.of(target), size=len(target))
             self._settle_content(tree_path, before, content)
         else:
             self._report(path, Problem.SPECIAL, f"{_shown(path)} is a pipe, socket or device; only files are kept.")
         return None
 
-    def _settle_file(self, path: TreePath, before: ViewEntry | None) -> None:
+    def _settle_file(self, path: TreePath, before: ViewEntry | None, folder: int) -> None:
         for attempt in range(self._limits.tries):
             if attempt:
                 time.sleep(self._limits.pause)
-            file = self._folder.open_file(path)
+            file = open_file_in(folder, path.name)
             try:
                 status = os.fstat(file)
                 if status.st_size > self._limits.largest_file:
                     sentence = f"{_shown(path)} has {status.st_size} bytes; {self._limits.largest_file} is the most."
                     self._report(path, Problem.TOO_LARGE, sentence)
                     return
-                content_hash, size = hash_of(file)
+                content_hash, size = hash_of(file, expected=status.st_size)
                 if size == status.st_size and _signature(os.fstat(file)) == _signature(status):
                     executable = bool(status.st_mode & stat.S_IXUSR)
                     content = Content(kind=Kind.FILE, hash=content_hash, size=size, executable=executable)
                     self._settle_content(path, before, content)
-                    origin = self._traces.origin_of(file)
-                    if origin is not None:
+                    if before is None and (origin := self._traces.origin_of(file)) is not None:
                         self._origins[path] = origin
                     return
             finally:
@@ -191,7 +194,7 @@ class _Scan:
             return
         if before.kind is Kind.DIRECTORY:
             self._delete_below(path)
-        if before.kind is not content.kind or before.size != content.size or _hash_in_view(before) != content.hash:
+        if before.kind is not content.kind or before.size != content.size or self._view.hash_of(before) != content.hash:
             self._add(ChangeKind.MODIFIED, path, before.kind, content)
         elif before.executable != content.executable and content.kind is Kind.FILE:
             self._add(ChangeKind.MODE, path, before.kind, content)
@@ -225,14 +228,11 @@ class _Scan:
     def _report(self, path: str, problem: Problem, reason: str) -> None:
         self._reported.append(Reported(name=os.fsencode(path), problem=problem, reason=reason))
 
-    @contextmanager
-    def _reporting(self, path: str) -> Iterator[None]:
+    def _report_trouble(self, path: str, error: OSError) -> None:
         """What cannot be read, or was swapped for something else under our eyes, is left alone and named."""
-        try:
-            yield
-        except PermissionError as error:
+        if isinstance(error, PermissionError):
             self._report(path, Problem.UNREADABLE, f"{_shown(path)} cannot be read: {error.strerror}.")
-        except OSError:
+        else:
             self._report(path, Problem.BUSY, f"{_shown(path)} changed while it was looked at; commit again.")
 
     def _spare_respelled(self) -> None:
@@ -251,10 +251,9 @@ class _Scan:
 
     def _read_rules(self) -> IgnoreRules:
         try:
-            file = self._folder.open_file(IGNORE_FILE)
+            file = open_file_in(self._folder.descriptor, IGNORE_FILE)
         except FileNotFoundError:
-            with self._folder.opened("") as descriptor:
-                complete = self._traces.is_complete(descriptor)
+            complete = self._traces.is_complete(self._folder.descriptor)
             entry = None if complete else self._view.entry(IGNORE_FILE)
             if entry is None or entry.kind is not Kind.FILE:
                 return IgnoreRules()
@@ -272,16 +271,6 @@ def _with_folders(path: TreePath) -> Iterator[str]:
     while place is not None:
         yield place
         place = place.parent
-
-
-def _hash_in_view(entry: ViewEntry) -> ContentHash:
-    if entry.kind is Kind.SYMLINK:
-        return ContentHash.of(os.readlink(os.fsencode(entry.file)))  # noqa: PTH115 - a Path would respell it
-    file = os.open(entry.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        return hash_of(file)[0]
-    finally:
-        os.close(file)
 
 
 def _signature(status: os.stat_result) -> tuple[int, ...]:

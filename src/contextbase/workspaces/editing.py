@@ -342,7 +342,7 @@ def _read_content(folder: int, name: str) -> Content | None:
         return None
     file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
-        content_hash, size = hash_of(file)
+        content_hash, size = hash_of(file, expected=status.st_size)
     finally:
         os.close(file)
     executable = bool(status.st_mode & stat.S_IXUSR)

@@ -14,7 +14,7 @@ from typing import Final, Self
 from contextbase.ids import ContentHash
 from contextbase.workspaces.syscalls import open_beneath
 
-__all__ = ["Folder", "attribute_of", "hash_of", "listing_of", "remove_tree"]
+__all__ = ["Folder", "attribute_of", "hash_of", "listing_of", "open_file_in", "remove_tree"]
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not hang us
@@ -53,11 +53,7 @@ class Folder:
 
     def open_file(self, path: str) -> int:
         """A descriptor of the plain file at the path; `OSError` for anything else, a link above all."""
-        descriptor = open_beneath(self._descriptor, os.fsencode(path), _FILE)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise OSError(errno.ENXIO, "not a plain file", path)
-        return descriptor
+        return _plain_file(open_beneath(self._descriptor, os.fsencode(path), _FILE), path)
 
     def read(self, path: str, *, most: int) -> bytes:
         """A plain file's bytes, no more of them than `most`."""
@@ -70,13 +66,27 @@ class Folder:
             return os.readlink(os.fsencode(name), dir_fd=folder)
 
 
+def open_file_in(folder: int, name: str) -> int:
+    """As `Folder.open_file`, for a name in an open folder: it cannot lead elsewhere, so no path is followed."""
+    return _plain_file(os.open(name, _FILE, dir_fd=folder), name)
+
+
+def _plain_file(descriptor: int, path: str) -> int:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ENXIO, "not a plain file", path)
+    return descriptor
+
+
 def listing_of(descriptor: int) -> list[tuple[str, os.stat_result]]:
     """A folder's names with their status, as far as they are still there once asked for it."""
     found = []
     with os.scandir(descriptor) as entries:
         for entry in entries:
-            with contextlib.suppress(FileNotFoundError):  # gone since: a later look decides
+            try:
                 found.append((entry.name, entry.stat(follow_symlinks=False)))
+            except FileNotFoundError:
+                continue  # gone since: a later look decides
     return found
 
 
@@ -89,14 +99,15 @@ def attribute_of(descriptor: int, name: str) -> bytes | None:
         raise
 
 
-def hash_of(file: int) -> tuple[ContentHash, int]:
-    """Of an open file's bytes, and how many there are."""
+def hash_of(file: int, *, expected: int = _PIECE) -> tuple[ContentHash, int]:
+    """Of an open file's bytes, and how many there are; a small buffer will do where few are expected."""
     digest = hashlib.sha256()
     size = 0
-    while piece := os.pread(file, _PIECE, size):
+    asked = min(expected + 1, _PIECE)
+    while piece := os.pread(file, asked, size):
         digest.update(piece)
         size += len(piece)
-        if len(piece) < _PIECE:
+        if len(piece) < asked:
             break  # its end; who writes on meanwhile shows in its status
     return ContentHash(digest.digest()), size
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Final
 
 __all__ = ["DEFAULT_RULES", "IGNORE_FILE", "IgnoreRules"]
@@ -56,8 +57,7 @@ class IgnoreRules:
     """The last rule that matches decides. A folder that is ignored is not looked into: that is the caller's part."""
 
     def __init__(self, lines: Iterable[str] = ()) -> None:
-        rules = [_rule(line) for line in [*DEFAULT_RULES, *list(lines)[:_MOST_RULES]]]
-        self._rules = [rule for rule in rules if rule is not None]
+        self._own = _rules(islice(lines, _MOST_RULES))
 
     @classmethod
     def parse(cls, content: bytes) -> "IgnoreRules":
@@ -65,10 +65,20 @@ class IgnoreRules:
 
     def ignores(self, path: str, *, is_folder: bool) -> bool:
         parts = tuple(path.split("/"))
-        for rule in reversed(self._rules):
+        for rule in chain(reversed(self._own), reversed(_defaults_about(parts[-1]))):
             if (is_folder or not rule.folders_only) and rule.matches(parts):
                 return not rule.keeps
         return False
+
+
+def _rules(lines: Iterable[str]) -> list[_Rule]:
+    return [rule for line in lines if (rule := _rule(line)) is not None]
+
+
+@lru_cache(maxsize=4096)
+def _defaults_about(name: str) -> list[_Rule]:
+    """Those that may match a path of this name: each of them is about names alone, and most names are none of them."""
+    return [rule for rule in _rules(DEFAULT_RULES) if rule.matches((name,))]
 
 
 @lru_cache(maxsize=4096)

@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from contextbase.ids import ContentHash
 from contextbase.storage.model import Kind
+from contextbase.workspaces.folder import hash_of
 from contextbase.workspaces.syscalls import is_whiteout
 
 __all__ = ["LayerView", "ViewEntry"]
@@ -28,6 +30,7 @@ class LayerView:
     def __init__(self, layers: Sequence[str]) -> None:
         self._folders: dict[str, tuple[str, ...]] = {"": tuple(layers)}
         self._entries: dict[str, ViewEntry | None] = {}
+        self._hashes: dict[str, ContentHash] = {}
 
     def entry(self, path: str) -> ViewEntry | None:
         try:
@@ -37,6 +40,17 @@ class LayerView:
         if len(self._entries) >= _MOST_REMEMBERED:
             self._entries.clear()
         self._entries[path] = found
+        return found
+
+    def hash_of(self, entry: ViewEntry) -> ContentHash:
+        """Of a file's content, or of a link's target."""
+        try:
+            return self._hashes[entry.file]
+        except KeyError:
+            found = _hash_of(entry)
+        if len(self._hashes) >= _MOST_REMEMBERED:
+            self._hashes.clear()
+        self._hashes[entry.file] = found
         return found
 
     def children(self, folder: str) -> Iterator[tuple[str, Kind]]:
@@ -108,6 +122,16 @@ def _entry(file: str, status: os.stat_result) -> ViewEntry:
         executable=bool(status.st_mode & stat.S_IXUSR),
         file=file,
     )
+
+
+def _hash_of(entry: ViewEntry) -> ContentHash:
+    if entry.kind is Kind.SYMLINK:
+        return ContentHash.of(os.readlink(os.fsencode(entry.file)))  # noqa: PTH115 - a Path would respell it
+    file = os.open(entry.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return hash_of(file, expected=entry.size)[0]
+    finally:
+        os.close(file)
 
 
 def _kind_of(entry: os.DirEntry[str]) -> Kind | None:

@@ -15,7 +15,8 @@ def with_renames(
     origins: Mapping[TreePath, bytes],
     identity: Callable[[TreePath], bytes | None],
 ) -> list[DetectedChange]:
-    """Join each created file with the deletion of the file it was, by what the file system knows it by.
+    """Join each created file with the deletion of the file it was, by what the file system knows it by: `origins` has
+    this of the created ones.
 
     A file put in the place of another is no rename: the node that stood there lives on with new content.
     """
@@ -29,11 +30,8 @@ def with_renames(
     }
     result = dict(changes)
     for path in sorted(origins):
-        change = changes.get(path)
-        if change is None or change.kind is not ChangeKind.CREATED:
-            continue
         source = gone.pop(origins[path], None)
         if source is not None:
-            result[path] = replace(change, kind=ChangeKind.RENAMED, renamed_from=source)
+            result[path] = replace(changes[path], kind=ChangeKind.RENAMED, renamed_from=source)
             del result[source]
     return list(result.values())

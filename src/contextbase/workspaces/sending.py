@@ -142,6 +142,7 @@ class Sender:
                 epoch=record.epoch,
                 key=checkpoint.key(record.id, number, part),
                 run=checkpoint.run,
+                is_spelt_out=True,
             )
             try:
                 answer = await self._gate.commit(caller, request, operator_type=operator_type)

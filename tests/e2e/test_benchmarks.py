@@ -1,0 +1,99 @@
+"""Each benchmark runs, in small, and says all that it is asked for; how fast things are is no test's affair."""
+
+import json
+import lzma
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from tests.support.require import require_program, require_root
+
+ROOT = Path(__file__).parents[2]
+_TIMEOUT = 240
+
+
+def figures_of(module: str, *options: str, folder: Path) -> dict[str, object]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-m", f"bench.{module}", *options, "--json"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    figures: dict[str, object] = json.loads(done.stdout)
+    return figures
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """One that the accounts of the database and the agents can reach, which pytest's own is not."""
+    with TemporaryDirectory(prefix="contextbase-bench-") as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
+
+
+def test_workspaces(folder: Path) -> None:
+    require_root()
+    figures = figures_of("workspaces", "--files", "300", folder=folder)
+    expected = "mount_floor_ms commit_floor_ms create_no_db_ms create_ms git_worktree_ms cp_ms detect_ms git_status_ms "
+    expected += "complete_ms remove_ms storage_ratio_100_agents read_first_ratio read_warm_ratio read_1mb_ratio "
+    assert figures.keys() >= {*expected.split(), "thousand_create_s"}
+    assert figures["storage_ratio_100_agents"] == pytest.approx(1, abs=0.02)
+
+
+def test_landing(folder: Path) -> None:
+    figures = figures_of("landing", "--agents", "2", "--seconds", "1", "--conflicts", "0.2", folder=folder)
+    expected = "lands_per_second settled_per_second p50_ms p99_ms in_review superseded in_process_lands_per_second "
+    assert figures.keys() >= {*expected.split(), "git_lands_per_second", "git_given_up"}
+    assert (figures["lost"], figures["in_process_lost"]) == (0, 0)
+
+
+def test_feed(folder: Path) -> None:
+    figures = figures_of("feed", "--readers", "3", "--seconds", "1", folder=folder)
+    assert (figures["missed"], figures["out_of_order"]) == (0, 0)
+    assert figures.keys() >= {"p99_lag_ms", "bytes_per_second"}
+
+
+def test_history(folder: Path) -> None:
+    figures = figures_of("history", "--commits", "1000", "--files", "200", folder=folder)
+    questions = ("log", "diff", "blame", "tree")
+    assert figures.keys() == {*(f"{who}{what}_ms" for what in questions for who in ("", "git_")), "undo_s"}
+
+
+def test_sandbox(folder: Path) -> None:
+    require_root()
+    require_program("bwrap", "scripts/system-packages.sh")
+    figures = figures_of("sandbox", "--files", "10", "--rounds", "1", folder=folder)
+    expected = "bwrap_exec_ms bare_exec_ms run_command_ms run_command_10_files_ms pty_first_byte_ms hundred_start_s"
+    assert figures.keys() >= {*expected.split(), "docker_exec_ms", "docker_cli_exec_ms"}
+
+
+def test_merge(folder: Path) -> None:
+    case = {
+        "type": "json",
+        "path": "a.json",
+        "base": '{\n  "a": 1\n}\n',
+        "ours": '{\n  "a": 1,\n  "b": 2\n}\n',
+        "theirs": '{\n  "a": 1,\n  "c": 3\n}\n',
+        "resolved": '{\n  "a": 1,\n  "b": 2,\n  "c": 3\n}\n',
+        "git": "conflict",
+    }
+    corpus = folder / "corpus.jsonl.xz"
+    corpus.write_bytes(lzma.compress(json.dumps(case).encode()))
+    figures = figures_of("merge", "--corpus", str(corpus), folder=folder)
+    assert figures.keys() == {"types", "speed"}
+    types, speed = figures["types"], figures["speed"]
+    assert isinstance(types, dict)
+    assert isinstance(speed, dict)
+    counted = {"cases": 1, "git_conflicts": 1, "solved": 1, "wrong": 0, "git_clean_changed": 0, "invalid_new": 0}
+    assert types["json"].items() >= counted.items()
+    assert types["json"].keys() >= {"precision", "ms_median", "ms_p95"}
+    assert speed.keys() == {"ours_ms_1k", "git_process_ms_1k", "ours_ms_20k", "git_process_ms_20k"}
