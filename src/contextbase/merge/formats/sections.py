@@ -96,7 +96,7 @@ class Outline(NamedTuple):
             last = self._last(start, below[0].start if below else end)
             pieces = list(self._content(start, last))
         seen: dict[str, int] = {}
-        of_old = self if self.is_release is None else self._of_old_release()
+        of_old: Outline | None = None  # made once, for those sections that need it
         has_release = self._has_release(below[at].title for at, _ in ranges[:unread])
         for at, after in ranges[unread:]:
             heading = below[at]
@@ -107,7 +107,9 @@ class Outline(NamedTuple):
             if seen[key] > 1:
                 key = SectionKey(f"{key}\n{seen[key]}", key.shown)
             is_release = self.is_release is not None and self.is_release(key)
-            outline = of_old if is_release and has_release else self
+            outline = self
+            if is_release and has_release:
+                outline = of_old = of_old or self._of_old_release()
             has_release = has_release or is_release
             pieces.append((above, outline.sub_section(key, heading, last, below[at + 1 : after], depth)))
         return _spaced(pieces, close=self.text[last:end], may_join=self.may_join)
