@@ -97,7 +97,7 @@ def higher(base: str | None, ours: str, theirs: str) -> str | None:
 
 def only_raises(base: str, changed: str) -> bool:
     """Whether nothing was changed but versions, and these to higher ones."""
-    if max(len(base), len(changed)) > _MAX_COMPARED:
+    if max(len(base), len(changed)) > _MAX_COMPARED or base.count("\n") != changed.count("\n"):
         return False
     was, raised = find_versions(base), find_versions(changed)
     is_same = raised.around == was.around and raised.versions != was.versions
