@@ -17,6 +17,8 @@ class Shared:
 
     items: those read already, by their source text. One that stands alike on all sides is one object then, which tells
     at once that it is the same.
+    followers: by the source text of an item, that of the one below it, and what it was read as. On another side most
+    likely the same one follows.
     checks_apart: whether a result may be checked in short. A reader that says so keeps among the items only what is as
     valid without its neighbours, and they without it.
     found_in_head: what a reader need not look for again in what all sides begin with.
@@ -24,6 +26,7 @@ class Shared:
 
     def __init__(self, *texts: str) -> None:
         self.items: dict[str | tuple[str, ...], Item] = {}
+        self.followers: dict[str, tuple[str, Item]] = {}
         self.checks_apart = False
         self.found_in_head: list[Any] = []
         self.texts = texts

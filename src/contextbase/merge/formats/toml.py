@@ -140,11 +140,16 @@ class _Parser:
 def _entries(text: str, budget: Budget, shared: Shared) -> Group:
     """The keys of a table."""
     items: list[Item] = []
-    at = 0
+    at, above = 0, ""
     while at < len(text):
         budget.tick()
-        item, at = _entry(text, at, budget, shared)
-        items.append(item)
+        follower = shared.followers.get(above)
+        if follower is None or not text.startswith(follower[0], at):
+            item, end = _entry(text, at, budget, shared)
+            follower = shared.followers[above] = text[at:end], item
+        above = follower[0]
+        at += len(above)
+        items.append(follower[1])
     if len({item.key for item in items}) < len(items):
         raise Unstructured("a key stands twice")
     return Group(kind="table", items=tuple(items))
