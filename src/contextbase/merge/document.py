@@ -8,9 +8,9 @@ may take items for runs of whole lines.
 Nodes are named tuples: a merge makes thousands, and they cost a third of a frozen dataclass.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, cast
 
 __all__ = [
     "Alternatives",
@@ -67,6 +67,11 @@ class Item(NamedTuple):
     @property
     def text(self) -> str:
         return f"{self.lead}{self.head}{self.body.text}{self.gap}{self.trail}"
+
+    @property
+    def margins(self) -> tuple[str, ...]:
+        """What stands around the body."""
+        return self.lead, self.head, self.gap, self.trail
 
 
 class Insertions(NamedTuple):
@@ -136,13 +141,9 @@ class Folded(NamedTuple):
 Body = Leaf | Group | Folded
 
 
-def items_of(group: Group, side: Side = "ours") -> Iterable[Item]:
-    """The group's items, with `side` at the contested places."""
-    for entry in group.items:
-        if isinstance(entry, Item):
-            yield entry
-        else:
-            yield from getattr(entry, side)
+def items_of(group: Group) -> tuple[Item, ...]:
+    """The items of a group that was parsed, in which nothing is contested."""
+    return cast("tuple[Item, ...]", group.items)
 
 
 def render(body: Body, side: Side = "ours") -> str:

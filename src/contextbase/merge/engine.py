@@ -13,7 +13,6 @@ from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind,
 from contextbase.merge.policy import MergePolicy, Strategy
 from contextbase.merge.ports import InvalidResult, Unstructured
 from contextbase.merge.rules import settle_contained, settle_lines, settle_versions
-from contextbase.merge.shared import alike
 from contextbase.merge.sniff import AS_IT_IS, decode, file_type, is_binary, is_wide, respell
 from contextbase.merge.structure import merge_structured
 from contextbase.merge.texts import Texts
@@ -231,12 +230,12 @@ def _agree_by_chance(sides: Sides, contested: Sides) -> bool:
     they have in common is nothing that both started from."""
     if contested.base == sides.base:
         return False
-    head, tail = alike(contested.base, sides.base)
-    start, end = contested.base.rfind(b"\n", 0, head) + 1, contested.base.find(b"\n", len(contested.base) - tail)
-    added = set(contested.base[start : None if end < 0 else end].split(b"\n"))
+    added = set(contested.base.split(b"\n")) - {b""}
+    added.difference_update(sides.base.split(b"\n"))
     for side in (sides.ours, sides.theirs):
-        added.intersection_update(side.split(b"\n"))
-    return bool(added - {b""}) and not added.issubset(sides.base.split(b"\n"))
+        if added:  # mostly one side alone has them
+            added.intersection_update(side.split(b"\n"))
+    return bool(added)
 
 
 def _with_ours(pieces: Sequence[bytes | Sides]) -> bytes:

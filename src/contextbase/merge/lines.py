@@ -144,7 +144,7 @@ def _marked_pieces(merged: bytes, size: int, whole: tuple[bytes, bytes, bytes]) 
 
 
 def _unused_marker_size(*texts: bytes) -> int:
-    size = 40
+    size = 96  # what is long is soon found to be missing
     while any(character * size in text for text in texts for character in (b"<", b"|", b"=", b">")):
         size *= 2
     return size

@@ -109,8 +109,8 @@ def token(item: Item) -> Hashable:
     value = body.value
     if isinstance(body, Folded):
         value = ("folded", value if isinstance(value, str) else repr(value))
-    head = item.head
-    return (head, value) if head and any(map(str.isalnum, head)) else value
+    head = item.head.strip("- ")  # most are nothing but a dash
+    return (item.head, value) if head and any(map(str.isalnum, head)) else value
 
 
 def sort_key(key: Hashable) -> str:

@@ -8,6 +8,7 @@ from contextbase.merge.versions import Version, find_versions, higher, substanti
 __all__ = ["settle_requirement"]
 
 _MAX_LENGTH: Final = 400  # a longer value is prose
+_DIGIT: Final = re.compile(r"\d")
 _OPERATORS: Final = re.compile(r"(?:[\s\"'^~<>=!|,()]|@[a-z]+)*")  # all that stands around the versions; `@dev` too
 _UPPER_BOUND: Final = re.compile(r"[\s\"']*[<!]")
 
@@ -18,7 +19,7 @@ def settle_requirement(base: str | None, ours: str, theirs: str) -> str | None:
     The higher of two versions; of two requirements the one that asks for more; words in the place of a version that the
     other side only raised.
     """
-    if max(len(base or ""), len(ours), len(theirs)) > _MAX_LENGTH:
+    if max(len(base or ""), len(ours), len(theirs)) > _MAX_LENGTH or not _DIGIT.search(ours + theirs):
         return None
     settled = higher(base, ours, theirs)
     if settled is None:

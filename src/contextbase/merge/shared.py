@@ -17,6 +17,8 @@ class Shared:
 
     items: those read already, by their source text. One that stands alike on all sides is one object then, which tells
     at once that it is the same.
+    followers: by the source text of an item, that of the one below it, and what it was read as. On another side most
+    likely the same one follows.
     checks_apart: whether a result may be checked in short. A reader that says so keeps among the items only what is as
     valid without its neighbours, and they without it.
     found_in_head: what a reader need not look for again in what all sides begin with.
@@ -24,6 +26,7 @@ class Shared:
 
     def __init__(self, *texts: str) -> None:
         self.items: dict[str | tuple[str, ...], Item] = {}
+        self.followers: dict[str, tuple[str, Item]] = {}
         self.checks_apart = False
         self.found_in_head: list[Any] = []
         self.texts = texts
@@ -53,34 +56,36 @@ class Shared:
 
 def alike(first: AnyStr, *others: AnyStr) -> tuple[int, int]:
     """How much all begin with alike, and how much of the rest they end with alike."""
-    head = len(first)
-    for other in others:
-        head = _common_head(first, other, min(head, len(other)))
-    tail = len(first) - head
-    for other in others:
-        tail = _common_tail(first, other, min(tail, len(other) - head))
-    return head, tail
+    shortest = min(len(first), *map(len, others))
+    head = _common_head(first, others, shortest)
+    return head, _common_tail(first, others, shortest - head)
 
 
-def _common_head(one: AnyStr, other: AnyStr, most: int) -> int:
+def _common_head(first: AnyStr, others: tuple[AnyStr, ...], most: int) -> int:
     """By halving: it takes a fraction of the time of a loop."""
     low, high = 0, most + 1  # alike up to low, not up to high
     while high - low > 1:
         middle = (low + high) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
+        part = first[low:middle]
+        for other in others:
+            if not other.startswith(part, low):
+                high = middle
+                break
         else:
-            high = middle
+            low = middle
     return low
 
 
-def _common_tail(one: AnyStr, other: AnyStr, most: int) -> int:
+def _common_tail(first: AnyStr, others: tuple[AnyStr, ...], most: int) -> int:
     low, high = 0, most + 1
-    one_end, other_end = len(one), len(other)
+    length = len(first)
     while high - low > 1:
         middle = (low + high) // 2
-        if one[one_end - middle : one_end - low] == other[other_end - middle : other_end - low]:
-            low = middle
+        part = first[length - middle : length - low]
+        for other in others:
+            if not other.endswith(part, 0, len(other) - low):
+                high = middle
+                break
         else:
-            high = middle
+            low = middle
     return low

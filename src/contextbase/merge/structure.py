@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import cast
+from typing import TypeGuard, cast
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Alternatives, Side, pieces_of
+from contextbase.merge.document import Alternatives, Group, Side, pieces_of
 from contextbase.merge.model import Conflict, Merged, Outcome, Sides
 from contextbase.merge.ports import Format, InvalidResult, Unstructured
 from contextbase.merge.shared import Shared
@@ -30,11 +30,12 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
         base = ours._replace(items=())
     document, contests = merge_documents(base, ours, theirs, reader=reader, budget=budget)
     pieces = pieces_of(document)
+    text = _text(pieces, "ours")
     # What all sides agree on, or one side has within, is left out; if the rest is not valid, it may be for want of it.
-    is_valid = shared.checks_apart and _is_valid(pieces_of(document, in_short=True), reader, budget)
-    if not is_valid and not _is_valid(pieces, reader, budget):
+    is_valid = shared.checks_apart and _is_valid_in_short(document, reader, budget)
+    if not is_valid and not _is_valid(text, pieces, reader, budget):
         raise InvalidResult("its parts do not make a valid file when merged")
-    content = encode(_text(pieces, "ours"), texts.spelling)
+    content = encode(text, texts.spelling)
     if not contests:
         return Merged(content=content, outcome=Outcome.MERGED, strategy=reader.name)
     return Merged(
@@ -48,15 +49,27 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
     )
 
 
-def _is_valid(pieces: list[str | Alternatives], reader: Format, budget: Budget) -> bool:
+def _is_valid_in_short(document: Group, reader: Format, budget: Budget) -> bool:
+    pieces = pieces_of(document, in_short=True)
+    return _is_valid(_text(pieces, "ours"), pieces, reader, budget)
+
+
+def _is_valid(ours: str, pieces: list[str | Alternatives], reader: Format, budget: Budget) -> bool:
     """Whether it is valid with either side at the contested places."""
-    if not reader.is_valid(_text(pieces, "ours"), budget):
+    if not reader.is_valid(ours, budget):
         return False
-    return all(type(piece) is str for piece in pieces) or reader.is_valid(_text(pieces, "theirs"), budget)
+    return _is_plain(pieces) or reader.is_valid(_text(pieces, "theirs"), budget)
 
 
 def _text(pieces: list[str | Alternatives], side: Side) -> str:
+    if _is_plain(pieces):
+        return "".join(pieces)
     return "".join([piece if isinstance(piece, str) else getattr(piece, side) for piece in pieces])
+
+
+def _is_plain(pieces: list[str | Alternatives]) -> TypeGuard[list[str]]:
+    """Whether nothing in it is contested."""
+    return Alternatives not in map(type, pieces)
 
 
 def _conflict(contest: Contest, reader: Format) -> Conflict:

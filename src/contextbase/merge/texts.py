@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from contextbase.merge.model import Sides
 from contextbase.merge.ports import Unstructured
-from contextbase.merge.sniff import Spelling, decode
+from contextbase.merge.sniff import AS_IT_IS, Spelling, decode
 
 __all__ = ["Texts"]
 
@@ -27,6 +27,8 @@ class Texts:
             (base_text, was), (ours_text, mine), (theirs_text, other) = map(decode, (base, ours, theirs))
         except UnicodeDecodeError as problem:
             raise Unstructured(f"it is not valid {problem.encoding.upper()}") from problem
+        if was is mine is other is AS_IT_IS:
+            return cls(base=base_text, ours=ours_text, theirs=theirs_text, spelling=AS_IT_IS, differ_in_spelling=False)
         if not base:
             was = mine
         return cls(

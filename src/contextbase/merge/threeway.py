@@ -47,8 +47,7 @@ class _Merge:
         items = [list(items_of(side)) for side in (base, ours, theirs)]
         self.budget.tick(len(items[0]) + len(items[1]) + len(items[2]))
         if base.keyed and ours.keyed and theirs.keyed:
-            keyed = [{item.key: item for item in side} for side in items]
-            entries = self._by_key(path, *keyed, framed=ours)
+            entries = self._keyed(path, [[item.key for item in side] for side in items], items, framed=ours)
         else:
             keeps_both = ours.keeps_both and theirs.keeps_both and (bool(items[0]) or ours.joins_new)
             named = self._by_name(path, *items, framed=ours, of_all=True)
@@ -56,8 +55,21 @@ class _Merge:
         framing = _framing(base, ours, theirs)
         if framing.separator:
             return framing._replace(items=tuple(_with_leads(entries, items)))
-        of_base, of_ours, of_theirs = ({id(item) for item in side} for side in items)
-        return framing._replace(items=tuple(entries), agreed=of_base & of_ours & of_theirs)
+        of_base, of_ours, of_theirs = (map(id, side) for side in items)
+        return framing._replace(items=tuple(entries), agreed=set(of_base).intersection(of_ours, of_theirs))
+
+    def _keyed(
+        self, path: Path, keys: list[list[Hashable]], sides: Sequence[list[Item]], *, framed: Group
+    ) -> list[Item | Contested]:
+        """The merge of items by these keys: one by one, if the keys and their order are the same on all sides."""
+        if not keys[0] == keys[1] == keys[2]:
+            base, ours, theirs = (dict(zip(*side, strict=True)) for side in zip(keys, sides, strict=True))
+            return self._by_key(path, base, ours, theirs, framed=framed)
+        merged = [
+            mine if was is mine is other else self._item((*path, key), was, mine, other)
+            for key, was, mine, other in zip(keys[1], *sides, strict=True)
+        ]
+        return [entry for entry in merged if entry is not None]
 
     def _by_key(
         self,
@@ -69,13 +81,9 @@ class _Merge:
         framed: Group,
     ) -> list[Item | Contested]:
         entries: list[Item | Contested] = []
-        order = list(ours)
-        contested: dict[Hashable, tuple[list[Hashable], list[Hashable], list[Hashable]]] = {}
-        if not order == list(theirs) == list(base):
-            contested = _contested_spots(base, ours, theirs, framed)
-            order = merged_order(list(base), order, list(theirs))
+        contested = _contested_spots(base, ours, theirs, framed)
         settled: set[Hashable] = set()
-        for key in order:
+        for key in merged_order(list(base), list(ours), list(theirs)):
             if key in settled:
                 continue
             if key in contested:
@@ -105,12 +113,11 @@ class _Merge:
         if identity is None:
             return None
         names = [[dict(item.identities)[identity] for item in side] for side in sides]
-        if identity in _RENAMED:
+        if identity in _RENAMED and not names[0] == names[1] == names[2]:
             names = old_names(names, sides)
-        keyed = [dict(zip(*named, strict=True)) for named in zip(names, sides, strict=True)]
-        if not of_all and keyed[0].keys().isdisjoint((*keyed[1], *keyed[2])):
+        if not of_all and set(names[0]).isdisjoint((*names[1], *names[2])):
             return None
-        return self._by_key(path, *keyed, framed=framed)
+        return self._keyed(path, names, sides, framed=framed)
 
     def _by_value(
         self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, framed: Group, keeps_both: bool
@@ -137,6 +144,8 @@ class _Merge:
             return ours
         if ours is base:
             return theirs
+        if base is not None and base.margins == ours.margins == theirs.margins:
+            return self._framed_alike(path, base, ours, theirs)
         ours_text, theirs_text = ours.text, theirs.text
         if ours_text == theirs_text:
             return ours
@@ -164,6 +173,15 @@ class _Merge:
             head=head,
             gap=ours.gap if gap is None else gap,
         )
+
+    def _framed_alike(self, path: Path, base: Item, ours: Item, theirs: Item) -> Item | Contested:
+        """The merge of items that differ in their bodies alone."""
+        before = len(self.contests)
+        body = self._body(path, base.body, ours.body, theirs.body)
+        if isinstance(body, (Leaf, Group, Folded)):
+            return theirs if body is theirs.body else ours._replace(body=body)
+        del self.contests[before:]
+        return self._contest(path, [base], [ours], [theirs], suggestion=body)
 
     def _body(self, path: Path, base: Body | None, ours: Body, theirs: Body) -> Body | str | None:
         """The merged body; None, or a suggestion's text, when it is contested."""
@@ -203,7 +221,8 @@ class _Merge:
         if ours.filler is None:
             return merged
         is_empty = not _has_entries(merged) and _has_entries(ours) and _has_entries(theirs)
-        if not is_empty and len(_indents(merged)) < 2:
+        is_uneven = _indents(ours.items[:1]) != _indents(theirs.items[:1]) and len(_indents(merged.items)) > 1
+        if not is_empty and not is_uneven:
             return merged
         del self.contests[known:]
         return None
@@ -342,6 +361,11 @@ def _has_entries(group: Group) -> bool:
     return any(isinstance(item, Contested) or item.key != group.filler for item in group.items)
 
 
-def _indents(group: Group) -> set[int]:
-    items = (item for item in items_of(group) if item.key != group.filler)
-    return {len(item.head) - len(item.head.lstrip(" ")) for item in items}
+def _indents(entries: Iterable[Item | Contested]) -> set[int]:
+    heads = [
+        item.head
+        for entry in entries
+        for item in ((entry,) if isinstance(entry, Item) else (*entry.ours, *entry.theirs))
+        if item.head
+    ]
+    return {len(head) - len(head.lstrip(" ")) for head in heads}

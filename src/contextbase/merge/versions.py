@@ -28,7 +28,10 @@ _STAGES: Final = {
     **dict.fromkeys(("post", "p", "r"), 1),
 }
 _DIGIT: Final = re.compile(r"\d")
-_HASH: Final = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{40,64}(?![0-9A-Za-z])")  # pinned: action@hash # v4.1.0
+_SHORTEST_HASH: Final = 40
+_HASH: Final = re.compile(  # pinned: action@hash # v4.1.0
+    rf"(?<![0-9A-Za-z])[0-9a-f]{{{_SHORTEST_HASH},64}}(?![0-9A-Za-z])"
+)
 _MAX_LENGTH: Final = 400  # a longer value is prose, not a version or a requirement
 _MAX_COMPARED: Final = 4000
 
@@ -57,7 +60,8 @@ def find_versions(text: str) -> _Parts:
         return _Parts((text,), ())
     around: list[str] = []
     versions: list[Version] = []
-    text = _HASH.sub("", text)
+    if len(text) >= _SHORTEST_HASH:
+        text = _HASH.sub("", text)
     end = 0
     for match in _VERSION.finditer(text):
         around.append(text[end : match.start()])
@@ -93,7 +97,7 @@ def higher(base: str | None, ours: str, theirs: str) -> str | None:
 
 def only_raises(base: str, changed: str) -> bool:
     """Whether nothing was changed but versions, and these to higher ones."""
-    if max(len(base), len(changed)) > _MAX_COMPARED:
+    if max(len(base), len(changed)) > _MAX_COMPARED or base.count("\n") != changed.count("\n"):
         return False
     was, raised = find_versions(base), find_versions(changed)
     is_same = raised.around == was.around and raised.versions != was.versions

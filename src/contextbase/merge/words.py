@@ -52,6 +52,8 @@ def having_both(base: str, ours: str, theirs: str) -> str | None:
 
 def _may_have(base: list[str], longer: list[str], shorter: list[str]) -> bool:
     """Whether one side may have the other's changes: what can be told without looking where they are."""
+    if not set(shorter).difference(base).issubset(longer):
+        return False  # as most: a word is new that the longer does not have
     was, more, less = Counter(base), Counter(longer), Counter(shorter)
     return less - was <= more - was and was - less <= was - more
 

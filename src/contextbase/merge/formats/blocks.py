@@ -3,10 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Insertions, Item, Leaf, items_of
+from contextbase.merge.document import Folded, Group, Insertions, Item, Leaf
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.shared import Shared
 
@@ -21,7 +22,7 @@ _RUN: Final = re.compile(
     r"| {0,3}(~{3,})[^\n]*\n(?:(?! {0,3}\4~*[ \t]*\n)[^\n]*\n)*+(?:[^\n]*\n)?"
     r"|[^\S\n]*+\S[^\n]*\n)+)"  # any other line
 )
-_TRAILING: Final = re.compile(r"[^\S\n]\n")
+_TRAILING: Final = re.compile(r"\n(?<=[^\S\n]\n)")  # beginning with a newline, which is quickly found
 _MARKER: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|(?=\n))")
 _NESTED: Final = re.compile(r"\n(?=[ \t]{1,16}(?:[-*+•]|\d{1,9}[.)])[ \t])")  # deeper ones are not taken apart
 _IS_SET_OUT: Final = re.compile(  # what may be a list, a table or link definitions
@@ -44,9 +45,9 @@ def blocks(text: str, *, keeps_both: bool, lists_keep_both: bool, budget: Budget
     One blank line stands between two blocks, whichever come or go; more of them stay with the block below.
     """
     runs = list(_runs(text, budget))
-    entries = _list(lines_of(runs[0][1]), shared) if len(runs) == 1 else None
+    entries = _entries(lines_of(runs[0][1])) if len(runs) == 1 else None
     if entries is not None:
-        return entries._replace(open=runs[0][0], keeps_both=lists_keep_both)
+        return _list(entries, shared)._replace(open=runs[0][0], keeps_both=lists_keep_both)
     items: list[Item] = []
     for above, run in runs:
         block = _block(run, budget, shared)
@@ -109,29 +110,29 @@ def _read_block(text: str, budget: Budget, shared: Shared) -> Item:
     if not _IS_SET_OUT.match(text):
         return Item(key=None, body=_leaf(text))
     run = lines_of(text)
-    entries = _list(run, shared)
-    if entries is not None and len(entries.items) == 1:
+    entries = _entries(run)
+    if entries is not None and len(entries) == 1:
         # In a list with blank lines between its entries each is a block; it is compared as an entry.
-        return next(iter(items_of(entries)))
-    body = entries or _table(run) or _definitions(run)
-    if body is not None:
-        return Item(key=None, body=_folded(text, body))
+        return _entry(entries[0], shared)
+    if entries is not None:
+        return Item(key=None, body=Folded(text, text, partial(_list, entries, shared)))
+    if _is_table(run):
+        return Item(key=None, body=Folded(text, text, partial(_table, run)))
+    definitions = _definitions(run)
+    if definitions is not None:
+        return Item(key=None, body=Folded(text, text, lambda: definitions))
     first_marker = next((n for n, line in enumerate(run) if n and _MARKER.match(line)), None)
     if first_marker is not None and not _FENCE.search(text):
-        entries = _list(run[first_marker:], shared)
+        entries = _entries(run[first_marker:])
         if entries is not None:
             head, listed = "".join(run[:first_marker]), "".join(run[first_marker:])
-            return Item(key=None, head=head, body=_folded(listed, entries))
+            return Item(key=None, head=head, body=Folded(listed, listed, partial(_list, entries, shared)))
     return Item(key=None, body=_leaf(text))
 
 
 def _contesting(body: Folded) -> Folded:
     """The list in which two insertions at one spot are contested."""
     return body._replace(unfold=lambda: body.unfold()._replace(keeps_both=False))
-
-
-def _folded(text: str, group: Group) -> Folded:
-    return Folded(text, text, lambda: group)
 
 
 def _leaf(text: str) -> Leaf:
@@ -141,7 +142,8 @@ def _leaf(text: str) -> Leaf:
     return Leaf(text, words if reference is None else f"{int(reference.group(1)):012} {words}")
 
 
-def _list(run: list[str], shared: Shared) -> Group | None:
+def _entries(run: list[str]) -> list[str] | None:
+    """The entries of a list, if the run is one."""
     first = _MARKER.match(run[0]) if run else None
     if first is None:
         return None
@@ -158,8 +160,11 @@ def _list(run: list[str], shared: Shared) -> Group | None:
         if _FENCE.match(line.lstrip()):
             in_fence = not in_fence
         entries[-1].append(line)
-    items = tuple(_entry("".join(entry), shared) for entry in entries)
-    return Group(kind="list", items=items, keyed=False)
+    return ["".join(entry) for entry in entries]
+
+
+def _list(entries: list[str], shared: Shared) -> Group:
+    return Group(kind="list", items=tuple(_entry(entry, shared) for entry in entries), keyed=False)
 
 
 def _entry(text: str, shared: Shared) -> Item:
@@ -179,13 +184,17 @@ def _read_entry(text: str, shared: Shared) -> Item:
 
 
 def _nested(text: str, shared: Shared) -> Group:
-    entries = _list(lines_of(text), shared)
-    return Group(kind="list", items=(Item(key=None, body=_leaf(text)),), keyed=False) if entries is None else entries
+    entries = _entries(lines_of(text))
+    if entries is None:
+        return Group(kind="list", items=(Item(key=None, body=_leaf(text)),), keyed=False)
+    return _list(entries, shared)
 
 
-def _table(run: list[str]) -> Group | None:
-    if len(run) < 2 or not all("|" in line for line in run) or not all(map(_DELIMITER_CELL.fullmatch, _cells(run[1]))):
-        return None
+def _is_table(run: list[str]) -> bool:
+    return len(run) > 1 and all("|" in line for line in run) and all(map(_DELIMITER_CELL.fullmatch, _cells(run[1])))
+
+
+def _table(run: list[str]) -> Group:
     header = "".join(run[:2])
     rows = [(line, _cells(line)) for line in run[2:]]
     keys = Counter(cells[0] for _, cells in rows)
@@ -223,9 +232,13 @@ def definitions_at_end(text: str) -> tuple[Group | None, int]:
 
 def _definitions(run: list[str]) -> Group | None:
     """Link definitions, `[label]: address`, if the run is nothing else."""
-    matches = [_DEFINITION.match(line) for line in run]
-    labels = [match.group(1).casefold() for match in matches if match is not None]
-    if not run or len(labels) < len(run) or len(set(labels)) < len(labels):
+    labels: list[str] = []
+    for line in run:
+        match = _DEFINITION.match(line)
+        if match is None:
+            return None
+        labels.append(match.group(1).casefold())
+    if not run or len(set(labels)) < len(labels):
         return None
     items = tuple(Item(key=label, body=_leaf(line)) for label, line in zip(labels, run, strict=True))
     return Group(kind="definitions", items=items, may_join=_are_numbered)

@@ -47,9 +47,11 @@ class ChangelogFormat:
         )
         passage = shared.once("passage", lambda: find_passage(shared, find))
         if passage is not None:
-            return Group(kind="changelog", items=outline.passage(passage))
-        found, end = headings_around(find(text), len(text), tail=shared.tail)
-        return Group(kind="changelog", items=outline._replace(headings=found, head=shared.head, end=end).items())
+            return outline.passage(passage)
+        known = [heading for heading in shared.found_in_head if heading.end < shared.head]
+        around, end = headings_around(find(text, known=known), len(text), known=known, tail=shared.tail)
+        shared.found_in_head = around
+        return Group(kind="changelog", items=outline._replace(headings=around, head=shared.head, end=end).items())
 
     def is_valid(self, _text: str, _budget: Budget) -> bool:
         """Any text is a changelog."""

@@ -1,7 +1,7 @@
 """The headings of prose: `# title`, and titles with a line below them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from contextbase.merge.budget import Budget
@@ -18,6 +18,7 @@ MAY_BE_HEADING: Final = re.compile(  # starting with a newline, not `^`: the sea
 
 
 _SELDOM: Final = ":._~`"  # underlines a title only if it is as long; else it is a fence, or just dots
+_LABEL_STARTS: Final = (".. _", "<a ")
 _LABEL: Final = re.compile(r"\.\. _[^\n]*:[ \t]*\n|<a (?:name|id)=[^\n]*></a>[ \t]*\n")
 
 
@@ -26,14 +27,17 @@ class Heading(NamedTuple):
     end: int  # of its line, or of the two lines it is with an underline
     level: int
     title: str
+    underline: str = ""  # the character it is underlined with
 
 
-def find_headings(text: str, budget: Budget, *, underlined: str = "=-", start: int = 0) -> Iterator[Heading]:
-    """The headings from `start` on, in order. Fenced code has none. `underlined`: the characters that may underline
-    one."""
+def find_headings(
+    text: str, budget: Budget, *, underlined: str = "=-", known: Sequence[Heading] = ()
+) -> Iterator[Heading]:
+    """The headings in order, from those on that are known. Fenced code has none. `underlined`: the characters that may
+    underline one."""
     fence = ""
-    levels: list[str] = []
-    for match in MAY_BE_HEADING.finditer("\n" + text, start):
+    levels = list(dict.fromkeys(heading.underline for heading in known if heading.underline))
+    for match in MAY_BE_HEADING.finditer("\n" + text, known[-1].end if known else 0):
         budget.tick()
         at, end = match.span()
         opening, hashes, title, underline = match.groups()
@@ -43,9 +47,9 @@ def find_headings(text: str, budget: Budget, *, underlined: str = "=-", start: i
             continue
         if hashes:
             above = "" if text.endswith("\n\n", 0, at) else _line_above(text, at)
-            ruled = _RULE.fullmatch(above) is not None and not _line_above(text, at - len(above)).strip()
-            ruled = ruled and at > len(above)
-            yield Heading(_labelled(text, at - len(above) * ruled), end, len(hashes), _title(title or ""))
+            is_ruled = above and _RULE.fullmatch(above) and not _line_above(text, at - len(above)).strip()
+            above = above if is_ruled and at > len(above) else ""
+            yield Heading(_labelled(text, at - len(above)), end, len(hashes), _title(title or ""))
             continue
         line = match.group().strip()
         underline = underline or line[0]
@@ -54,7 +58,7 @@ def find_headings(text: str, budget: Budget, *, underlined: str = "=-", start: i
             if underline not in levels:
                 levels.append(underline)
             level = "=-".index(underline) if underlined == "=-" else levels.index(underline)
-            yield Heading(_labelled(text, at - len(above)), end, level + 1, above.strip())
+            yield Heading(_labelled(text, at - len(above)), end, level + 1, above.strip(), underline)
         elif opening:
             fence = opening
 
@@ -70,7 +74,7 @@ def _labelled(text: str, start: int) -> int:
     """Where a heading starts with the label above it, if there is one; a blank line may stand between."""
     at = start - 1 if text.endswith("\n\n", 0, start) else start
     label = _line_above(text, at)
-    return at - len(label) if _LABEL.fullmatch(label) else start
+    return at - len(label) if label.startswith(_LABEL_STARTS) and _LABEL.fullmatch(label) else start
 
 
 def _title(text: str) -> str:

@@ -38,7 +38,7 @@ def _value(depth: int) -> str:
 
 
 _VALUE: Final = _value(depth=5)
-_plain_member = re.compile(rf"(({_BLANK})({_STRING}{_BLANK}:{_BLANK})({_VALUE}))({_BLANK})([,}}])").match
+_plain_member = re.compile(rf"(({_BLANK})(({_STRING}){_BLANK}:{_BLANK})({_VALUE}))({_BLANK})([,}}])").match
 _plain_element = re.compile(rf"(({_BLANK})({_VALUE}))({_BLANK})([,\]])").match
 
 _STRING_OR_COMMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -198,20 +198,29 @@ def _body(source: _Source, value: Any, start: int, end: int) -> Body:
 def _members(source: _Source, start: int, values: dict[str, Any]) -> Group:
     items: list[Item] = []
     text, known, has_comments = source.text, source.shared.items, source.has_comments
+    followers, above = source.shared.followers, ""
     at, closed = start + 1, False
     while True:
         if not len(items) % _ITEMS_PER_TICK:
             source.budget.tick(_ITEMS_PER_TICK * _TICKS_PER_ITEM)
+        follower = followers.get(above)
+        if follower is not None and text.startswith(follower[0], at):
+            above = follower[0]
+            at, closed = at + len(above), True
+            items.append(follower[1])
+            continue
         if not has_comments and (plain := _plain_member(text, at)) is not None:
-            written, gap, end_mark = plain.group(1, 5, 6)
+            whole, written, gap, end_mark = plain.group(0, 1, 6, 7)
             item = known.get(written)
             if item is None:
-                lead, head = plain.group(2, 3)
-                key = _string(head[: head.rindex('"') + 1])
-                item = known[written] = Item(key, _named(source, key, values[key], *plain.span(4)), lead, head)
+                lead, head, name = plain.group(2, 3, 4)
+                key = _string(name)
+                item = known[written] = Item(key, _named(source, key, values[key], *plain.span(5)), lead, head)
             if end_mark == ",":
                 at, closed = plain.end(), True
                 items.append(item._replace(gap=gap) if gap else item)
+                followers[above] = whole, items[-1]
+                above = whole
                 continue
             items.append(item)
             return _group("object", source, items, plain.end(1), plain.end() - 1, closed=False)
@@ -240,12 +249,19 @@ def _named(source: _Source, key: str, value: Any, start: int, end: int) -> Body:
 def _elements(source: _Source, start: int, values: list[Any]) -> Group:
     items: list[Item] = []
     text, known, has_comments = source.text, source.shared.items, source.has_comments
+    followers, above = source.shared.followers, ""
     at, closed = start + 1, False
     while True:
         if not len(items) % _ITEMS_PER_TICK:
             source.budget.tick(_ITEMS_PER_TICK * _TICKS_PER_ITEM)
+        follower = followers.get(above)
+        if follower is not None and text.startswith(follower[0], at):
+            above = follower[0]
+            at, closed = at + len(above), True
+            items.append(follower[1])
+            continue
         if not has_comments and (plain := _plain_element(text, at)) is not None:
-            written, gap, end_mark = plain.group(1, 4, 5)
+            whole, written, gap, end_mark = plain.group(0, 1, 4, 5)
             item = known.get(written)
             if item is None:
                 value = values[len(items)]
@@ -254,6 +270,8 @@ def _elements(source: _Source, start: int, values: list[Any]) -> Group:
             if end_mark == ",":
                 at, closed = plain.end(), True
                 items.append(item._replace(gap=gap) if gap else item)
+                followers[above] = whole, items[-1]
+                above = whole
                 continue
             items.append(item)
             return _group("array", source, items, plain.end(1), plain.end() - 1, closed=False)

@@ -35,7 +35,7 @@ class MarkdownFormat:
         find = partial(_headings_below, after, budget)
         passage = shared.once("passage", lambda: find_passage(shared, find) if shared.head > after else None)
         if passage is not None:
-            return Group(kind="markdown", items=outline.passage(passage))
+            return outline.passage(passage)
         if after:
             matter = text[start:end]
             body: Body = Folded(matter, matter, partial(_front_matter, matter, budget, shared))
@@ -43,7 +43,7 @@ class MarkdownFormat:
             text = text[after:]
         head = shared.head - after
         known = [heading for heading in shared.found_in_head if heading.end < head]
-        found = find_headings(text, budget, start=known[-1].end if known else 0)
+        found = find_headings(text, budget, known=known)
         around, end = headings_around(found, len(text), known=known, tail=shared.tail)
         shared.found_in_head = around
         outline = outline._replace(text=text, headings=around, head=head, end=end)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from contextbase.merge.formats.blocks import definitions_at_end
 from contextbase.merge.formats.headings import MAY_BE_HEADING, Heading
 from contextbase.merge.shared import Shared
 
@@ -19,6 +20,7 @@ class Passage(NamedTuple):
     after: int  # how many characters follow it
     titles: tuple[str, ...]  # of the headings it stands below, from the outside in
     titles_above: tuple[str, ...]  # of the other headings that come before it
+    has_links: bool  # whether it ends with link definitions on any side
 
 
 def find_passage(shared: Shared, headings: Callable[[str], Iterator[Heading]]) -> Passage | None:
@@ -61,6 +63,7 @@ def _line_end(text: str, start: int) -> int:
 def _between(texts: tuple[str, ...], above: list[Heading], others: list[str], below: int) -> Passage | None:
     """What stands between the headings, if blank lines around it are the same on all sides."""
     bounds = set()
+    has_links = False
     for text in texts:
         start = _after_blank_lines(text, above[-1].end)
         passage = text[start : len(text) - below].rstrip()
@@ -68,10 +71,11 @@ def _between(texts: tuple[str, ...], above: list[Heading], others: list[str], be
             return None
         end = text.index("\n", start + len(passage)) + 1
         bounds.add((text[above[-1].end : start], text[end : len(text) - below], start, len(text) - end))
+        has_links = has_links or definitions_at_end(text[start:end])[0] is not None
     if len(bounds) > 1:
         return None
     ((_, _, start, after),) = bounds
-    return Passage(start, after, tuple(heading.title for heading in above), tuple(others))
+    return Passage(start, after, tuple(heading.title for heading in above), tuple(others), has_links)
 
 
 def _after_blank_lines(text: str, start: int) -> int:

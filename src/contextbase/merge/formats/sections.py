@@ -63,21 +63,19 @@ class Outline(NamedTuple):
     head: int = 0  # how many characters all sides begin with alike
     end: int = 0  # of what is read
     lists_keep_both: bool = True  # whether list entries both sides inserted at one spot are both kept
-    is_release: Callable[[SectionKey], bool] = lambda _key: False  # of releases only the first is still written to
+    is_release: Callable[[SectionKey], bool] | None = None  # of releases only the first is still written to
 
-    def passage(self, found: Passage) -> tuple[Item, ...]:
-        """The one passage that is read, and what stands above and below it."""
+    def passage(self, found: Passage) -> Group:
+        """The one passage that is read, between what stands above and below it."""
         start, end = found.start, len(self.text) - found.after
-        above, text, below = self.text[:start], self.text[start:end], self.text[end:]
+        text = self.text[start:end]
         key = SectionKey("passage", " > ".join(found.titles))
-        is_old = all(any(map(self._names_release, titles)) for titles in (found.titles, found.titles_above))
+        is_old = self._has_release(found.titles) and self._has_release(found.titles_above)
         outline = self._of_old_release() if is_old else self
-        read = Folded(text, text, partial(outline.section, start, end, (), 0))
-        return (
-            Item(key="above", body=Leaf(above, above)),
-            Item(key=key, body=read),
-            Item(key="below", body=Leaf(below, below)),
+        read = (
+            Folded(text, text, partial(outline.section, start, end, (), 0)) if found.has_links else outline.prose(text)
         )
+        return Group(kind="passage", items=(Item(key, read),), open=self.text[:start], close=self.text[end:])
 
     def items(self) -> tuple[Item, Item]:
         """What is read, and the rest."""
@@ -98,7 +96,8 @@ class Outline(NamedTuple):
             last = self._last(start, below[0].start if below else end)
             pieces = list(self._content(start, last))
         seen: dict[str, int] = {}
-        has_release = any(self._names_release(below[at].title) for at, _ in ranges[:unread])
+        of_old: Outline | None = None  # made once, for those sections that need it
+        has_release = self._has_release(below[at].title for at, _ in ranges[:unread])
         for at, after in ranges[unread:]:
             heading = below[at]
             above = self.text[last : heading.start]
@@ -107,14 +106,16 @@ class Outline(NamedTuple):
             seen[key] = seen.get(key, 0) + 1
             if seen[key] > 1:
                 key = SectionKey(f"{key}\n{seen[key]}", key.shown)
-            is_release = self.is_release(key)
-            outline = self._of_old_release() if is_release and has_release else self
+            is_release = self.is_release is not None and self.is_release(key)
+            outline = self
+            if is_release and has_release:
+                outline = of_old = of_old or self._of_old_release()
             has_release = has_release or is_release
             pieces.append((above, outline.sub_section(key, heading, last, below[at + 1 : after], depth)))
-        return _spaced(pieces)._replace(close=self.text[last:end], may_join=self.may_join)
+        return _spaced(pieces, close=self.text[last:end], may_join=self.may_join)
 
-    def _names_release(self, title: str) -> bool:
-        return self.is_release(self.name(title))
+    def _has_release(self, titles: Iterable[str]) -> bool:
+        return self.is_release is not None and any(self.is_release(self.name(title)) for title in titles)
 
     def _of_old_release(self) -> "Outline":
         """How a release below another is read: an entry that both sides add there is most likely one that belongs into
@@ -148,20 +149,23 @@ class Outline(NamedTuple):
         if text:
             item = self.shared.items.get((self._reading, text))
             if item is None:
-                unfold = partial(
-                    blocks,
-                    text,
-                    keeps_both=self.keeps_both,
-                    lists_keep_both=self.lists_keep_both,
-                    budget=self.budget,
-                    shared=self.shared,
-                )
-                item = self.shared.items[self._reading, text] = Item(
-                    key=SectionKey(_CONTENT, ""), body=Folded(text, text, unfold)
-                )
+                item = Item(key=SectionKey(_CONTENT, ""), body=self.prose(text))
+                self.shared.items[self._reading, text] = item
             yield "", item
         if links is not None:
             yield self.text[last : start + cut], Item(key=SectionKey(_DEFINITIONS, ""), body=links)
+
+    def prose(self, text: str) -> Folded:
+        """Text without a heading or link definitions."""
+        unfold = partial(
+            blocks,
+            text,
+            keeps_both=self.keeps_both,
+            lists_keep_both=self.lists_keep_both,
+            budget=self.budget,
+            shared=self.shared,
+        )
+        return Folded(text, text, unfold)
 
     def _last(self, start: int, end: int) -> int:
         """The end without the blank lines before it."""
@@ -183,7 +187,7 @@ def _siblings(headings: Sequence[Heading]) -> list[tuple[int, int]]:
     return found
 
 
-def _spaced(pieces: list[tuple[str, Item]]) -> Group:
+def _spaced(pieces: list[tuple[str, Item]], *, close: str, may_join: Callable[[Insertions], bool]) -> Group:
     """Sections, each with the blank lines above it.
 
     Where a blank line stands above every one but the first, that line is the separator: whatever comes or goes, one
@@ -197,4 +201,4 @@ def _spaced(pieces: list[tuple[str, Item]]) -> Group:
     ]
     if pieces and pieces[0][0]:
         items[0] = items[0]._replace(lead=pieces[0][0] + items[0].lead)
-    return Group(kind="section", items=tuple(items), separator=separator)
+    return Group(kind="section", items=tuple(items), close=close, separator=separator, may_join=may_join)

@@ -114,6 +114,8 @@ class _Parser:
     def _is_header(self, start: int) -> bool:
         """`[x]` on a line of its own may also be an element of an array: then a bracket is open before it."""
         self.budget.tick()
+        if self.text.endswith("\n\n", 0, start):
+            return True
         before = self.text.rfind("\n", 0, max(0, start - 1)) + 1
         above = self.text[before:start].rstrip()
         return not above.endswith(("[", ",", "=")) or above.lstrip().startswith("#")
@@ -138,11 +140,16 @@ class _Parser:
 def _entries(text: str, budget: Budget, shared: Shared) -> Group:
     """The keys of a table."""
     items: list[Item] = []
-    at = 0
+    at, above = 0, ""
     while at < len(text):
         budget.tick()
-        item, at = _entry(text, at, budget, shared)
-        items.append(item)
+        follower = shared.followers.get(above)
+        if follower is None or not text.startswith(follower[0], at):
+            item, end = _entry(text, at, budget, shared)
+            follower = shared.followers[above] = text[at:end], item
+        above = follower[0]
+        at += len(above)
+        items.append(follower[1])
     if len({item.key for item in items}) < len(items):
         raise Unstructured("a key stands twice")
     return Group(kind="table", items=tuple(items))

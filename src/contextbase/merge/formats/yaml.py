@@ -41,9 +41,7 @@ _REQUIREMENT: Final = re.compile(
 )
 _DOCUMENT_START: Final = re.compile(r"---(?=\s)")
 _NEXT_DOCUMENT: Final = re.compile(r"\n---(?=\s)")
-_DIRECTIVES: Final = ("\n%", "\n...")
 _CONTENT: Final = re.compile(r"^ *(?=[^\s#])", re.MULTILINE)
-_PINNED_VERSION: Final = re.compile(r"@[^@]*$")
 _TOKEN: Final = re.compile(
     rf"{QUOTED}|(?<=\s)\#[^\n]*|[\[\]{{}},]|:(?=[\s,\]}}])|[ \t\n\r]+"
     r"""|(?:[^\s"'\[\]{},:]|:(?![\s,\]}]))+|.""",
@@ -75,12 +73,16 @@ def parse_yaml_block(text: str, budget: Budget, shared: Shared) -> Group:
 
 
 def _find_block(shared: Shared) -> KeyedBlock | None:
-    return None if any(map(_ANCHOR.search, shared.texts)) else find_block(shared)
+    return None if any(map(_has_anchor, shared.texts)) else find_block(shared)
 
 
 def _parser(text: str, budget: Budget, shared: Shared | None) -> "_Parser":
     """An alias must stand below its anchor: a text that has any is checked as a whole."""
-    return _Parser(budget, Shared() if shared is None or _ANCHOR.search(text) else shared)
+    return _Parser(budget, Shared() if shared is None or _has_anchor(text) else shared)
+
+
+def _has_anchor(text: str) -> bool:
+    return "&" in text and _ANCHOR.search(text) is not None
 
 
 class _Parser:
@@ -93,7 +95,7 @@ class _Parser:
     def stream(self, text: str) -> Group:
         """The documents of a file, each with the `---` line above it."""
         after_newlines = "\n" + text
-        if any(directive in after_newlines for directive in _DIRECTIVES):
+        if ("%" in text and "\n%" in after_newlines) or "\n..." in after_newlines:
             raise Unstructured("it has directives or document ends")
         block = self.shared.once("block", partial(_find_block, self.shared))
         if block is not None:
@@ -307,10 +309,10 @@ class _Named:
             if not identities and of_requirements and isinstance(item.body, Leaf):
                 identities = ((_SIGNATURE, (self._what_is_required(item.body)[0], 1)),)
             if identities:
-                *keys, (_, signature) = identities
-                seen[signature] = seen.get(signature, 0) + 1
-                if seen[signature] > 1:
-                    identities = (*keys, (_SIGNATURE, (signature, seen[signature])))
+                signature = identities[-1][1]
+                count = seen[signature] = seen.get(signature, 0) + 1
+                if count > 1:
+                    identities = (*identities[:-1], (_SIGNATURE, (signature, count)))
             named.append(item if identities is item.identities else self._renamed(item, identities))
         return named
 
@@ -333,18 +335,21 @@ class _Named:
 
 def _identities(text: str, indent: int) -> tuple[tuple[str, Hashable], ...]:
     """What a mapping may go by in a list, without pinned versions; last what most have: a name, or what it uses."""
-    named = {
-        match.group(1): _PINNED_VERSION.sub("", match.group(2).strip(" \t'\""))
-        for match in _naming_lines(indent).finditer(text)
-    }
+    found = _naming_lines(indent).findall(f"\n{' ' * indent}{text}")
+    named = {name: _unpinned(value.strip(" \t'\"")) for name, value in found}
     keys = [(name, named[name]) for name in _IDENTIFYING if name in named]
     return (*keys, (_SIGNATURE, (named.get("name", keys[0][1]), 1))) if keys else ()
+
+
+def _unpinned(name: str) -> str:
+    """Without the version of `actions/checkout@v4`."""
+    return name.rpartition("@")[0] if "@" in name else name
 
 
 @lru_cache(maxsize=256)
 def _naming_lines(indent: int) -> re.Pattern[str]:
     names = "|".join(_IDENTIFYING)
-    return re.compile(rf"(?:\n {{{indent}}}|\A)({names}):[ \t]+([^\s#|>\[{{&*][^\n#]*)")
+    return re.compile(rf"\n{' ' * indent}({names}):[ \t]+([^\s#|>\[{{&*][^\n#]*)")
 
 
 def _document_signature(text: str) -> str:

@@ -12,7 +12,7 @@ __all__ = ["DASH", "KEY", "QUOTED", "end_of_entry", "entries", "indent_of", "is_
 QUOTED: Final = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
 KEY: Final = re.compile(
     rf"""({QUOTED}|(?![-?:](?:\s|$))[^\s#&*!|>'"%@`\[\]{{}},]"""
-    r"""(?:[^\s:\#]|[^\S \t\n]|[ \t]++(?![:\#\n])|:(?=\S)|(?<=\S)\#)*+)[ \t]*:(?=\s|$)"""
+    r"""(?:[^\s:\#]++|[^\S \t\n]|[ \t]++(?![:\#\n])|:(?=\S)|(?<=\S)\#)*+)[ \t]*:(?=\s|$)"""
 )
 DASH: Final = re.compile(r"-(?:[ \t]+|(?=\n))")
 _MARGIN: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
@@ -35,7 +35,7 @@ def entries(text: str, indent: int, *, of_mapping: bool, budget: Budget) -> list
 
 def end_of_entry(text: str, start: int, indent: int) -> int:
     """Where an entry of a mapping ends whose key stands at `indent`, its first line ending at `start`."""
-    below = re.compile(_lines_below(indent, of_mapping=True)).match(text, start)
+    below = _below_key(indent).match(text, start)
     return start if below is None else below.end()
 
 
@@ -54,6 +54,11 @@ def _entry_pattern(indent: int, *, of_mapping: bool) -> re.Pattern[str]:
     first = rf"(?!{DASH.pattern})[^\s\#]" if of_mapping else r"[^\s\#]"
     lines = rf" {{{indent}}}{first}[^\n]*+\n{_lines_below(indent, of_mapping=of_mapping)}"
     return re.compile(rf"({_MARGIN.pattern}+)({lines})|([^\n]*\n(?:[^\n]*\n)*)")
+
+
+@lru_cache(maxsize=256)
+def _below_key(indent: int) -> re.Pattern[str]:
+    return re.compile(_lines_below(indent, of_mapping=True))
 
 
 def _lines_below(indent: int, *, of_mapping: bool) -> str:

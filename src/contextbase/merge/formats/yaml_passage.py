@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple
 
 from contextbase.merge.formats.yaml_lines import KEY, end_of_entry
@@ -9,6 +10,7 @@ from contextbase.merge.shared import Shared
 
 __all__ = ["KeyedBlock", "find_block"]
 
+_OUTERMOST: Final = re.compile(r"\n[^ \n]")
 _INDENTATION: Final = re.compile(r"\n( *)(?=[^ \n])")
 _NOTHING_ELSE: Final = re.compile(r"[ \t]*(?:(?<=[ \t])\#[^\n]*)?\n")
 
@@ -30,9 +32,11 @@ def find_block(shared: Shared) -> KeyedBlock | None:
     text = texts[0]
     start = text.rfind("\n", 0, shared.head) + 1
     after = len(text) - (text.find("\n", len(text) - shared.tail) + 1 or len(text))
-    differing = [_INDENTATION.findall(side, max(0, start - 1), len(side) - after) for side in texts]
-    indent = min((len(blanks) for lines in differing for blanks in lines), default=0)
-    if not start or not indent or any(map(_has_documents, texts)):
+    if not start or any(_OUTERMOST.search(side, start - 1, len(side) - after) for side in texts):
+        return None
+    differing = chain.from_iterable(_INDENTATION.findall(side, start - 1, len(side) - after) for side in texts)
+    indent = len(min(differing, default=""))
+    if not indent or any(map(_has_documents, texts)):
         return None
     above: list[tuple[int, int]] = []  # the lines that the differences stand below: where each starts, and its indent
     for match in reversed(list(_less_indented(indent).finditer("\n" + text, 0, start))):

@@ -131,12 +131,12 @@ def test_versions_stay_newest_first_whichever_side_has_the_newer() -> None:
     assert merged_text(newer, older) == both
 
 
-def test_a_release_date_both_sides_set_differently_is_contested() -> None:
+def test_a_release_date_both_sides_set_differently_is_contested_and_shown_as_ours_has_it() -> None:
     ours, theirs = BASE.replace("2024-02-01", "2024-02-02"), BASE.replace("2024-02-01", "2024-02-03")
     merged = merge(BASE.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md")
     (conflict,) = merged.conflicts
     assert conflict.place.kind is PlaceKind.HEADING
-    assert "1.1.0" in conflict.place.at
+    assert conflict.place.at == "Changelog > [1.1.0] - 2024-02-02"
 
 
 def test_underlined_titles_are_sections_too() -> None:
