@@ -222,7 +222,7 @@ class _Settlement:
             return Settled(change=change, verdict=Verdict.MERGED, path=path, entry=result, merged=whole)
         merged = merge(*sides, path=path, policy=self._policy(change, path))
         if merged.outcome is Outcome.CONFLICT or merged.content is None:
-            return replace(_conflict(change, path, TreeConflict.CONTENT), merged=merged)
+            return _conflict(change, path, TreeConflict.CONTENT, merged)
         result = Entry(kind=EntryKind.FILE, content=ContentHash.of(merged.content), executable=executable)
         if result == current:
             lost = merged.other is not None and ContentHash.of(merged.other) == entry.content
@@ -260,5 +260,5 @@ class _Settlement:
         return any(place != leaving and self.done.get(place, _UNTOUCHED) is not None for place in self.head.below(path))
 
 
-def _conflict(change: Change, path: TreePath, conflict: TreeConflict) -> Settled:
-    return Settled(change=change, verdict=Verdict.CONFLICT, path=path, conflict=conflict)
+def _conflict(change: Change, path: TreePath, conflict: TreeConflict, merged: Merged | None = None) -> Settled:
+    return Settled(change=change, verdict=Verdict.CONFLICT, path=path, conflict=conflict, merged=merged)
