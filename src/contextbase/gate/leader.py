@@ -11,8 +11,6 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-import asyncpg
-
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, DatabaseUnavailable, TooBusy, Unavailable
@@ -212,17 +210,14 @@ class GroupCommit:
             raise _StoreFirst(draft, collected)
         if plan.commits:
             await self._head.append(connection, draft.project_id, draft.head, plan.commits)
-            await self._repository.write_sides(connection, draft.project_id, plan)
+        pairs = zip(draft.fresh, plan.answers, strict=True)
+        answers = [(submitted, answer_to_json(answer)) for submitted, answer in pairs if submitted.request.key]
+        if not await self._repository.keep(connection, draft.project_id, plan, answers):
+            raise _Repeated
         if plan.closings:
             await self._repository.close_reviews(connection, draft.project_id, plan.closings)
         if plan.audit:
             await self._audit.append(connection, draft.project_id, plan.audit)
-        pairs = zip(draft.fresh, plan.answers, strict=True)
-        answers = [(submitted, answer_to_json(answer)) for submitted, answer in pairs if submitted.request.key]
-        try:
-            await self._repository.record_answers(connection, draft.project_id, answers)
-        except asyncpg.UniqueViolationError:
-            raise _Repeated from None
 
     async def _happened(self, project_id: ProjectId, plan: BatchPlan) -> bool:
         """After a connection lost around COMMIT: ask, as soon as the database answers again, whether it was done.

@@ -39,10 +39,6 @@ SELECT asked.principal_id, asked.key, r.request_hash, r.answer
 FROM unnest($2::uuid[], $3::text[]) AS asked (principal_id, key)
 JOIN answered_requests r ON r.project_id = $1 AND r.principal_id = asked.principal_id AND r.key = asked.key
 
--- name: record_answers
-INSERT INTO answered_requests (project_id, principal_id, key, request_hash, answer)
-SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[])
-
 -- name: insert_new_blobs
 -- Rows and bytes of small blobs that are not there yet; in order of hash, so that two transactions cannot deadlock.
 WITH given AS (
@@ -72,8 +68,8 @@ WHERE hash IN (SELECT hash FROM blobs WHERE hash = ANY ($1::bytea[]) AND live AN
                ORDER BY hash FOR NO KEY UPDATE)
 RETURNING hash
 
--- name: insert_sides
--- Side versions, the nodes that so far have nothing else, and review items.
+-- name: keep
+-- Side versions, the nodes that so far have nothing else, review items, and the answers of requests that have a key.
 WITH bare AS (
     INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($2::uuid[], $3::bigint[])
     ON CONFLICT DO NOTHING
@@ -82,6 +78,9 @@ WITH bare AS (
                                base_number)
     SELECT $1, * FROM unnest($4::uuid[], $5::bigint[], $6::uuid[], $7::text[], $8::text[], $9::text[], $10::bytea[],
                              $11::bigint[], $12::boolean[], $13::text[], $14::integer[])
+), answered AS (
+    INSERT INTO answered_requests (project_id, principal_id, key, request_hash, answer)
+    SELECT $1, * FROM unnest($27::uuid[], $28::text[], $29::bytea[], $30::text[])
 )
 INSERT INTO review_items (project_id, id, seq, checked_seq, node_id, path, author_id, reason, base_path, base_seq,
                           base_number, ours_number, side_version_id, conflicts)

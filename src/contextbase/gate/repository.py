@@ -141,19 +141,6 @@ class GateRepository:
         rows = await connection.fetch(_SQL.answered, project_id, [who for who, _ in keys], [key for _, key in keys])
         return {(PrincipalId(row["principal_id"]), row["key"]): (row["request_hash"], row["answer"]) for row in rows}
 
-    async def record_answers(
-        self, connection: Connection, project_id: ProjectId, answers: Sequence[tuple[Submitted, str]]
-    ) -> None:
-        if answers:
-            await connection.execute(
-                _SQL.record_answers,
-                project_id,
-                [submitted.caller.principal.id for submitted, _ in answers],
-                [submitted.request.key for submitted, _ in answers],
-                [submitted.request_hash for submitted, _ in answers],
-                [text for _, text in answers],
-            )
-
     async def inline_contents(self, connection: Connection, names: list[ContentHash]) -> dict[ContentHash, bytes]:
         """Those of these contents that are in the database."""
         rows = await connection.fetch(_SQL.inline_contents, names) if names else []
@@ -174,12 +161,18 @@ class GateRepository:
             kept.update(row["hash"] for row in await connection.fetch(_SQL.renew_blobs, stale))
         return [name for name in there if name not in kept]
 
-    async def write_sides(self, connection: Connection, project_id: ProjectId, plan: BatchPlan) -> None:
-        """Side versions and review items; after the commits and versions they belong to."""
-        if not plan.sides:
-            return
-        await connection.execute(
-            _SQL.insert_sides,
+    async def keep(
+        self,
+        connection: Connection,
+        project_id: ProjectId,
+        plan: BatchPlan,
+        answers: Sequence[tuple[Submitted, str]],
+    ) -> bool:
+        """Side versions, review items and answers; after the commits and versions they belong to. False: a request was
+        answered before."""
+        if not plan.sides and not answers:
+            return True
+        arguments = (
             project_id,
             [node for node, _ in plan.bare_nodes],
             [seq for _, seq in plan.bare_nodes],
@@ -206,7 +199,18 @@ class GateRepository:
             [item.ours_number for item in plan.reviews],
             [item.side.id for item in plan.reviews],
             [json.dumps(list(map(conflict_to_dict, item.conflicts))) for item in plan.reviews],
+            [submitted.caller.principal.id for submitted, _ in answers],
+            [submitted.request.key for submitted, _ in answers],
+            [submitted.request_hash for submitted, _ in answers],
+            [text for _, text in answers],
         )
+        try:
+            await connection.execute(_SQL.keep, *arguments)
+        except asyncpg.UniqueViolationError as error:
+            if error.table_name != "answered_requests":
+                raise
+            return False
+        return True
 
     async def close_reviews(
         self, connection: Connection, project_id: ProjectId, closings: Sequence[ClosedReview]
