@@ -31,6 +31,10 @@ __all__ = ["Launching", "folder_of"]
 _OURS: Final = 3
 """Processes of a sandbox that are not the agent's: bubblewrap, the shell that waits, the errand of a command."""
 
+_LONGEST_START: Final = 60
+"""Seconds. A command that has not begun by then is held up by a program inside: until it begins, no limit of its own
+counts."""
+
 _FEW_TRIES: Final = 5
 _OPEN_FILES: Final = 65_536
 
@@ -153,7 +157,7 @@ class Launching:
             async with self._place(spec, holder) as place:
                 order = self._order(place, **values)
                 mounted = place.folder if holder is None else None
-                said = await self._answered(place.conversation, order, theirs, mounted=mounted)
+                said = await self._started(place.conversation, order, theirs, mounted=mounted)
                 streams = pipes or Streams.terminal(said.descriptors[0], has_input=has_input)
                 return self._followed(place, streams, max_output=max_output, longest=longest)
         except BaseException:
@@ -183,6 +187,7 @@ class Launching:
         except BaseException:
             conversation.close()
             if leaf is not None:
+                kill_group(leaf)  # whoever is held up does not hear that nobody listens
                 await remove_group(leaf)
             raise
 
@@ -213,6 +218,17 @@ class Launching:
             if spec.limits.max_memory is not None:
                 limits["RLIMIT_DATA"] = spec.limits.max_memory
         return limits
+
+    async def _started(
+        self, conversation: Conversation, order: Order, streams: tuple[int, ...], *, mounted: Path | None
+    ) -> Said:
+        try:
+            async with asyncio.timeout(_LONGEST_START):
+                return await self._answered(conversation, order, streams, mounted=mounted)
+        except TimeoutError:
+            raise Unavailable(
+                "A program in the sandbox keeps the command from starting; end the sandbox, and make a new one."
+            ) from None
 
     async def _answered(
         self,

@@ -16,7 +16,8 @@ import pytest
 from tests.support.require import require_root
 from tests.support.sandbox_drivers import IMPLEMENTATIONS, Site, finish, shell
 
-from contextbase.errors import MachineProblem
+from contextbase.errors import MachineProblem, Unavailable
+from contextbase.sandbox import launching
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.model import Command, Network, SandboxId, SandboxState, TerminalSize
 from contextbase.sandbox.ports import SandboxDriver
@@ -365,3 +366,32 @@ async def test_a_program_whose_name_fills_a_pipe_is_not_found_like_any_other(sit
             assert ran.outcome.exit_code in (126, 127)
             assert ran.stderr.startswith(name[:100])
             assert len(ran.stderr) < 1000
+
+
+_HALTS_OTHERS = """
+import os, signal
+while True:
+    try:
+        os.kill(-1, signal.SIGSTOP)
+    except ProcessLookupError:
+        pass
+"""
+
+
+async def test_who_halts_commands_as_they_come_in_holds_nobody_up_for_ever(
+    site: Site, driver: SandboxDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launching, "_LONGEST_START", 0.5)
+    spec = site.spec()
+    await driver.create(spec)
+    await driver.start(spec.id)
+    await driver.exec(spec.id, Command(argv=(site.require_python(), "-c", _HALTS_OTHERS)))
+    for _ in range(40):
+        async with asyncio.timeout(30):
+            try:
+                await finish(await driver.exec(spec.id, Command(argv=("/bin/true",), timeout=0.2)))
+            except Unavailable:
+                break
+    else:
+        pytest.fail("none of them was caught before it had begun")
+    await driver.remove(spec.id)
