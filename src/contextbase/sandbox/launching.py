@@ -36,6 +36,7 @@ _LONGEST_START: Final = 60
 counts."""
 
 _FEW_TRIES: Final = 5
+_GONE: Final = "The sandbox does not run."
 _OPEN_FILES: Final = 65_536
 
 
@@ -157,7 +158,7 @@ class Launching:
             async with self._place(spec, holder) as place:
                 order = self._order(place, **values)
                 mounted = place.folder if holder is None else None
-                said = await self._started(place.conversation, order, theirs, mounted=mounted)
+                said = await self._started(place, order, theirs, mounted=mounted)
                 streams = pipes or Streams.terminal(said.descriptors[0], has_input=has_input)
                 return self._followed(place, streams, max_output=max_output, longest=longest)
         except BaseException:
@@ -219,12 +220,19 @@ class Launching:
                 limits["RLIMIT_DATA"] = spec.limits.max_memory
         return limits
 
-    async def _started(
-        self, conversation: Conversation, order: Order, streams: tuple[int, ...], *, mounted: Path | None
-    ) -> Said:
+    async def _started(self, place: _Place, order: Order, streams: tuple[int, ...], *, mounted: Path | None) -> Said:
         try:
             async with asyncio.timeout(_LONGEST_START):
-                return await self._answered(conversation, order, streams, mounted=mounted)
+                return await self._answered(place.conversation, order, streams, mounted=mounted)
+        except MachineProblem:
+            if place.holder is not None and not place.holder.is_there():
+                raise Conflict(_GONE) from None
+            if place.leaf is not None and place.leaf.usage().killed_for_memory:
+                raise Conflict(
+                    "The sandbox has no memory left for a command: what is in its /tmp and its home counts, too. End "
+                    "the sandbox, and make a new one."
+                ) from None
+            raise
         except TimeoutError:
             raise Unavailable(
                 "A program in the sandbox keeps the command from starting; end the sandbox, and make a new one."
@@ -321,7 +329,7 @@ async def _answer(conversation: Conversation) -> Said:
         case Refusal.FOLDER:
             raise InvalidInput(f"The command cannot start in its folder: {why}.")
         case Refusal.GONE:
-            raise Conflict("The sandbox does not run.")
+            raise Conflict(_GONE)
         case Refusal.NOBODY:
             raise Unavailable(f"Nobody listens on that socket: {why}.")
         case _:

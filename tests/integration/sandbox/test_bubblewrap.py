@@ -16,7 +16,8 @@ import pytest
 from tests.support.require import require_root
 from tests.support.sandbox_drivers import IMPLEMENTATIONS, Site, finish, shell
 
-from contextbase.errors import MachineProblem, Unavailable
+from contextbase.errors import Conflict, MachineProblem, Unavailable
+from contextbase.limits import Limit, ResourceLimits
 from contextbase.sandbox import launching
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.model import Command, Network, SandboxId, SandboxState, TerminalSize
@@ -395,3 +396,35 @@ async def test_who_halts_commands_as_they_come_in_holds_nobody_up_for_ever(
     else:
         pytest.fail("none of them was caught before it had begun")
     await driver.remove(spec.id)
+
+
+async def test_a_command_that_comes_as_its_sandbox_stops_is_ended_or_told_so(site: Site, driver: SandboxDriver) -> None:
+    spec = site.spec()
+    await driver.create(spec)
+
+    async def one() -> int | None:
+        try:
+            return (await finish(await driver.exec(spec.id, Command(argv=("/bin/true",))))).outcome.exit_code
+        except Conflict:
+            return None
+
+    for _ in range(25):
+        await driver.start(spec.id)
+        *codes, _ = await asyncio.gather(*(one() for _ in range(4)), driver.stop(spec.id))
+        assert set(codes) <= {0, None}
+
+
+async def test_a_sandbox_whose_memory_is_full_of_files_says_so(site: Site, driver: SandboxDriver) -> None:
+    site.require_groups()
+    spec = site.spec(limits=ResourceLimits(max_memory=32 << 20, max_processes=50))
+    await driver.create(spec)
+    await driver.start(spec.id)
+    for _ in range(40):
+        try:
+            done = await finish(await driver.exec(spec.id, shell("head -c 100000000 /dev/zero >> /tmp/big; exit 1")))
+        except Conflict as refused:
+            if (await driver.inspect(spec.id)).state is SandboxState.STOPPED:
+                break  # the kernel found nothing else to end than its first process
+            assert "memory" in refused.message
+        else:
+            assert done.outcome.stopped_by is Limit.MEMORY

@@ -39,6 +39,7 @@ __all__ = ["run_errand"]
 _CONNECT_SECONDS: Final = 10
 _MOST_DESCRIPTORS: Final = 8
 _KILL_AGAIN: Final = 10  # milliseconds
+_LONGEST_END: Final = 1  # second
 _REHEARSAL: Final = Order(task=Task.RUN, uid=1, gid=1).as_bytes()
 _LONGEST_NAME: Final = 256  # that is told of a program: nobody reads yet, and a pipe that is full would hold us up
 _NOT_FOUND, _NOT_RUN = 127, 126  # as a shell has it
@@ -84,6 +85,7 @@ class _Errand:
         self._mount = descriptors[3] if len(descriptors) > 3 else None
         self._groups = Groups(order.groups, order.stoppers)
         self._filter = bytes.fromhex(order.filter)
+        self._joined: int | None = None  # the handle of a holder that others made, and may end at any time
 
     def run(self) -> None:
         order = self._order
@@ -93,7 +95,10 @@ class _Errand:
             return
         holder = Holder.start(order.holder, self._filter) if order.holder else None
         process = order.process if holder is None else holder.process
-        handle = self._opened(process) if holder is None else holder.handle
+        if holder is None:
+            handle = self._joined = self._opened(process)
+        else:
+            handle = holder.handle
         if order.task is Task.HOLD:
             _say(self._server, holder=process, started=started_at(process))
             return
@@ -104,6 +109,10 @@ class _Errand:
                 self._connect()
             else:
                 ended = self._run(handle if holder is not None else None)
+        except OSError as error:
+            if self._is_sandbox_gone(error):
+                raise _Refused(Refusal.GONE, "the sandbox ended meanwhile") from None
+            raise
         finally:
             if holder is not None:
                 holder.end()
@@ -146,6 +155,12 @@ class _Errand:
                 return handle
         raise _Refused(Refusal.GONE, "the sandbox does not run any more")
 
+    def _is_sandbox_gone(self, error: OSError) -> bool:
+        """While a sandbox's first process ends, the kernel finds no such process, or has no memory for another one."""
+        if self._joined is None or error.errno not in (errno.ESRCH, errno.ENOMEM):
+            return False
+        return bool(select.select([self._joined], [], [], _LONGEST_END)[0])
+
     def _connect(self) -> None:
         system.drop_capabilities()
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -166,6 +181,8 @@ class _Errand:
         try:
             child = self._spawn(name) if order.task is Task.RUN else self._fork()
         except OSError as error:
+            if self._is_sandbox_gone(error):
+                raise
             code = _NOT_FOUND if isinstance(error, FileNotFoundError | NotADirectoryError) else _NOT_RUN
             self._complain(f"{order.argv[0][:_LONGEST_NAME]}: {error.strerror}\n", name)
             _say(self._server, descriptors=() if ours is None else (ours,), running=True)
