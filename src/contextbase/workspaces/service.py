@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -282,20 +282,25 @@ class Workspaces:
                     made_at = await self._registry.insert(connection, record, on_head=on_head)
             except BaseException:
                 await asyncio.gather(made, return_exceptions=True)
+                with suppress(ContextbaseError):  # the database is away: the next sweep finds a row without a folder
+                    await self._forget(record)  # a statement that was given up may have been carried out
                 await provider.cleanup(record.id)
                 raise
             try:
                 await made
             except BaseException:
                 if made_at is not None:
-                    async with self._database.connection() as connection:
-                        await self._registry.drop(connection, record.id)
+                    await self._forget(record)
                 raise
             if made_at is None:
                 await provider.cleanup(record.id)
             return made_at
         finally:
             self._creating.discard(record.id)
+
+    async def _forget(self, record: Record) -> None:
+        async with self._database.connection() as connection:
+            await self._registry.drop(connection, record.id)
 
     async def _complete(
         self,

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.postgres import database_copy
@@ -17,6 +19,7 @@ from contextbase.identity.levels import Level
 from contextbase.runs.model import CommitWhen, Kept, Started, lowered
 from contextbase.sandbox.model import Output
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.registry import Registry
 from contextbase.workspaces.service import Completed
 
 
@@ -128,6 +131,29 @@ async def test_a_command_that_was_given_up_and_had_changed_nothing_leaves_nothin
     await steps.aclose()
     await services.runs.close()
     assert not started.workspace.path.exists()
+
+
+async def test_a_command_that_is_given_up_while_its_workspace_is_made_leaves_none(
+    runs: RunWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, insert, inserted = runs.world, Registry.insert, asyncio.Event()
+
+    async def insert_and_be_slow(*arguments: Any, **options: Any) -> datetime | None:
+        made_at = await insert(*arguments, **options)
+        if made_at is not None:
+            inserted.set()
+            await asyncio.sleep(60)
+        return made_at
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Registry, "insert", insert_and_be_slow)
+        running = asyncio.create_task(runs.run("true", "hasty"))
+        await inserted.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    assert await world.services.workspaces.list(world.owner, world.project_id) == []
+    assert isinstance((await runs.run("true", "hasty")).end, Completed)
 
 
 async def test_completing_while_a_command_runs_commits_and_keeps_the_folder(runs: RunWorld) -> None:
