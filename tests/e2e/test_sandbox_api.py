@@ -98,6 +98,10 @@ def test_what_comes_to_nothing_is_told_before_anything_is_made(client: Client, p
         list(client.runs.stream("no-such-project", "true"))
     with pytest.raises(InvalidInput):
         client.runs.command(project, "true", cwd="no/such/folder")
+    with pytest.raises(InvalidInput, match="bytes"):
+        client.runs.command(project, "echo new > n.txt", message="因" * 4000)
+    with pytest.raises(InvalidInput, match="printable"):
+        client.runs.command(project, "echo new > n.txt", run="two\nlines")
     assert client.workspaces.list(project).workspaces == []
 
 

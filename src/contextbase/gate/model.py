@@ -20,6 +20,7 @@ __all__ = [
     "Content",
     "ContentKind",
     "ReviewState",
+    "check_words",
 ]
 
 MOST_CHANGES: Final = 10_000
@@ -85,6 +86,14 @@ class Closing:
     state: ReviewState = ReviewState.RESOLVED
 
 
+def check_words(message: str, run: str | None) -> None:
+    """Raise `InvalidInput` for a message, or a name of a run, that no commit can have."""
+    if len(message.encode()) > LONGEST_MESSAGE or "\x00" in message:
+        raise InvalidInput(f"A message has at most {LONGEST_MESSAGE} bytes and no NUL.")
+    if run is not None and not (1 <= len(run.encode()) <= LONGEST_KEY and run.isprintable()):
+        raise InvalidInput(f"The name of a run has 1 to {LONGEST_KEY} printable bytes.")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommitRequest:
     project_id: ProjectId
@@ -102,12 +111,9 @@ class CommitRequest:
     def __post_init__(self) -> None:
         if not 1 <= len(self.changes) <= MOST_CHANGES:
             raise InvalidInput(f"A commit has 1 to {MOST_CHANGES} changes, not {len(self.changes)}.")
-        if len(self.message.encode()) > LONGEST_MESSAGE or "\x00" in self.message:
-            raise InvalidInput(f"A message has at most {LONGEST_MESSAGE} bytes and no NUL.")
+        check_words(self.message, self.run)
         if self.key is not None and not (1 <= len(self.key.encode()) <= LONGEST_KEY and self.key.isprintable()):
             raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} printable bytes.")
-        if self.run is not None and not (1 <= len(self.run.encode()) <= LONGEST_KEY and self.run.isprintable()):
-            raise InvalidInput(f"The name of a run has 1 to {LONGEST_KEY} printable bytes.")
         places = [place for change in self.changes for place in (change.path, change.target) if place is not None]
         if len(set(places)) != len(places):
             twice = next(place for place in places if places.count(place) > 1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 
 from contextbase.audit.model import OperatorType
-from contextbase.errors import Conflict, ContextbaseError, TooBusy
+from contextbase.errors import Conflict, ContextbaseError, TooBusy, error_of_code
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, new_uuid
 from contextbase.runs.conversation import answers
@@ -101,7 +101,11 @@ class CommandRuns:
             self._clear_later(run)
             raise
         yield outcome
-        yield await self._settle(run, outcome)
+        try:
+            settled = await self._settle(run, outcome)
+        except ContextbaseError as error:
+            raise _with_place(error, run.workspace) from error
+        yield settled
 
     async def _settle(self, run: _Run, outcome: Outcome) -> Completed | Kept:
         when = run.request.commit_when
@@ -136,6 +140,13 @@ def _name_of_new(caller: Caller) -> str | None:
     if Action.ADMIN not in caller.token.actions or caller.token.path_prefix is not None:
         return None
     return f"agent:run-{token_hex(4)}"
+
+
+def _with_place(error: ContextbaseError, workspace: Record) -> ContextbaseError:
+    """The caller may not know whose workspace the command ran in."""
+    agent = f"{workspace.principal.kind}:{workspace.principal.name}"
+    told = f"{error.message} The command has ended; what it changed is in the workspace of {agent}."
+    return error_of_code(error.code, told, **{**error.details, "agent_id": agent, "workspace_id": str(workspace.id)})
 
 
 def _spec(run: _Run) -> SandboxSpec:

@@ -13,7 +13,7 @@ from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.feed.model import NewEvent
 from contextbase.feed.repository import FeedRepository
-from contextbase.gate.model import ChangeStatus
+from contextbase.gate.model import ChangeStatus, check_words
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, Seq, TreePath
 from contextbase.storage.blobs.waiting import in_thread
@@ -38,6 +38,9 @@ class Wish:
     message: str = ""
     run: str | None = None
     conflicts_in: ConflictsIn = ConflictsIn.REVIEW
+
+    def __post_init__(self) -> None:
+        check_words(self.message, self.run)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,7 +13,7 @@ from tests.support.workspaces import mounts_below
 
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import DatabaseAddress
-from contextbase.errors import Conflict, Forbidden, InvalidInput, TooBusy
+from contextbase.errors import Conflict, Forbidden, InvalidInput, TooBusy, TooLarge
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.runs.model import CommitWhen, Kept, Started, lowered
@@ -96,6 +96,24 @@ async def test_a_change_that_is_not_allowed_is_refused_and_the_folder_kept(runs:
     statuses = {one.answered.change.path: one.answered.answer.status for one in told.end.committed.changes}
     assert statuses == {"a.txt": ChangeStatus.REFUSED, "b.txt": ChangeStatus.WRITTEN}
     await runs.world.complete("ann", discard=True)
+
+
+async def test_who_had_no_name_for_the_agent_is_told_where_the_work_is_that_could_not_be_committed(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    async with (
+        database_copy(embedded_database_server, "contextbase_template") as address,
+        open_run_world(address, tmp_path / "data", workspace_max_files=2) as runs,
+    ):
+        world = runs.world
+        with pytest.raises(TooLarge) as refused:
+            await runs.run("touch 1 2 3")
+        agent = str(refused.value.details["agent_id"])
+        assert agent in refused.value.message
+        record, look = await world.services.workspaces.status(world.owner, world.project_id, agent)
+        assert str(record.id) == refused.value.details["workspace_id"]
+        assert [change.path for change in look.changes] == ["1", "2", "3"]
+        await world.services.workspaces.abandon(world.owner, world.project_id, agent)
 
 
 async def test_a_hidden_file_is_not_there_for_the_command(runs: RunWorld) -> None:
