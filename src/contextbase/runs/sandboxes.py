@@ -1,7 +1,7 @@
 """A sandbox on an agent's workspace that lasts: for agents elsewhere, who send one command after the other."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, MachineProblem, NotFound
@@ -76,19 +76,16 @@ class AgentSandboxes:
         )
         async with self._database.connection() as connection:
             made_at = await self._repository.insert(connection, record)
-            existing = None if made_at else await self._repository.of_workspace(connection, workspace.id)
-        if made_at is None:
-            if existing is None:
-                raise Conflict("Another call has just removed the sandbox of this workspace; try again.")
-            return await self._status(existing, workspace), False
-        record = replace(record, created_at=made_at, seen_at=made_at)
         async with self._workspaces.alone(workspace.id):  # whoever ends it takes its mount down for a while
+            record = await self._of_workspace(workspace)
+            if made_at is None and await self._is_made(record):
+                return await self._status(record, workspace), False
             try:
-                await self._make(driver, record, workspace, environment)
+                await self._make(await self._driving.driver(record.driver), record, workspace, environment)
             except BaseException:
                 await self._occupancy.leave(workspace.id)
                 raise
-        return await self._status(record, workspace), True
+        return await self._status(record, workspace), made_at is not None
 
     async def status(self, caller: Caller, sandbox_id: SandboxId) -> SandboxStatus:
         record, workspace = await self._entered(caller, sandbox_id)
@@ -125,8 +122,25 @@ class AgentSandboxes:
     async def remove(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
         """End all that runs in it, and the sandbox. The workspace stays, with the work in it."""
         record = await self._found(caller, sandbox_id)
-        await self._occupancy.leave(record.workspace_id)
+        async with self._workspaces.alone(record.workspace_id):  # not while another call makes it
+            await self._occupancy.leave(record.workspace_id)
         return record
+
+    async def _of_workspace(self, workspace: Record) -> SandboxRecord:
+        async with self._database.connection() as connection:
+            record = await self._repository.of_workspace(connection, workspace.id)
+        if record is None:
+            raise Conflict("Another call has just removed the sandbox of this workspace; try again.")
+        return record
+
+    async def _is_made(self, record: SandboxRecord) -> bool:
+        """A crash may have come between the row and the sandbox, or somebody removed it behind our back."""
+        driver = await self._driving.driver(record.driver)
+        try:
+            await driver.inspect(record.id)
+        except NotFound:
+            return False
+        return True
 
     async def _make(
         self, driver: SandboxDriver, record: SandboxRecord, workspace: Record, environment: Mapping[str, str]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from tests.support.api import url_of
@@ -18,7 +19,9 @@ from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Forbidden, NotFound
 from contextbase.identity.levels import Level
+from contextbase.runs.occupancy import Occupancy
 from contextbase.runs.repository import SandboxRepository
+from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.model import Command, SandboxState
 from contextbase.workspaces.model import WorkspaceId
 
@@ -63,6 +66,27 @@ async def test_an_agent_has_one_sandbox_and_gets_it_again(runs: RunWorld) -> Non
     ann = await runs.world.agent("ann")
     first = await runs.sandbox(ann)
     assert (await runs.sandbox(ann)).record.id == first.record.id
+
+
+async def test_a_sandbox_that_a_crash_left_as_a_row_alone_is_made_when_it_is_asked_for_again(
+    runs: RunWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = await runs.world.agent("ann")
+    with monkeypatch.context() as crash:
+        crash.setattr(BubblewrapDriver, "create", AsyncMock(side_effect=asyncio.CancelledError))
+        crash.setattr(Occupancy, "leave", AsyncMock())
+        with pytest.raises(asyncio.CancelledError):
+            await runs.sandbox(ann)
+    status = await runs.sandbox(ann)
+    assert status.state is SandboxState.RUNNING
+    assert (await runs.exec(ann, status.record.id, "cat a.txt"))[0] == "a\n"
+
+
+async def test_many_who_ask_for_an_agents_sandbox_at_once_get_the_same(runs: RunWorld) -> None:
+    ann = await runs.world.agent("ann")
+    found = await asyncio.gather(*(runs.sandbox(ann) for _ in range(8)))
+    assert {status.record.id for status in found} == {found[0].record.id}
+    assert {status.state for status in found} == {SandboxState.RUNNING}
 
 
 async def test_what_is_left_running_goes_on_and_can_be_talked_to(runs: RunWorld) -> None:
