@@ -25,7 +25,7 @@ ORDER BY s.id DESC
 LIMIT $4
 
 -- name: sandboxes_of_node
-SELECT s.id, s.workspace_id, w.state <> 'open' AS has_ended,
+SELECT s.id, s.workspace_id, s.driver, w.state <> 'open' AS has_ended,
        s.seen_at < clock_timestamp() - make_interval(secs => $2) AS is_idle
 FROM sandboxes s JOIN workspaces w ON w.id = s.workspace_id
 WHERE s.node = $1 AND s.removed_at IS NULL

@@ -25,6 +25,7 @@ _SQL: Final = load_queries("contextbase.runs")
 class SandboxOfNode:
     id: SandboxId
     workspace_id: WorkspaceId
+    driver: str
     has_ended: bool  # its workspace
     is_idle: bool
 
@@ -69,6 +70,7 @@ class SandboxRepository:
             SandboxOfNode(
                 id=SandboxId(int=row["id"].int),
                 workspace_id=WorkspaceId(int=row["workspace_id"].int),
+                driver=row["driver"],
                 has_ended=row["has_ended"],
                 is_idle=row["is_idle"],
             )

@@ -8,7 +8,7 @@ from contextbase.db.database import Database
 from contextbase.errors import ContextbaseError, NotFound
 from contextbase.runs.driving import Driving
 from contextbase.runs.occupancy import Occupancy
-from contextbase.runs.repository import SandboxRepository
+from contextbase.runs.repository import SandboxOfNode, SandboxRepository
 from contextbase.sandbox.model import SandboxState
 
 __all__ = ["SandboxUpkeep"]
@@ -41,26 +41,31 @@ class SandboxUpkeep:
                 await self.sweep()
             except (ContextbaseError, OSError) as error:
                 _log.warning("the upkeep of sandboxes did not get done; trying again", extra={"error": str(error)})
-            except Exception:  # noqa: BLE001 - one bad sandbox must not leave all others unattended for good
+            except Exception:  # noqa: BLE001 - one bad sweep must not be the last
                 _log.exception("the upkeep of sandboxes failed; trying again")
             await asyncio.sleep(_BETWEEN_SWEEPS_SECONDS)
 
     async def sweep(self) -> None:
         async with self._database.connection() as connection:
             known = await self._repository.of_node(connection, self._driving.node, idle_seconds=self._idle_seconds)
-        if not known:
-            return  # a driver is opened by those who use one
-        driver = await self._driving.driver()
         for one in known:
-            if one.has_ended:
+            try:
+                await self._attend(one)
+            except ContextbaseError as error:  # made with another driver, say: no reason to leave the others alone
+                extra = {"sandbox_id": str(one.id), "error": error.message}
+                _log.warning("the upkeep of a sandbox did not get done; trying again", extra=extra)
+
+    async def _attend(self, one: SandboxOfNode) -> None:
+        if one.has_ended:
+            await self._occupancy.leave(one.workspace_id)
+        elif self._occupancy.is_busy(one.id):
+            async with self._database.connection() as connection:
+                await self._repository.seen(connection, one.id)
+        elif one.is_idle:
+            driver = await self._driving.driver(one.driver)
+            try:
+                if (await driver.inspect(one.id)).state is SandboxState.RUNNING:
+                    await driver.stop(one.id)
+                    _log.info("stopped a sandbox that nobody uses", extra={"sandbox_id": str(one.id)})
+            except NotFound:
                 await self._occupancy.leave(one.workspace_id)
-            elif self._occupancy.is_busy(one.id):
-                async with self._database.connection() as connection:
-                    await self._repository.seen(connection, one.id)
-            elif one.is_idle:
-                try:
-                    if (await driver.inspect(one.id)).state is SandboxState.RUNNING:
-                        await driver.stop(one.id)
-                        _log.info("stopped a sandbox that nobody uses", extra={"sandbox_id": str(one.id)})
-                except NotFound:
-                    await self._occupancy.leave(one.workspace_id)

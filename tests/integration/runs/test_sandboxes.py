@@ -170,6 +170,17 @@ async def test_the_sandbox_of_a_workspace_that_ended_is_removed_by_the_upkeep(ru
     assert status.workspace.path.exists()
 
 
+async def test_a_sandbox_of_another_driver_keeps_the_upkeep_from_no_other(runs: RunWorld) -> None:
+    services = runs.world.services
+    stranger = (await runs.sandbox(await runs.world.agent("ann"))).record.id
+    await runs.sandbox(await runs.world.agent("bob"))
+    async with services.database.connection() as connection:
+        await connection.execute("UPDATE sandboxes SET driver = 'docker' WHERE id = $1", stranger)
+        await connection.execute("UPDATE workspaces SET state = 'lost', ended_at = clock_timestamp()")
+    await services.sandbox_upkeep.sweep()
+    assert [one.id for one in await services.sandboxes.list(runs.world.owner, None)] == [stranger]
+
+
 async def test_the_upkeep_stops_a_sandbox_after_a_silence_and_never_under_a_command(runs: RunWorld) -> None:
     services = runs.world.services
     ann = await runs.world.agent("ann")
