@@ -12,6 +12,7 @@ from tests.support.collab import Project, write
 from tests.support.lease_world import expire_leases
 
 from contextbase.errors import LeaseHeld, LeaseLost, Unauthenticated
+from contextbase.leases import service
 from contextbase.sdk import AsyncClient, Change
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -149,6 +150,18 @@ async def test_an_expired_lease_is_lost_and_goes_to_the_next(api: Api) -> None:
     assert_problem(await one.heartbeat(lease["token"]), 409, "lease_lost")
     await two.lease("a")
     assert "lease.cleanup" in [kind for kind, _, _ in await two.events()]
+
+
+async def test_leases_that_have_expired_take_nobodys_room(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST_LEASES", 2)
+    project = await a_project(api)
+    one, two = await an_agent(project), await an_agent(project)
+    await one.lease("a")
+    await one.lease("b")
+    assert_problem(await two.acquire("c"), 409, "conflict")
+    await expire_leases(api.services.database)
+    await two.lease("c")
+    assert await two.listed() == [("c", f"agent:{two.name}")]
 
 
 async def test_leases_are_listed_page_by_page_and_by_owner_and_path(api: Api) -> None:

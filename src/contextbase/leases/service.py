@@ -196,7 +196,8 @@ class LeaseService:
         return await self._books.change(project_id, partial(self._try_acquire, asked), by=caller.principal.id)
 
     def _try_acquire(self, asked: "_Asked", book: Book, now: datetime) -> Attempt:
-        if len(book.leases) >= MOST_LEASES:
+        is_stale = stale(now, self._books.process)
+        if sum(not is_stale(lease) for lease in book.leases) >= MOST_LEASES:
             raise Conflict(f"A project has at most {MOST_LEASES} leases; reserve folders, or release some.")
         return book.attempt(
             asked.pattern,
@@ -204,7 +205,7 @@ class LeaseService:
             holder=asked.holder,
             now=now,
             ttl=self.ttl,
-            is_stale=stale(now, self._books.process),
+            is_stale=is_stale,
             sees=asked.sees,
         )
 
