@@ -42,9 +42,17 @@ def _free(folder: Path) -> int:
 def _written_since(began: float, folder: Path, most: int) -> int:
     """At least so many bytes; the count ends when it is over the most. What hides where nobody looks is taken for too
     much."""
+    try:
+        return _seen_since(began, folder, most)
+    except PermissionError:
+        return most + 1
+
+
+def _seen_since(began: float, folder: Path, most: int) -> int:
     written = 0
     deepest = len(folder.parts) + _DEEPEST
-    for path, folders, names, place in os.fwalk(folder):  # by handles: a link put in the way leads nowhere
+    # By handles: a link put in the way leads nowhere.
+    for path, folders, names, place in os.fwalk(folder, onerror=_refuse_to_be_shut_out):
         if len(Path(path).parts) > deepest:
             return most + 1
         for name in (*folders, *names):
@@ -57,3 +65,8 @@ def _written_since(began: float, folder: Path, most: int) -> int:
         if written > most:
             break
     return written
+
+
+def _refuse_to_be_shut_out(error: OSError) -> None:
+    if isinstance(error, PermissionError):
+        raise error

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -89,4 +90,37 @@ async def test_folders_count_like_files(tmp_path: Path, free: list[int]) -> None
     free.append(97 * MOST)
     async with asyncio.timeout(30):
         await task
+    assert told == ["exceeded"]
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[Path]:
+    """A folder of an account that has no privilege, which we are while the test lasts."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        if os.geteuid() != 0:
+            yield folder
+            return
+        os.chown(folder, 61184, 61184)
+        os.seteuid(61184)
+        try:
+            yield folder
+        finally:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+async def test_what_is_shut_away_from_who_looks_counts(as_nobody: Path, free: list[int], mode: int) -> None:
+    task, told = await watch(as_nobody)
+    shut = as_nobody / "shut"
+    shut.mkdir()
+    (shut / "big").write_bytes(b"")
+    shut.chmod(mode)
+    free.append(97 * MOST)
+    try:
+        async with asyncio.timeout(30):
+            await task
+    finally:
+        task.cancel()
+        shut.chmod(0o755)
     assert told == ["exceeded"]
