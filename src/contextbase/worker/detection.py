@@ -30,7 +30,8 @@ class Detected:
     def unsafe(self, metadata: Metadata, base: Tree) -> list[str]:
         """What would be lost with the sandbox: all but what is kept beside the base folder's version already."""
         changes = [*self.deletions, *self.writes]
-        return [*self.failed, *(change.path for change in changes if not _is_kept(change, metadata, base))]
+        unkept = (change.path for change in changes if not _is_kept(change, metadata, base))
+        return [*self.failed, *unkept, *self.new_folders]
 
 
 def detect(files: Tree, metadata: Metadata, rules: IgnoreRules) -> Detected:

@@ -158,6 +158,17 @@ sys.stdin.read()
     assert (site.base / "a.txt").read_text() == "its work\n"
 
 
+def test_cleanup_refuses_to_lose_a_new_empty_folder(site: Site) -> None:
+    site.put("a.txt")
+    worker = site.worker("one", "*.txt")
+    (worker.path / "logs").mkdir()
+    with pytest.raises(Conflict, match="logs"):
+        worker.cleanup()
+    worker.sync_back()
+    worker.cleanup()
+    assert (site.base / "logs").is_dir()
+
+
 def test_cleanup_refuses_to_lose_work_and_names_it(site: Site) -> None:
     site.put("a.txt")
     worker = site.worker("one", "a.txt")
