@@ -38,7 +38,7 @@ from contextbase.wire.sandbox import (
     OutputItem,
     StartedItem,
 )
-from contextbase.wire.workspace import WorkspaceCompleteView
+from contextbase.wire.workspace import WorkspaceCompleteView, WorkspaceView
 
 __all__ = [
     "Cpu",
@@ -148,21 +148,26 @@ def _streamed(
             case CompletedItem() if outcome is not None:
                 for line in drawn_completion(item.completed, here=None):
                     error_console.print(line, soft_wrap=True, highlight=False)
+                if not item.completed.removed:
+                    _say_where("What is left", item.completed.workspace)
                 return outcome, item.completed
             case KeptItem() if outcome is not None:
-                name = item.workspace.agent_id.removeprefix("agent:")
-                error_console.print(
-                    f"{item.because.capitalize()}, so nothing is committed. Its work is in the workspace of {name}: "
-                    f"contextbase workspace status|complete|abandon --agent {name}",
-                    soft_wrap=True,
-                    highlight=False,
-                )
+                _say_where(f"{item.because.capitalize()}, so nothing is committed. Its work", item.workspace)
                 return outcome, None
             case FailedItem():
                 raise error_of(item.problem)
             case _:
                 continue
     raise ContextbaseError("The server ended the stream before it was over; ask for the workspace's status.")
+
+
+def _say_where(what: str, workspace: WorkspaceView) -> None:
+    name = workspace.agent_id.removeprefix("agent:")
+    error_console.print(
+        f"{what} is in the workspace of {name}: contextbase workspace status|complete|abandon --agent {name}",
+        soft_wrap=True,
+        highlight=False,
+    )
 
 
 def _leave(outcome: OutcomeView, completed: WorkspaceCompleteView | None) -> None:
