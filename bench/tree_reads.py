@@ -7,7 +7,10 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from tests.support.tree_writer import TEST_AUDIT_KEY
+
 from contextbase.audit.model import OperatorType
+from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.embedded import EmbeddedPostgres
 from contextbase.db.migrations.runner import migrate
@@ -15,6 +18,7 @@ from contextbase.identity.model import PrincipalKind
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath, new_uuid
 from contextbase.storage.head import HeadRepository
+from contextbase.storage.landing import Landing
 from contextbase.storage.model import Kind, NewCommit, NewVersion
 from contextbase.storage.tree import TreeRepository
 
@@ -61,7 +65,9 @@ async def _measure(database: Database, size: int) -> dict[str, float]:
             versions=tuple(versions),
         )  # fmt: skip
         async with connection.transaction():
-            await head.append(connection, project_id, await head.lock(connection, project_id), [commit])
+            locked = await head.lock(connection, project_id)
+            audit = await AuditRepository(TEST_AUDIT_KEY).extension(connection, project_id, [])
+            assert await head.land(connection, Landing(head=locked, audit=audit, commits=[commit]))
         after = Seq(2)
         difference = await tree.diff(connection, project_id, before, after)
         assert len(difference.changes) == _CHANGES

@@ -52,7 +52,7 @@ def test_what_waits_is_listed_shown_claimed_talked_about_and_decided(cb: Cli, tm
     assert "Ben and Carl test." in cb("cat", "plan.md").stdout  # what was not contested is in
     listed = cb("review", "list").stdout
     assert review in listed
-    assert "content: 1 places" in listed
+    assert "content: 1 place " in listed
     assert cb("review", "claim", review).stdout == "plan.md: It is yours.\n"
     assert "user:owner" in cb("review", "list", "--claimed-by", "user:owner").stdout
     assert cb("review", "comment", review, "Which month is it?").stdout == "Comment 1.\n"

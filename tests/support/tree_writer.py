@@ -12,6 +12,7 @@ from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, SystemClock, TokenId, TreePath, new_uuid
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.head import HeadRepository
+from contextbase.storage.landing import Landing
 from contextbase.storage.model import Kind, NewCommit, NewVersion, Project
 from contextbase.storage.projects import ProjectService
 
@@ -98,7 +99,6 @@ class TreeWriter:
         project_id: ProjectId = self.project.id
         async with self.database.transaction() as connection:
             locked = await self.head.lock(connection, project_id)
-            last = await self.head.append(connection, project_id, locked, commits)
             entries = [
                 AuditEntry(
                     at=SystemClock().now(), operator_type=OperatorType.API, principal_id=self.caller.principal.id,
@@ -106,8 +106,10 @@ class TreeWriter:
                 )
                 for offset in range(1, len(commits) + 1)
             ]  # fmt: skip
-            await self.audit.append(connection, project_id, entries)
-        return last
+            audit = await self.audit.extension(connection, project_id, entries)
+            landing = Landing(head=locked, audit=audit, commits=commits)
+            assert await self.head.land(connection, landing)
+        return landing.last
 
     async def put(self, catalog: BlobCatalog, content: bytes) -> tuple[ContentHash, int]:
         blob = await catalog.put(in_pieces(content))

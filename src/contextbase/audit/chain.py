@@ -6,18 +6,36 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import repeat
 from typing import Any, Final
 from uuid import UUID
 
 from contextbase.audit.model import AuditEntry, ChainHead
 
-__all__ = ["AuditKey", "AuditRow"]
+__all__ = ["AuditExtension", "AuditKey", "AuditRow"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_COLUMNS: Final = 18  # of a row, with its number and mac
 _canonical: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
 
 AuditRow = dict[str, Any]
 """An entry as the table holds it, without chain, number and mac."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditExtension:
+    """Rows to be added to a chain that ends at `after`; it ends at `end` then."""
+
+    after: ChainHead
+    end: ChainHead
+    seal: bytes
+    rows: list[AuditRow]
+
+    def arguments(self) -> list[object]:
+        """What the statements that write it take: where the chain ends, where it will, and the rows by column."""
+        columns = zip(*(row.values() for row in self.rows), strict=True) if self.rows else repeat((), _COLUMNS)
+        ends = (self.after.number, self.after.mac, self.end.number, self.end.mac, self.seal)
+        return [self.after.chain, *ends, *map(list, columns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +47,15 @@ class AuditKey:
     def __repr__(self) -> str:
         return "AuditKey(…)"
 
-    def link(self, head: ChainHead, entries: Sequence[AuditEntry]) -> tuple[list[AuditRow], ChainHead]:
-        """The rows that extend the chain by these entries, and where it ends then."""
-        rows, number, mac = [], head.number, head.mac
+    def extension(self, after: ChainHead, entries: Sequence[AuditEntry]) -> AuditExtension:
+        rows, number, mac = [], after.number, after.mac
         for entry in entries:
             number += 1
             row = as_row(entry)
-            mac = self.mac(head.chain, number, row, previous=mac)
-            rows.append({"chain": head.chain, "number": number, **row, "mac": mac})
-        return rows, ChainHead(chain=head.chain, number=number, mac=mac)
+            mac = self.mac(after.chain, number, row, previous=mac)
+            rows.append({"number": number, **row, "mac": mac})
+        end = ChainHead(chain=after.chain, number=number, mac=mac)
+        return AuditExtension(after=after, end=end, seal=self.seal(end), rows=rows)
 
     def mac(self, chain: UUID, number: int, row: AuditRow, *, previous: bytes) -> bytes:
         message = previous + json.dumps([str(chain), number, *_plain(row)], ensure_ascii=True).encode()

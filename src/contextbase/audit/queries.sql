@@ -7,18 +7,18 @@ INSERT INTO audit_heads (chain) VALUES ($1) ON CONFLICT (chain) DO NOTHING
 SELECT number, mac, seal FROM audit_heads WHERE chain = $1 FOR UPDATE
 
 -- name: append
--- Add linked rows to a chain ($20) and say where it ends now; none of it unless it ended at $24 with the mac $25.
+-- Add linked rows to a chain ($1) and say where it ends now ($4 to $6); none of it unless it ended at $2 with the mac $3.
 WITH extended AS (
-    UPDATE audit_heads SET number = $21, mac = $22, seal = $23
-    WHERE chain = $20 AND number = $24 AND mac = $25
-    RETURNING true
+    UPDATE audit_heads SET number = $4, mac = $5, seal = $6
+    WHERE chain = $1 AND number = $2 AND mac = $3
+    RETURNING chain
 )
 INSERT INTO audit (chain, number, at, operator_type, principal_id, token_id, action, path, node_id, base_seq, seq,
                    old_hash, new_hash, strategy, summary, origin, trace_id, details, mac)
-SELECT linked.*
-FROM unnest($1::uuid[], $2::bigint[], $3::timestamptz[], $4::text[], $5::uuid[], $6::uuid[], $7::text[],
-            $8::text[], $9::uuid[], $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::text[], $15::text[],
-            $16::text[], $17::text[], $18::text[], $19::bytea[]) AS linked, extended
+SELECT extended.chain, linked.*
+FROM extended, unnest($7::bigint[], $8::timestamptz[], $9::text[], $10::uuid[], $11::uuid[], $12::text[], $13::text[],
+                      $14::uuid[], $15::bigint[], $16::bigint[], $17::bytea[], $18::bytea[], $19::text[], $20::text[],
+                      $21::text[], $22::text[], $23::text[], $24::bytea[]) AS linked
 
 -- name: heads
 -- Every chain and where it says it ends.

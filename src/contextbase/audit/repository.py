@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 from uuid import UUID
 
-from contextbase.audit.chain import AuditKey
+from contextbase.audit.chain import AuditExtension, AuditKey
 from contextbase.audit.model import AuditEntry, ChainHead
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
@@ -31,29 +31,36 @@ class AuditRepository:
 
     async def append(self, connection: Connection, chain: UUID, entries: Sequence[AuditEntry]) -> None:
         """Extend a chain, in the caller's transaction: the audit row is there exactly if what it tells of is."""
-        end = self._ends.get(chain)
-        # Mostly it still ends there: then there is no need to look first.
-        if end is None or not await self._extend(connection, end, entries):
-            end = await self._locked(connection, chain)
-            if not await self._extend(connection, end, entries):
+        # Mostly it ends where this process left it: then there is no need to look first.
+        extension = self.foreseen(chain, entries)
+        if extension is None or not await self._write(connection, extension):
+            extension = await self.extension(connection, chain, entries)
+            if not await self._write(connection, extension):
                 raise Damaged(f"The audit chain {chain} does not end where its head says.")
 
-    async def _locked(self, connection: Connection, chain: UUID) -> ChainHead:
+    def foreseen(self, chain: UUID, entries: Sequence[AuditEntry]) -> AuditExtension | None:
+        """How these entries extend the chain if it ends where this process left it; None: it did not see it yet."""
+        end = self._ends.get(chain)
+        return None if end is None else self._key.extension(end, entries)
+
+    async def extension(self, connection: Connection, chain: UUID, entries: Sequence[AuditEntry]) -> AuditExtension:
+        """How these entries extend the chain, which is held to the end of the caller's transaction."""
         head = await connection.fetchrow(_SQL.lock_head, chain)
         if head is None:
             await connection.execute(_SQL.ensure_chain, chain)
             [head] = await connection.fetch(_SQL.lock_head, chain)
-        return ChainHead(chain=chain, number=head["number"], mac=head["mac"])
+        return self._key.extension(ChainHead(chain=chain, number=head["number"], mac=head["mac"]), entries)
 
-    async def _extend(self, connection: Connection, end: ChainHead, entries: Sequence[AuditEntry]) -> bool:
-        """False, and nothing is done, if the chain does not end there."""
-        rows, new_end = self._key.link(end, entries)
-        columns = map(list, zip(*(row.values() for row in rows), strict=True))
-        ends = (end.chain, new_end.number, new_end.mac, self._key.seal(new_end), end.number, end.mac)
-        done = await connection.execute(_SQL.append, *columns, *ends)
+    def remember(self, extension: AuditExtension) -> None:
+        """It is written, or about to be: `foreseen` goes on from there."""
         if len(self._ends) >= _MOST_ENDS:
             self._ends.clear()
-        self._ends[end.chain] = new_end
+        self._ends[extension.end.chain] = extension.end
+
+    async def _write(self, connection: Connection, extension: AuditExtension) -> bool:
+        """False, and nothing is done, if the chain does not end there."""
+        done = await connection.execute(_SQL.append, *extension.arguments())
+        self.remember(extension)
         return done != "INSERT 0 0"
 
     async def verify(self, connection: Connection) -> AsyncIterator[tuple[UUID, int, str | None]]:

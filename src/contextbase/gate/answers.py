@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitAnswer
 from contextbase.ids import NodeId, Seq, TreePath
 from contextbase.merge import Conflict, Place, PlaceKind, Reason
 
-__all__ = ["answer_from_json", "answer_to_json", "conflict_from_dict", "conflict_to_dict"]
+__all__ = ["answer_from_json", "answer_to_json", "conflict_from_dict", "conflict_to_dict", "conflicts_to_json"]
 
 _SIDES = ("base", "ours", "theirs", "suggestion")
 
@@ -37,6 +38,10 @@ def conflict_to_dict(conflict: Conflict) -> dict[str, Any]:
     """A conflict object for JSON: text where it is text, base64 where it is not."""
     sides = {name: _side_to_dict(getattr(conflict, name)) for name in _SIDES}
     return {"place": {"kind": conflict.place.kind, "at": conflict.place.at}, "reason": conflict.reason, **sides}
+
+
+def conflicts_to_json(conflicts: Sequence[Conflict]) -> str:
+    return json.dumps(list(map(conflict_to_dict, conflicts)))
 
 
 def _change_to_dict(change: ChangeAnswer) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from uuid import UUID
 from contextbase.audit.model import AuditEntry, OperatorType
 from contextbase.gate.model import CommitAnswer, CommitRequest, ReviewState
 from contextbase.identity.model import Caller
-from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq, TreePath
-from contextbase.merge import Conflict, TooLargeToMerge
-from contextbase.storage.model import Kind, NewCommit
+from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq
+from contextbase.merge import TooLargeToMerge
+from contextbase.storage.landing import NewReview, SideVersion
+from contextbase.storage.model import NewCommit
 
-__all__ = ["BatchPlan", "ClosedReview", "ContentNeeded", "Contents", "ReviewItem", "SideVersion", "Submitted"]
+__all__ = ["BatchPlan", "ClosedReview", "ContentNeeded", "Contents", "Submitted"]
 
 LARGEST_MERGED: Final = 32 * 1024 * 1024
 
@@ -62,33 +63,6 @@ class Submitted:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SideVersion:
-    id: UUID
-    seq: Seq
-    node_id: NodeId
-    path: TreePath
-    reason: str
-    kind: Kind
-    content_hash: ContentHash | None
-    size: int
-    executable: bool
-    mime: str
-    base_number: int | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReviewItem:
-    id: UUID
-    side: SideVersion
-    author: Caller
-    reason: str
-    base_path: TreePath  # where the writer found the base: another place than the side's, of a rename
-    base_seq: Seq
-    ours_number: int | None
-    conflicts: tuple[Conflict, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ClosedReview:
     id: UUID
     state: ReviewState
@@ -103,7 +77,7 @@ class BatchPlan:
     commits: list[NewCommit] = field(default_factory=list)
     bare_nodes: list[tuple[NodeId, Seq]] = field(default_factory=list)  # nodes with a side version only
     sides: list[SideVersion] = field(default_factory=list)
-    reviews: list[ReviewItem] = field(default_factory=list)
+    reviews: list[NewReview] = field(default_factory=list)
     closings: list[ClosedReview] = field(default_factory=list)
     audit: list[AuditEntry] = field(default_factory=list)
     answers: list[CommitAnswer] = field(default_factory=list)

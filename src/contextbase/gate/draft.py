@@ -27,7 +27,7 @@ from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.ids import Clock, ContentHash, PrincipalId, ProjectId, Seq, TokenId, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
-from contextbase.storage.head import LockedHead
+from contextbase.storage.landing import LockedHead
 from contextbase.storage.tree import TreeRepository
 
 __all__ = ["Draft", "Drafter"]

@@ -11,9 +11,10 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+from contextbase.audit.chain import AuditExtension
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
-from contextbase.errors import Conflict, DatabaseUnavailable, TooBusy, Unavailable
+from contextbase.errors import BlobMissing, Conflict, Damaged, DatabaseUnavailable, TooBusy, Unavailable
 from contextbase.gate.answers import answer_to_json
 from contextbase.gate.batch import BatchPlan, Submitted
 from contextbase.gate.draft import Draft, Drafter
@@ -24,7 +25,8 @@ from contextbase.gate.repository import GateRepository
 from contextbase.gate.working_tree import WorkingTree
 from contextbase.ids import ContentHash, ProjectId
 from contextbase.storage.blobs.catalog import BlobCatalog
-from contextbase.storage.head import HeadRepository
+from contextbase.storage.head import AnsweredBefore, HeadRepository
+from contextbase.storage.landing import KeptAnswer, Landing
 
 __all__ = ["GroupCommit"]
 
@@ -164,6 +166,8 @@ class GroupCommit:
 
     async def _settle(self, project_id: ProjectId, batch: list[Submitted], draft: Draft | None) -> Draft:
         """Returns the draft that was written: the one given, unless the head was not what it was made upon."""
+        if draft is not None and await self._land_at_once(draft):
+            return draft
         repeated = False
         for _ in range(_MOST_ATTEMPTS):
             try:
@@ -172,14 +176,34 @@ class GroupCommit:
                 for name, content in first.contents.items():
                     await self._catalog.put(_once(content), expected=name)
                     first.draft.contents.put.add(name)
-            except _Repeated:
+            except AnsweredBefore:
                 repeated = True
         raise Conflict("The commit could not be settled; try again.")
+
+    async def _land_at_once(self, draft: Draft) -> bool:
+        """In one statement, without a lock before it. False: the head is elsewhere, or more is to be done."""
+        audit = self._audit.foreseen(draft.project_id, draft.plan.audit)
+        if audit is None or draft.leases is not None or draft.plan.closings or self._to_store_first(draft):
+            return False
+        try:
+            async with self._database.connection() as connection:
+                with self._metrics.lock.time():
+                    is_in = await self._head.land(connection, self._landing(draft, audit))
+        except (AnsweredBefore, BlobMissing):
+            return False
+        except DatabaseUnavailable:
+            if not await self._happened(draft.project_id, draft.plan):
+                raise
+            is_in = True
+        if is_in:
+            self._has_landed(draft, audit)
+        return is_in
 
     async def _attempt(
         self, project_id: ProjectId, batch: list[Submitted], draft: Draft | None, *, repeated: bool
     ) -> Draft:
-        written = draft
+        """Under the head's lock, and planned anew if it is not the one that the draft was made upon."""
+        written, audit = draft, None
         try:
             async with self._database.transaction() as connection:
                 locked = await self._head.lock(connection, project_id)
@@ -191,33 +215,57 @@ class GroupCommit:
                         written = await self._drafter.begin(connection, project_id, locked)
                         fresh = await self._drafter.recall(connection, written, batch)
                         await self._drafter.extend(connection, written, fresh)
-                    await self._write_rows(connection, written)
+                    audit = await self._audit.extension(connection, project_id, written.plan.audit)
+                    await self._land(connection, written, audit)
         except DatabaseUnavailable:
-            if written is None or not await self._happened(project_id, written.plan):
+            if written is None or audit is None or not await self._happened(project_id, written.plan):
                 raise
-        if written.plan.commits or written.plan.closings:
-            self._hint(project_id)
+        self._has_landed(written, audit)
         return written
 
-    async def _write_rows(self, connection: Connection, draft: Draft) -> None:
-        plan, contents, limit = draft.plan, draft.contents, self._catalog.limit
-        large = [name for name in plan.stored - contents.put if contents.sizes[name] >= limit]
-        if large:
-            raise _StoreFirst(draft, large)
-        small = {name: contents.loaded[name] for name in plan.stored if contents.sizes[name] < limit}
-        collected = await self._repository.store_inline(connection, small)
-        if collected:
-            raise _StoreFirst(draft, collected)
-        if plan.commits:
-            await self._head.append(connection, draft.project_id, draft.head, plan.commits)
-        pairs = zip(draft.fresh, plan.answers, strict=True)
-        answers = [(submitted, answer_to_json(answer)) for submitted, answer in pairs if submitted.request.key]
-        if not await self._repository.keep(connection, draft.project_id, plan, answers):
-            raise _Repeated
-        if plan.closings:
-            await self._repository.close_reviews(connection, draft.project_id, plan.closings)
-        if plan.audit:
-            await self._audit.append(connection, draft.project_id, plan.audit)
+    async def _land(self, connection: Connection, draft: Draft, audit: AuditExtension) -> None:
+        landing = self._landing(draft, audit)
+        first = self._to_store_first(draft) or await self._repository.store_inline(connection, dict(landing.contents))
+        if first:
+            raise _StoreFirst(draft, first)
+        if not await self._head.land(connection, landing):
+            raise Damaged(f"The project {draft.project_id} is not where its lock says.")
+        if draft.plan.closings:
+            await self._repository.close_reviews(connection, draft.project_id, draft.plan.closings)
+
+    def _to_store_first(self, draft: Draft) -> list[ContentHash]:
+        """What is too large for the commit's own statement."""
+        plan, contents = draft.plan, draft.contents
+        return [name for name in plan.stored - contents.put if contents.sizes[name] >= self._catalog.limit]
+
+    def _landing(self, draft: Draft, audit: AuditExtension) -> Landing:
+        plan, contents = draft.plan, draft.contents
+        return Landing(
+            head=draft.head,
+            audit=audit,
+            commits=plan.commits,
+            contents={
+                name: contents.loaded[name] for name in plan.stored if contents.sizes[name] < self._catalog.limit
+            },
+            bare_nodes=plan.bare_nodes,
+            sides=plan.sides,
+            reviews=plan.reviews,
+            answers=[
+                KeptAnswer(
+                    principal_id=submitted.caller.principal.id,
+                    key=submitted.request.key,
+                    request_hash=submitted.request_hash,
+                    answer=answer_to_json(answer),
+                )
+                for submitted, answer in zip(draft.fresh, plan.answers, strict=True)
+                if submitted.request.key is not None
+            ],
+        )
+
+    def _has_landed(self, draft: Draft, audit: AuditExtension) -> None:
+        self._audit.remember(audit)
+        if draft.plan.commits or draft.plan.closings:
+            self._hint(draft.project_id)
 
     async def _happened(self, project_id: ProjectId, plan: BatchPlan) -> bool:
         """After a connection lost around COMMIT: ask, as soon as the database answers again, whether it was done.
@@ -244,10 +292,6 @@ class _StoreFirst(Exception):
         super().__init__(f"{len(names)} blobs")
         self.draft = draft
         self.contents = {name: draft.contents.loaded[name] for name in names}
-
-
-class _Repeated(Exception):
-    """A request happened before: look for it first."""
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:

@@ -11,7 +11,7 @@ from contextbase.gate.draft import Draft
 from contextbase.gate.model import CommitAnswer
 from contextbase.gate.working_tree import WorkingTree
 from contextbase.ids import PrincipalId
-from contextbase.storage.head import LockedHead
+from contextbase.storage.landing import LockedHead
 
 __all__ = ["Batch", "Line", "Waiting"]
 

@@ -68,25 +68,6 @@ WHERE hash IN (SELECT hash FROM blobs WHERE hash = ANY ($1::bytea[]) AND live AN
                ORDER BY hash FOR NO KEY UPDATE)
 RETURNING hash
 
--- name: keep
--- Side versions, the nodes that so far have nothing else, review items, and the answers of requests that have a key.
-WITH bare AS (
-    INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($2::uuid[], $3::bigint[])
-    ON CONFLICT DO NOTHING
-), kept AS (
-    INSERT INTO side_versions (project_id, id, seq, node_id, path, reason, kind, content_hash, size, executable, mime,
-                               base_number)
-    SELECT $1, * FROM unnest($4::uuid[], $5::bigint[], $6::uuid[], $7::text[], $8::text[], $9::text[], $10::bytea[],
-                             $11::bigint[], $12::boolean[], $13::text[], $14::integer[])
-), answered AS (
-    INSERT INTO answered_requests (project_id, principal_id, key, request_hash, answer)
-    SELECT $1, * FROM unnest($27::uuid[], $28::text[], $29::bytea[], $30::text[])
-)
-INSERT INTO review_items (project_id, id, seq, checked_seq, node_id, path, author_id, reason, base_path, base_seq,
-                          base_number, ours_number, side_version_id, conflicts)
-SELECT $1, * FROM unnest($15::uuid[], $16::bigint[], $16::bigint[], $17::uuid[], $18::text[], $19::uuid[], $20::text[],
-                         $21::text[], $22::bigint[], $23::integer[], $24::integer[], $25::uuid[], $26::text[])
-
 -- name: close_reviews
 -- Close those that are open; says of each whose it was, and who closed it.
 UPDATE review_items r

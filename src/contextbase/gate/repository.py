@@ -1,6 +1,5 @@
 """Loads what a batch touches and writes what it decided. Every method works in the caller's transaction."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -13,8 +12,7 @@ from contextbase.db.queries import load_queries
 from contextbase.errors import Conflict, NotFound
 from contextbase.feed.model import NewEvent
 from contextbase.feed.repository import FeedRepository
-from contextbase.gate.answers import conflict_to_dict
-from contextbase.gate.batch import BatchPlan, ClosedReview, Submitted
+from contextbase.gate.batch import ClosedReview
 from contextbase.gate.model import MOST_CHANGES, Change, ChangeAction
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.working_tree import Live, WorkingTree
@@ -147,7 +145,7 @@ class GateRepository:
         return {ContentHash(row["hash"]): row["content"] for row in rows}
 
     async def store_inline(self, connection: Connection, contents: dict[ContentHash, bytes]) -> list[ContentHash]:
-        """Store small contents in the commit's own transaction; returns those that GC is removing this moment."""
+        """Store small contents; returns those that GC is removing this moment, or that were purged."""
         if not contents:
             return []
         made = {
@@ -160,57 +158,6 @@ class GateRepository:
         if stale := [name for name in there if name not in kept]:
             kept.update(row["hash"] for row in await connection.fetch(_SQL.renew_blobs, stale))
         return [name for name in there if name not in kept]
-
-    async def keep(
-        self,
-        connection: Connection,
-        project_id: ProjectId,
-        plan: BatchPlan,
-        answers: Sequence[tuple[Submitted, str]],
-    ) -> bool:
-        """Side versions, review items and answers; after the commits and versions they belong to. False: a request was
-        answered before."""
-        if not plan.sides and not answers:
-            return True
-        arguments = (
-            project_id,
-            [node for node, _ in plan.bare_nodes],
-            [seq for _, seq in plan.bare_nodes],
-            [side.id for side in plan.sides],
-            [side.seq for side in plan.sides],
-            [side.node_id for side in plan.sides],
-            [side.path for side in plan.sides],
-            [side.reason for side in plan.sides],
-            [str(side.kind) for side in plan.sides],
-            [side.content_hash for side in plan.sides],
-            [side.size for side in plan.sides],
-            [side.executable for side in plan.sides],
-            [side.mime for side in plan.sides],
-            [side.base_number for side in plan.sides],
-            [item.id for item in plan.reviews],
-            [item.side.seq for item in plan.reviews],
-            [item.side.node_id for item in plan.reviews],
-            [item.side.path for item in plan.reviews],
-            [item.author.principal.id for item in plan.reviews],
-            [item.reason for item in plan.reviews],
-            [item.base_path for item in plan.reviews],
-            [item.base_seq for item in plan.reviews],
-            [item.side.base_number for item in plan.reviews],
-            [item.ours_number for item in plan.reviews],
-            [item.side.id for item in plan.reviews],
-            [json.dumps(list(map(conflict_to_dict, item.conflicts))) for item in plan.reviews],
-            [submitted.caller.principal.id for submitted, _ in answers],
-            [submitted.request.key for submitted, _ in answers],
-            [submitted.request_hash for submitted, _ in answers],
-            [text for _, text in answers],
-        )
-        try:
-            await connection.execute(_SQL.keep, *arguments)
-        except asyncpg.UniqueViolationError as error:
-            if error.table_name != "answered_requests":
-                raise
-            return False
-        return True
 
     async def close_reviews(
         self, connection: Connection, project_id: ProjectId, closings: Sequence[ClosedReview]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from contextbase.errors import LeaseHeld
 from contextbase.gate.access import Refusal, free_name, refusal_of
-from contextbase.gate.batch import Contents, ReviewItem, SideVersion, Submitted
+from contextbase.gate.answers import conflicts_to_json
+from contextbase.gate.batch import Contents, Submitted
 from contextbase.gate.leases import Reservations
 from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, ChangeStatus
 from contextbase.gate.policy import CRITICAL, ProjectPolicy
@@ -16,6 +17,7 @@ from contextbase.identity.model import PrincipalKind
 from contextbase.ids import ContentHash, NodeId, Seq, TreePath, new_uuid
 from contextbase.merge import Change as TreeChange
 from contextbase.merge import Entry, EntryKind, Settled, Verdict, settle
+from contextbase.storage.landing import NewReview, SideVersion
 from contextbase.storage.model import Kind, NewVersion
 
 __all__ = ["Outcome", "Settlement", "Trace"]
@@ -55,7 +57,7 @@ class Outcome:
     versions: list[NewVersion] = field(default_factory=list)
     bare_nodes: list[tuple[NodeId, Seq]] = field(default_factory=list)
     sides: list[SideVersion] = field(default_factory=list)
-    reviews: list[ReviewItem] = field(default_factory=list)
+    reviews: list[NewReview] = field(default_factory=list)
     stored: set[ContentHash] = field(default_factory=set)
     traces: list[Trace] = field(default_factory=list)  # of what was not refused
 
@@ -256,15 +258,15 @@ class Settlement:
             name = self.contents.add(partial)
             entry = replace(current.entry, content=name)
             current = self._write(change, replace(settled, entry=entry, new_content=None))
-        item = ReviewItem(
+        item = NewReview(
             id=new_uuid(),
             side=side,
-            author=self.submitted.caller,
+            author_id=self.submitted.caller.principal.id,
             reason=reason,
             base_path=settled.change.renamed_from or settled.change.path,
             base_seq=change.base,
             ours_number=ours_number,
-            conflicts=conflicts,
+            conflicts=conflicts_to_json(conflicts),
         )
         self.outcome.reviews.append(item)
         answer = self._answer(change, settled, ChangeStatus.IN_REVIEW, current, side=side)

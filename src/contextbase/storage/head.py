@@ -1,7 +1,5 @@
 """Moves a project's head. Only the gate imports this (import-linter holds it): it is the one write door."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -11,19 +9,16 @@ from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import BlobMissing, Conflict, NotFound
 from contextbase.ids import ProjectId, Seq
-from contextbase.storage.model import NewCommit
+from contextbase.storage.landing import Landing, LockedHead
 
-__all__ = ["HeadRepository", "LockedHead"]
+__all__ = ["AnsweredBefore", "HeadRepository"]
 
 _SQL: Final = load_queries("contextbase.storage")
+_KEEP_BLOBS: Final = ("versions_keep_their_blob", "versions_keep_what_was_sent", "side_versions_keep_their_blob")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LockedHead:
-    seq: Seq
-    epoch: UUID
-    policy_version: int
-    commit_id: UUID | None  # of its last commit: two futures may give one number to different commits
+class AnsweredBefore(Exception):
+    """A request of the landing happened before: look for its answer."""
 
 
 class HeadRepository:
@@ -46,62 +41,30 @@ class HeadRepository:
         await connection.execute(_SQL.wait_for_writers, project_id)
         return await connection.fetchrow(_SQL.commit_by_id, commit_id) is not None
 
-    async def append(
-        self, connection: Connection, project_id: ProjectId, head: LockedHead, commits: Sequence[NewCommit]
-    ) -> Seq:
-        """Add commits after the locked head, in order, and move the head to the last; returns it.
+    async def land(self, connection: Connection, landing: Landing) -> bool:
+        """Write all of it and move the head, in one statement that needs no transaction around it.
 
-        The schema's constraints have the last word: a path taken twice, a gap in a chain or a version replaced twice
-        raises `Conflict`; a version whose blob is not stored, or just being collected, raises `BlobMissing`.
+        False, and nothing is done, if the head or the audit chain is not where it was taken to be, or a content of the
+        landing is being collected or was purged. The schema's constraints have the last word: a path taken twice, a gap
+        in a chain or a version replaced twice raises `Conflict`; a version whose blob is not stored `BlobMissing`; a
+        request that was answered before `AnsweredBefore`.
         """
-        seqs = [Seq(head.seq + offset) for offset in range(1, len(commits) + 1)]
-        placed = [(seq, version) for seq, commit in zip(seqs, commits, strict=True) for version in commit.versions]
-        made = [(seq, version) for seq, version in placed if version.number == 1]
-        # Within one batch a node may be written again and again: all but its last version are replaced on arrival.
-        replaced_by = {(version.node_id, version.number - 1): seq for seq, version in placed}
-        here = {(version.node_id, version.number) for _, version in placed}
-        ended = {key: seq for key, seq in replaced_by.items() if key[1] > 0 and key not in here}
-        versions = [version for _, version in placed]
-        last = seqs[-1] if seqs else head.seq
         try:
-            done = await connection.execute(
-                _SQL.append_commits,
-                project_id,
-                seqs,
-                [commit.id for commit in commits],
-                [commit.principal_id for commit in commits],
-                [str(commit.operator_type) for commit in commits],
-                [commit.message for commit in commits],
-                [commit.run for commit in commits],
-                [version.node_id for _, version in made],
-                [seq for seq, _ in made],
-                last,
-                [node_id for node_id, _ in ended],
-                [number for _, number in ended],
-                list(ended.values()),
-                [version.node_id for version in versions],
-                [version.number for version in versions],
-                [seq for seq, _ in placed],
-                [replaced_by.get((version.node_id, version.number)) for version in versions],
-                [str(version.path) for version in versions],
-                [str(version.kind) for version in versions],
-                [version.content_hash for version in versions],
-                [version.size for version in versions],
-                [version.executable for version in versions],
-                [version.mime for version in versions],
-                [version.base_number for version in versions],
-                [version.merged_number for version in versions],
-                [version.sent_hash for version in versions],
-            )
+            return bool(await connection.fetchval(_SQL.land, *landing.arguments()))
         except asyncpg.ForeignKeyViolationError as error:
-            if error.constraint_name in ("versions_keep_their_blob", "versions_keep_what_was_sent"):
+            if error.constraint_name in _KEEP_BLOBS:
                 raise BlobMissing("A version names a blob that is not stored; upload it first.") from error
-            raise Conflict(f"The commit breaks a rule of the tree: {error.constraint_name}.") from error
+            raise _rule_broken(error) from error
+        except asyncpg.UniqueViolationError as error:
+            if error.table_name == "answered_requests":
+                raise AnsweredBefore from error
+            raise _rule_broken(error) from error
         except asyncpg.IntegrityConstraintViolationError as error:
-            raise Conflict(f"The commit breaks a rule of the tree: {error.constraint_name}.") from error
-        if done != f"INSERT 0 {len(versions)}":
-            raise Conflict("A version to be replaced is not its node's head any more.")
-        return last
+            raise _rule_broken(error) from error
+
+
+def _rule_broken(error: asyncpg.IntegrityConstraintViolationError) -> Conflict:
+    return Conflict(f"The commit breaks a rule of the tree: {error.constraint_name}.")
 
 
 def _head(row: asyncpg.Record) -> LockedHead:

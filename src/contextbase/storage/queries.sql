@@ -155,20 +155,46 @@ SELECT p.head, p.epoch, p.policy_version,
 FROM projects p
 WHERE p.id = $1 AND p.deleted_at IS NULL
 
--- name: append_commits
--- Add commits, new nodes and versions, end the versions that are replaced, and move the head ($10). Each version to end
--- must be its node's head: unless all of them are, no version is added. (That they are counted also makes them end
--- before others take their places.)
-WITH added AS (
-    INSERT INTO commits (project_id, seq, id, principal_id, operator_type, message, run)
-    SELECT $1, * FROM unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[])
-), made AS (
-    INSERT INTO nodes (project_id, id, created_seq) SELECT $1, * FROM unnest($8::uuid[], $9::bigint[])
+-- name: land
+-- All that a batch of commits writes, in one statement: a transaction of its own, unless it stands in one. Nothing at all
+-- if the head ($2 to $5) or the audit chain ($6, $7) is elsewhere than it was taken to be, or if a content ($29) cannot be
+-- referred to, because GC is removing it or it was purged. What else must not be, constraints refuse.
+WITH ground AS (
+    SELECT p.id FROM projects p JOIN audit_heads a ON a.chain = p.id
+    WHERE p.id = $1 AND p.head = $2 AND p.epoch = $3 AND p.policy_version = $4 AND p.deleted_at IS NULL
+      AND a.number = $6 AND a.mac = $7
+      AND ($5::uuid IS NULL OR EXISTS (SELECT FROM commits WHERE project_id = $1 AND seq = $2 AND id = $5))
+      AND NOT EXISTS (SELECT FROM blobs WHERE hash = ANY ($29::bytea[]) AND NOT (live AND purged_at IS NULL))
+    FOR UPDATE OF p, a
+), extended AS (
+    UPDATE audit_heads a SET number = $8, mac = $9, seal = $10 FROM ground WHERE a.chain = ground.id
+), audited AS (
+    INSERT INTO audit (chain, number, at, operator_type, principal_id, token_id, action, path, node_id, base_seq, seq,
+                       old_hash, new_hash, strategy, summary, origin, trace_id, details, mac)
+    SELECT ground.id, linked.*
+    FROM ground, unnest($11::bigint[], $12::timestamptz[], $13::text[], $14::uuid[], $15::uuid[], $16::text[],
+                        $17::text[], $18::uuid[], $19::bigint[], $20::bigint[], $21::bytea[], $22::bytea[],
+                        $23::text[], $24::text[], $25::text[], $26::text[], $27::text[], $28::bytea[]) AS linked
+), given AS (  -- in order of hash, so that two transactions cannot deadlock
+    SELECT blob.* FROM ground, unnest($29::bytea[], $30::bytea[]) AS blob (hash, content) ORDER BY hash
+), new_blobs AS (
+    INSERT INTO blobs (hash, size) SELECT hash, octet_length(content) FROM given ON CONFLICT DO NOTHING RETURNING hash
+), stored AS (
+    INSERT INTO blob_contents (hash, content) SELECT hash, content FROM given JOIN new_blobs USING (hash)
+    ON CONFLICT (hash) DO NOTHING
 ), moved AS (
-    UPDATE projects SET head = $10 WHERE id = $1
+    UPDATE projects p SET head = $31 FROM ground WHERE p.id = ground.id AND p.head <> $31
+), committed AS (
+    INSERT INTO commits (project_id, seq, id, principal_id, operator_type, message, run)
+    SELECT ground.id, new.*
+    FROM ground, unnest($32::bigint[], $33::uuid[], $34::uuid[], $35::text[], $36::text[], $37::text[]) AS new
+), made AS (
+    INSERT INTO nodes (project_id, id, created_seq)
+    SELECT ground.id, new.* FROM ground, unnest($38::uuid[], $39::bigint[]) AS new
 ), ended AS (
     UPDATE versions v SET replaced_seq = r.seq
-    FROM unnest($11::uuid[], $12::integer[], $13::bigint[]) AS r (node_id, number, seq)
+    FROM ground
+    CROSS JOIN unnest($40::uuid[], $41::integer[], $42::bigint[]) AS r (node_id, number, seq)
     CROSS JOIN LATERAL (
         SELECT ctid FROM versions
         WHERE project_id = $1 AND node_id = r.node_id AND number = r.number AND replaced_seq IS NULL
@@ -176,13 +202,32 @@ WITH added AS (
     ) head
     WHERE v.ctid = head.ctid
     RETURNING true
+), versioned AS (
+    INSERT INTO versions (project_id, node_id, number, seq, replaced_seq, path, kind, content_hash, size, executable,
+                          mime, base_number, merged_number, sent_hash)
+    SELECT ground.id, new.*
+    FROM ground, unnest($43::uuid[], $44::integer[], $45::bigint[], $46::bigint[], $47::text[], $48::text[],
+                        $49::bytea[], $50::bigint[], $51::boolean[], $52::text[], $53::integer[], $54::integer[],
+                        $55::bytea[]) AS new
+    WHERE (SELECT count(*) FROM ended) >= 0  -- so that versions end before others take their places
+), set_aside AS (
+    INSERT INTO side_versions (project_id, id, seq, node_id, path, reason, kind, content_hash, size, executable, mime,
+                               base_number)
+    SELECT ground.id, side.*
+    FROM ground, unnest($56::uuid[], $57::bigint[], $58::uuid[], $59::text[], $60::text[], $61::text[], $62::bytea[],
+                        $63::bigint[], $64::boolean[], $65::text[], $66::integer[]) AS side
+), in_review AS (
+    INSERT INTO review_items (project_id, id, seq, checked_seq, node_id, path, author_id, reason, base_path, base_seq,
+                              base_number, ours_number, side_version_id, conflicts)
+    SELECT ground.id, item.*
+    FROM ground, unnest($67::uuid[], $68::bigint[], $68::bigint[], $69::uuid[], $70::text[], $71::uuid[], $72::text[],
+                        $73::text[], $74::bigint[], $75::integer[], $76::integer[], $77::uuid[], $78::text[]) AS item
+), answered AS (
+    INSERT INTO answered_requests (project_id, principal_id, key, request_hash, answer)
+    SELECT ground.id, kept.*
+    FROM ground, unnest($79::uuid[], $80::text[], $81::bytea[], $82::text[]) AS kept
 )
-INSERT INTO versions (project_id, node_id, number, seq, replaced_seq, path, kind, content_hash, size, executable, mime,
-                      base_number, merged_number, sent_hash)
-SELECT $1, new.*
-FROM unnest($14::uuid[], $15::integer[], $16::bigint[], $17::bigint[], $18::text[], $19::text[], $20::bytea[],
-            $21::bigint[], $22::boolean[], $23::text[], $24::integer[], $25::integer[], $26::bytea[]) AS new
-WHERE (SELECT count(*) FROM ended) = cardinality($11)
+SELECT EXISTS (SELECT FROM ground)
 
 -- name: insert_blob_content
 -- Create-only; something of another size under that name is damage, and is replaced.

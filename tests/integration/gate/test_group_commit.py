@@ -12,6 +12,7 @@ from contextbase.errors import Conflict
 from contextbase.gate.draft import Drafter
 from contextbase.gate.model import ChangeStatus
 from contextbase.storage.head import HeadRepository
+from contextbase.storage.landing import Landing
 
 
 @pytest.fixture
@@ -48,14 +49,14 @@ async def test_what_keeps_coming_is_drafted_upon_what_is_being_written(world: Ga
 
 
 async def test_a_draft_upon_a_batch_that_failed_is_made_anew(world: GateWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    append, calls = HeadRepository.append, 0
+    land, calls = HeadRepository.land, 0
 
-    async def fails_now_and_then(self: HeadRepository, connection: Connection, *rest: object) -> object:
+    async def fails_now_and_then(self: HeadRepository, connection: Connection, landing: Landing) -> bool:
         nonlocal calls
         calls += 1
         if calls % 3 == 0:
             raise Conflict("The commit breaks a rule of the tree: for the test.")
-        return await append(self, connection, *rest)  # type: ignore[arg-type]  # forwarded
+        return await land(self, connection, landing)
 
     answered: set[str] = set()
 
@@ -69,7 +70,7 @@ async def test_a_draft_upon_a_batch_that_failed_is_made_anew(world: GateWorld, m
             answered.add(key)
 
     await world.commit(write("shared.json", b"{\n}\n", 0))
-    monkeypatch.setattr(HeadRepository, "append", fails_now_and_then)
+    monkeypatch.setattr(HeadRepository, "land", fails_now_and_then)
     await asyncio.gather(*(agent(number) for number in range(20)))
     monkeypatch.undo()
     assert answered
@@ -110,24 +111,24 @@ async def test_a_draft_that_takes_its_time_does_not_bring_back_what_did_not_happ
     """The request before it is refused after all: another process was quicker, and its commit has the same number."""
     other = await GateWorld.start(world.database, tmp_path, project_name=world.project.name)
     await world.commit(write("a.txt", b"1\n2\n3\n4\n5\n", 0))
-    lock, begin = HeadRepository.lock, Drafter.begin
-    is_written, may_lock = asyncio.Event(), asyncio.Event()
+    land, begin = HeadRepository.land, Drafter.begin
+    is_written, may_land = asyncio.Event(), asyncio.Event()
 
-    async def locks_when_told(self: HeadRepository, *rest: object) -> object:
+    async def lands_when_told(self: HeadRepository, connection: Connection, landing: Landing) -> bool:
         is_written.set()
-        await may_lock.wait()
-        return await lock(self, *rest)  # type: ignore[arg-type]  # forwarded
+        await may_land.wait()
+        return await land(self, connection, landing)
 
     async def begins_after_the_first(self: Drafter, *rest: object) -> object:
         draft = await begin(self, *rest)  # type: ignore[arg-type]  # forwarded
-        if draft.head.seq > 1 and not may_lock.is_set():
-            may_lock.set()
+        if draft.head.seq > 1 and not may_land.is_set():
+            may_land.set()
             await asyncio.wait([first])
         return draft
 
     monkeypatch.setattr(Drafter, "begin", begins_after_the_first)
     with monkeypatch.context() as patched:
-        patched.setattr(HeadRepository, "lock", locks_when_told)
+        patched.setattr(HeadRepository, "land", lands_when_told)
         first = asyncio.create_task(world.commit(write("a.txt", b"lost\n2\n3\n4\n5\n", 1), atomic=True))
         await is_written.wait()
     await other.commit(write("a.txt", b"kept\n2\n3\n4\n5\n", 1))

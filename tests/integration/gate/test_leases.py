@@ -14,7 +14,8 @@ from contextbase.gate.draft import Drafter
 from contextbase.gate.model import Change, ChangeStatus
 from contextbase.ids import ProjectId, new_uuid
 from contextbase.leases.repository import LeaseRepository
-from contextbase.storage.head import HeadRepository, LockedHead
+from contextbase.storage.head import HeadRepository
+from contextbase.storage.landing import Landing, LockedHead
 
 _EVERYWHERE = ("**", True)
 
@@ -133,17 +134,17 @@ async def test_nobody_is_given_the_lease_until_the_commit_that_depends_on_it_is_
     lease = await leases.of(one).acquire("a", owner="one")
     other = leases.of(two)
     taking: list[asyncio.Task[object]] = []
-    append = HeadRepository.append
+    land = HeadRepository.land
 
-    async def append_slowly(self: HeadRepository, connection: Connection, *rest: object) -> object:
+    async def land_slowly(self: HeadRepository, connection: Connection, landing: Landing) -> bool:
         if not taking:
             await expire_leases(world.database)
             taking.append(asyncio.create_task(other.acquire("a", owner="two")))
             done, _ = await asyncio.wait(taking, timeout=0.3)
             assert not done
-        return await append(self, connection, *rest)  # type: ignore[arg-type]  # forwarded
+        return await land(self, connection, landing)
 
-    monkeypatch.setattr(HeadRepository, "append", append_slowly)
+    monkeypatch.setattr(HeadRepository, "land", land_slowly)
     await world.commit(write("a", b"just in time", 0), who=one, lease=lease.token)
     await taking[0]
     assert await world.files() == {"a": b"just in time"}

@@ -13,7 +13,7 @@ from rich.filesize import decimal
 
 from contextbase.errors import ContextbaseError, InvalidInput, NotFound, error_of_code
 from contextbase.interfaces.cli.connection import At, Data, LeaseOption, Project, connect, named, snapshot
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line
+from contextbase.interfaces.cli.output import Json, errors_shown, places, print_json, print_line
 from contextbase.sdk import Change, Client
 from contextbase.wire.commit import CommitView
 from contextbase.wire.tree import EntryView
@@ -210,7 +210,8 @@ def _report(answer: CommitView, *, as_json: bool) -> None:
         for change in answer.changes:
             if change.status != "refused":
                 place = change.result_path or change.path
-                note = f" ({len(change.conflicts)} places wait for a person)" if change.status == "in_review" else ""
+                waiting = f" ({places(len(change.conflicts))} for a person to decide)"
+                note = waiting if change.status == "in_review" else ""
                 print_line(f"{change.status.replace('_', ' ')}  {place}{note}")
         if answer.committed:
             print_line(f"Commit {answer.seq}.")

@@ -27,6 +27,7 @@ __all__ = [
     "console",
     "error_console",
     "errors_shown",
+    "places",
     "print_json",
     "print_line",
     "print_long",
@@ -78,6 +79,11 @@ def print_long(lines: Iterable[Text]) -> None:
                 page.print(line, soft_wrap=True)
         except BrokenPipeError:
             return  # the reader has seen enough
+
+
+def places(number: int) -> str:
+    """How many places of a file are contested."""
+    return "1 place" if number == 1 else f"{number} places"
 
 
 def visible(text: str) -> str:

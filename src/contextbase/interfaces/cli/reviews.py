@@ -12,7 +12,15 @@ from rich.text import Text
 from contextbase.errors import InvalidInput, NotFound
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.editor import edited
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_long, print_table
+from contextbase.interfaces.cli.output import (
+    Json,
+    errors_shown,
+    places,
+    print_json,
+    print_line,
+    print_long,
+    print_table,
+)
 from contextbase.interfaces.cli.review_text import drawn, has_markers, short
 from contextbase.sdk import Client
 from contextbase.wire.review import PickBody, ReviewDetail, ReviewView, StateName
@@ -253,7 +261,7 @@ def _pick(text: str) -> PickBody:
 
 
 def _row(item: ReviewView) -> tuple[object, ...]:
-    why = item.reason if not item.places else f"{item.reason}: {len(item.places)} places"
+    why = item.reason if not item.places else f"{item.reason}: {places(len(item.places))}"
     claimed = "" if item.claim is None else f"{item.claim.by}, {_age(item.claim.at)}"
     return short(item.id), _age(item.created_at), Text(item.path), why, item.author, item.state, claimed
 
