@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from tests.support.postgres import database_copy
@@ -12,8 +13,9 @@ from tests.support.workspaces import PROVIDERS, mounts_below, read_tree, unmount
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import NotFound
 from contextbase.identity.levels import Level
+from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.pins import Pins
-from contextbase.workspaces.registry import WorkspaceState
+from contextbase.workspaces.registry import Registry, WorkspaceState
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -37,6 +39,26 @@ async def test_after_a_reboot_every_open_workspace_has_its_folder_and_its_work(w
     assert (swept.opened, swept.lost, swept.orphans) == (3, 0, ())
     for folder in folders:
         assert read_tree(folder) == {"a.txt": b"a\n", "work.txt": b"work\n"}
+
+
+async def test_a_folder_that_cannot_be_shown_again_does_not_keep_others_from_it(world: WorkspaceWorld) -> None:
+    damaged, ended, whole = [await world.create(agent) for agent in ("ann", "ben", "cyd")]
+    (whole / "work.txt").write_bytes(b"work\n")
+    pins = world.services.data.path / "node" / "pins"
+    for name in (damaged.name, str(uuid4())):
+        (pins / name).unlink(missing_ok=True)
+        (pins / name).write_bytes(b"no note of ours")
+        kept = pins.parent / ("upper" if world.provider == "overlay" else "copy") / name
+        for place in (kept, pins.parent / "workspaces" / name):
+            place.mkdir(exist_ok=True)
+        (kept / "manifest.json").touch()  # without one a copy was never finished
+    async with world.services.database.connection() as connection:
+        await Registry().end(connection, WorkspaceId(ended.name), WorkspaceState.ABANDONED)
+    unmount_all(world.services.data.path)
+    swept = await world.services.workspace_upkeep.sweep()
+    assert (swept.opened, swept.removed, swept.failed) == (1, 1, 2)
+    assert read_tree(whole) == {"work.txt": b"work\n"}
+    assert not ended.exists()
 
 
 async def test_the_folder_of_one_that_ended_before_a_crash_is_removed(
