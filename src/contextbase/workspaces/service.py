@@ -276,26 +276,30 @@ class Workspaces:
         head is another."""
         self._creating.add(record.id)
         try:
-            made = asyncio.create_task(provider.create_workspace(record.id, view))
-            try:
-                async with self._database.connection() as connection:
-                    made_at = await self._registry.insert(connection, record, on_head=on_head)
-            except BaseException:
-                await asyncio.gather(made, return_exceptions=True)
-                await provider.cleanup(record.id)
-                raise
-            try:
-                await made
-            except BaseException:
-                if made_at is not None:
-                    async with self._database.connection() as connection:
-                        await self._registry.drop(connection, record.id)
-                raise
-            if made_at is None:
-                await provider.cleanup(record.id)
-            return made_at
+            async with self.alone(record.id):  # others find the row before the folder is there
+                return await self._make_alone(provider, record, view, on_head=on_head)
         finally:
             self._creating.discard(record.id)
+
+    async def _make_alone(self, provider: Provider, record: Record, view: View, *, on_head: bool) -> datetime | None:
+        made = asyncio.create_task(provider.create_workspace(record.id, view))
+        try:
+            async with self._database.connection() as connection:
+                made_at = await self._registry.insert(connection, record, on_head=on_head)
+        except BaseException:
+            await asyncio.gather(made, return_exceptions=True)
+            await provider.cleanup(record.id)
+            raise
+        try:
+            await made
+        except BaseException:
+            if made_at is not None:
+                async with self._database.connection() as connection:
+                    await self._registry.drop(connection, record.id)
+            raise
+        if made_at is None:
+            await provider.cleanup(record.id)
+        return made_at
 
     async def _complete(
         self,
