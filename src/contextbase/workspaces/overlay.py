@@ -171,7 +171,8 @@ class OverlayProvider:
         return nullcontext() if self._quotas is None else self._quotas.with_room(self._places.kept(workspace_id)[0])
 
     def _keep_strays(self, workspace_id: WorkspaceId) -> None:
-        """What was written to the bare folder, after a reboot perhaps, would lie unseen below the mount."""
+        """What was written to the bare folder, after a reboot or while the kernel took the mount down, would lie unseen
+        below the next one, and go with the folder."""
         path = self._places.path(workspace_id)
         if _removed_if_empty(path):
             return
@@ -196,7 +197,9 @@ class OverlayProvider:
     def _close(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root), self._places.locked(workspace_id):
             _unmount(self._places.path(workspace_id))
-            _removed_if_empty(self._places.path(workspace_id))  # whoever writes there now is told so
+            if not _removed_if_empty(self._places.path(workspace_id)):  # else whoever writes there now is told so
+                with self._room_in(workspace_id):
+                    self._keep_strays(workspace_id)
 
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root), self._places.locked(workspace_id):

@@ -16,7 +16,7 @@ from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.settling import ConflictsIn
-from contextbase.workspaces.syscalls import Rename, rename
+from contextbase.workspaces.syscalls import Rename, rename, unmount
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -126,6 +126,26 @@ async def test_what_is_written_while_the_folder_is_not_shown_is_kept(world: Work
     assert (kept / "written-while-closed.2" / "below" / "stray.txt").read_bytes() == b"two\n"
     assert "written-while-closed.2" in (folder / ".contextbase" / "notices.md").read_text()
     assert not (await world.complete("ann")).is_removed
+
+
+async def test_what_is_written_in_the_moment_the_folder_is_closed_is_kept(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if world.provider == "copy":
+        return  # there is no mount to be taken down
+    folder = await world.create("ann")
+    (folder / "a.txt").write_bytes(b"a\n")
+
+    def unmounted_under_a_writer(path: str) -> None:
+        unmount(path)
+        (folder / "late.txt").write_bytes(b"late\n")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("contextbase.workspaces.overlay.unmount", unmounted_under_a_writer)
+        completed = await world.complete("ann")
+    assert not completed.is_removed
+    assert (folder / ".contextbase" / "refused" / "written-while-closed" / "late.txt").read_bytes() == b"late\n"
+    assert await world.tree() == {"a.txt": b"a\n"}
 
 
 @pytest.mark.parametrize(
