@@ -208,8 +208,6 @@ async def test_a_snapshot_that_does_not_fit_takes_no_room(tmp_path: Path) -> Non
 
 
 async def test_a_workspace_in_use_is_not_pulled_away(site: Site, workspace: Workspace) -> None:
-    if site.provider.name == "copy":
-        return  # a plain folder is never in the way of its removal
     with (workspace.path / "a.txt").open("ab") as file:
         file.write(b"work")
         file.flush()
