@@ -311,24 +311,20 @@ class Workspaces:
         *,
         discard: bool,
     ) -> Completed:
-        kept_because: list[str] = []
-        try:
-            await self._occupants.leave(record.id)
-            await provider.close_workspace(record.id)
-        except Conflict as busy:
-            kept_because.append(busy.message)
+        kept_because = [*await self._closed(provider, record)]
         committed = await self._checkpoints.make(
             acting, record, wish, operator_type=operator_type, last=not kept_because
         )
-        work = await provider.work_folder(record.id)
         if not discard:
+            if committed.refused and not kept_because:
+                kept_because += await self._written_since(acting, provider, record, committed)
             kept_because += [reported.reason for reported in committed.reported]
             kept_because += [
                 f"{one.answered.change.path} was refused, and could not be moved to .contextbase/refused/."
                 for one in committed.refused
                 if one.is_where_it_was
             ]
-            kept_because += await in_thread(left_in, work, self.node.owner)
+            kept_because += await in_thread(left_in, await provider.work_folder(record.id), self.node.owner)
         if kept_because:
             return Completed(
                 record=record, committed=committed, is_removed=False, kept_because=tuple(dict.fromkeys(kept_because))
@@ -336,6 +332,27 @@ class Workspaces:
         await self._end(provider, record, WorkspaceState.COMPLETED)
         ended = replace(record, state=WorkspaceState.COMPLETED, ended_at=SystemClock().now())
         return Completed(record=ended, committed=committed, is_removed=True)
+
+    async def _closed(self, provider: Provider, record: Record) -> tuple[str, ...]:
+        """Why it is not, if a process keeps it open."""
+        try:
+            await self._occupants.leave(record.id)
+            await provider.close_workspace(record.id)
+        except Conflict as busy:
+            return (busy.message,)
+        return ()
+
+    async def _written_since(
+        self, acting: Caller, provider: Provider, record: Record, committed: Committed
+    ) -> tuple[str, ...]:
+        """The folder was shown again, to give back what stood where something was refused: who wrote to it then is not
+        to lose that."""
+        if busy := await self._closed(provider, record):
+            return busy
+        look = await self._checkpoints.look(await self._admission.found(acting, record.project_id))
+        refused = {one.answered.change.path for one in committed.refused}
+        written = (change.path for change in look.changes if change.path not in refused)
+        return tuple(f"{path} was written while the workspace was completed; complete it again." for path in written)
 
     async def _end(self, provider: Provider, record: Record, state: WorkspaceState) -> None:
         """From the row on it counts as gone; a folder that a crash leaves is removed by the next sweep."""

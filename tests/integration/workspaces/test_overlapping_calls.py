@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.postgres import database_copy
@@ -13,7 +14,9 @@ from tests.support.workspaces import PROVIDERS, mounts_below
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import NotFound
 from contextbase.gate.model import CommitAnswer
+from contextbase.identity.levels import Level
 from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.settling import Settlement, settle
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -139,3 +142,25 @@ async def test_who_completes_a_workspace_that_is_being_made_does_not_pull_it_fro
     await asyncio.wait_for(completing, 30)
     assert not folder.exists()  # or what the agent writes there now would belong to no workspace
     assert mounts_below(world.services.data.path) == []
+
+
+async def test_what_is_written_while_a_completed_folder_is_shown_to_give_back_what_was_refused_is_not_lost(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"rules/a.txt": b"fixed\n"})
+    await world.rule("rules/**", Level.READ)
+    folder = await world.create("ann")
+    (folder / "rules" / "a.txt").unlink()
+
+    def settled_beside_a_writer(*arguments: Any, **options: Any) -> Settlement:
+        settlement = settle(*arguments, **options)
+        (folder / "late.txt").write_bytes(b"late\n")
+        return settlement
+
+    with monkeypatch.context() as patched:
+        patched.setattr("contextbase.workspaces.checkpoints.settle", settled_beside_a_writer)
+        completed = await world.complete("ann")
+    assert not completed.is_removed
+    assert "late.txt" in completed.kept_because[0]
+    assert (await world.complete("ann")).is_removed
+    assert await world.tree() == {"rules/a.txt": b"fixed\n", "late.txt": b"late\n"}
