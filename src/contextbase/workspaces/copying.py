@@ -19,7 +19,7 @@ from contextbase.storage.blobs.disk import explained
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.storage.model import Kind
 from contextbase.workspaces.detection import detect
-from contextbase.workspaces.folder import Folder
+from contextbase.workspaces.folder import Folder, unshut
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
@@ -153,7 +153,7 @@ class CopyProvider:
         path, closed = self._places.path(workspace_id), self._closed(workspace_id)
         with explained(self._places.root), self._places.locked(workspace_id):
             try:
-                rename(path, closed, Rename.NOREPLACE)
+                _move(path, closed)
             except FileNotFoundError:
                 return
             except FileExistsError:
@@ -284,6 +284,14 @@ def _copy_file(source: Path, target: Path) -> None:
         if not clone_file(read.fileno(), written.fileno()):
             shutil.copyfileobj(read, written, 1 << 20)
         os.fchmod(written.fileno(), os.fstat(read.fileno()).st_mode & 0o777)
+
+
+def _move(folder: str, target: str) -> None:
+    try:
+        rename(folder, target, Rename.NOREPLACE)
+    except PermissionError:  # the agent, of the same account, took the right to change it
+        unshut(folder)
+        rename(folder, target, Rename.NOREPLACE)
 
 
 def _sync(path: Path) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.support.accounts import folder_of_no_root
 from tests.support.require import require_program, require_root
 from tests.support.workspaces import PROVIDERS, Site, open_site
 
@@ -215,6 +216,22 @@ async def test_a_workspace_in_use_is_not_pulled_away(site: Site, workspace: Work
             await site.provider.cleanup(workspace.id)
         assert (workspace.path / "a.txt").read_bytes() == b"a\nwork"
     await site.provider.cleanup(workspace.id)
+
+
+@pytest.mark.parametrize("mode", [0, 0o500])
+async def test_an_agent_that_shuts_itself_and_a_server_without_root_out_stops_nothing(mode: int) -> None:
+    with folder_of_no_root() as place:
+        async with open_site(place / "site", "copy") as site:
+            site.snapshots.commit({"a.txt": b"a\n", "folder/b.txt": b"b\n"})
+            workspace = await site.create()
+            (workspace.path / "folder" / "b.txt").write_bytes(b"mine\n")
+            (workspace.path / "folder").chmod(mode)
+            workspace.path.chmod(mode)
+            await site.provider.close_workspace(workspace.id)
+            found = await site.detect(workspace)
+            assert (len(found.changes), len(found.reported)) == ((1, 0) if mode else (0, 1))
+            await site.provider.cleanup(workspace.id)
+            assert not workspace.path.exists()
 
 
 @contextmanager
