@@ -39,7 +39,7 @@ from contextbase.workspaces.syscalls import file_handle, is_whiteout, mount_over
 
 __all__ = ["OverlayProvider", "XattrKind", "overlay_options"]
 
-_OPTIONS: Final = (("index", "off"), ("xino", "off"), ("redirect_dir", "off"), ("metacopy", "off"))
+_OPTIONS: Final = (("index", "off"), ("xino", "off"), ("metacopy", "off"))
 """Said, not left to the machine: with redirects or metacopy the upper would not hold what the agent sees."""
 _ORIGIN_TYPE: Final = 4  # offsets in the kernel's `struct ovl_fb`
 _ORIGIN_HANDLE: Final = 21
@@ -252,7 +252,9 @@ class _OverlayTraces:
 
 
 def overlay_options(xattr_kind: XattrKind) -> tuple[tuple[str, str | None], ...]:
-    return (*_OPTIONS, ("userxattr", None)) if xattr_kind is XattrKind.USER else _OPTIONS
+    if xattr_kind is XattrKind.USER:
+        return (*_OPTIONS, ("redirect_dir", "nofollow"), ("userxattr", None))  # it takes no other word for it
+    return (*_OPTIONS, ("redirect_dir", "off"))
 
 
 def _is_mounted(path: str) -> bool:

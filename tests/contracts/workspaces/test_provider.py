@@ -19,10 +19,10 @@ from contextbase.ids import ContentHash, TreePath
 from contextbase.workspaces.model import Problem, View, WorkspaceId
 
 
-@pytest.fixture(params=[*PROVIDERS, *(f"{provider} on XFS" for provider in PROVIDERS)])
+@pytest.fixture(params=[*PROVIDERS, "overlay by user", *(f"{provider} on XFS" for provider in PROVIDERS)])
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
-    """On XFS files share blocks, and where the kernel has quotas each workspace is a project that nothing can be
-    renamed into."""
+    """By user: with the kernel's marks in the name space that mounts in user namespaces have. On XFS files share
+    blocks, and where the kernel has quotas each workspace is a project that nothing can be renamed into."""
     provider, _, disk = request.param.partition(" on ")
     folder = request.getfixturevalue("xfs") / uuid4().hex if disk else tmp_path / "site"
     async with open_site(folder, provider) as site:
