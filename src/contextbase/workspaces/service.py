@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, ContextbaseError, InvalidInput, NotFound, TooBusy
+from contextbase.errors import Conflict, InvalidInput, NotFound, TooBusy
 from contextbase.gate.service import Gate, OpenedProject
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, SystemClock, TreePath, new_uuid
@@ -217,7 +217,7 @@ class Workspaces:
             provider = (await self.node.site()).provider
             try:
                 completed = await self._complete(acting, record, provider, wish, way_in, discard=discard)
-            except ContextbaseError:
+            except Exception:
                 await provider.open_workspace(record.id)
                 raise
             if not completed.is_removed:

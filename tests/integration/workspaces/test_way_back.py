@@ -139,18 +139,19 @@ async def test_who_writes_where_something_is_hidden_learns_nothing_of_it(world: 
     assert await world.tree() == {"there.key": b"SECRET\n"}
 
 
+@pytest.mark.parametrize("failure", [DatabaseUnavailable("The database does not answer."), RuntimeError("a bug")])
 async def test_when_the_commit_fails_the_work_stays_and_completing_again_brings_it_in(
-    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     folder = await world.create("ann")
     (folder / "a.txt").write_bytes(b"work\n")
 
     async def fails(*_: object, **__: object) -> None:
-        raise DatabaseUnavailable("The database does not answer.")
+        raise failure
 
     with monkeypatch.context() as patched:
         patched.setattr(world.services.gate, "commit", fails)
-        with pytest.raises(DatabaseUnavailable):
+        with pytest.raises(type(failure)):
             await world.complete("ann")
     assert (folder / "a.txt").read_bytes() == b"work\n"
     (folder / "a.txt").write_bytes(b"and more\n")
