@@ -1,6 +1,7 @@
 """Workspaces as their users know them: a folder for every agent, and the way back."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from weakref import WeakValueDictionary
 from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, InvalidInput, NotFound, TooBusy
+from contextbase.errors import Conflict, InvalidInput, MachineProblem, NotFound, TooBusy
 from contextbase.gate.service import Gate, OpenedProject
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, SystemClock, TreePath, new_uuid
@@ -29,6 +30,8 @@ from contextbase.workspaces.sending import Look
 from contextbase.workspaces.sight import Sight
 
 __all__ = ["Completed", "Created", "Workspaces"]
+
+_log = logging.getLogger(__name__)
 
 _MOST_TRIES: Final = 5
 
@@ -355,10 +358,15 @@ class Workspaces:
         return tuple(f"{path} was written while the workspace was completed; complete it again." for path in written)
 
     async def _end(self, provider: Provider, record: Record, state: WorkspaceState) -> None:
-        """From the row on it counts as gone; a folder that a crash leaves is removed by the next sweep."""
+        """From the row on it counts as gone; a folder that is left is removed by the next sweep."""
         async with self._database.connection() as connection:
             await self._registry.end(connection, record.id, state)
-        await provider.cleanup(record.id)
+        try:
+            await provider.cleanup(record.id)
+        except (Conflict, MachineProblem, OSError) as error:
+            extra = {"workspace_id": str(record.id), "error": str(error)}
+            _log.warning("the folder of a workspace that has ended is not removed yet", extra=extra)
+            return
         async with self._database.connection() as connection:
             await self._registry.removed(connection, record.id)
 

@@ -11,7 +11,7 @@ from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import PROVIDERS, mounts_below, read_tree, unmount_all
 
 from contextbase.db.database import DatabaseAddress
-from contextbase.errors import NotFound
+from contextbase.errors import MachineProblem, NotFound
 from contextbase.identity.levels import Level
 from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.pins import Pins
@@ -78,6 +78,24 @@ async def test_the_folder_of_one_that_ended_before_a_crash_is_removed(
     assert (await world.services.workspace_upkeep.sweep()).removed == 1
     assert not folder.exists()
     assert mounts_below(world.services.data.path) == []
+    assert await world.tree() == {"a.txt": b"a\n"}
+
+
+async def test_a_folder_that_cannot_be_removed_now_is_shown_to_nobody_and_removed_later(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = await world.create("ann")
+    (folder / "a.txt").write_bytes(b"a\n")
+    provider = (await world.site()).provider
+
+    async def fails(*_: object) -> None:
+        raise MachineProblem("The disk does not answer.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(provider), "cleanup", fails)
+        assert (await world.complete("ann")).is_removed
+    assert not folder.exists()
+    assert (await world.services.workspace_upkeep.sweep()).removed == 1
     assert await world.tree() == {"a.txt": b"a\n"}
 
 
