@@ -155,9 +155,9 @@ async def test_many_files_in_one_folder_are_all_found(kind: str, memory_folder: 
     async with open_site(memory_folder / "site", kind) as site:
         workspace = await site.create()
         with _inside(workspace.path):
-            for number in range(10_000):
+            for number in range(100_000):
                 os.close(os.open(str(number), os.O_CREAT | os.O_WRONLY, 0o644))
-        assert len((await site.detect(workspace)).changes) == 10_000
+        assert len((await site.detect(workspace)).changes) == 100_000
         await site.provider.cleanup(workspace.id)
 
 
