@@ -1,10 +1,12 @@
 """A process to be killed: agents who work in their folders, commit and complete, one step after the other.
 
 python -m tests.support.workspace_worker DATABASE_URL DATA PROVIDER SEED
-Says `wrote PATH` when a file is in an agent's folder, and `made N` after each step.
+Says `wrote PATH` when a file is in an agent's folder, `added KEY` when a key is in its copy of the file that all
+change, and `made N` after each step.
 """
 
 import asyncio
+import json
 import random
 import sys
 from pathlib import Path
@@ -15,10 +17,11 @@ from contextbase.bootstrap import open_services
 from contextbase.config import Settings
 from contextbase.workspaces.checkpoints import Wish
 
-__all__ = ["AGENTS", "PROJECT"]
+__all__ = ["AGENTS", "PROJECT", "SHARED"]
 
 AGENTS = ("ann", "ben", "cyd")
 PROJECT = "worked-on"
+SHARED = "shared.json"
 
 
 async def _work(url: str, data: Path, provider: str, seed: int) -> None:
@@ -42,6 +45,8 @@ async def _work(url: str, data: Path, provider: str, seed: int) -> None:
                 draft.write_text(path)
                 draft.rename(folder / path)
                 print(f"wrote {path}", flush=True)
+            if chance.random() < 0.5:
+                _add_key(folder, f"{agent}-{uuid4().hex}")
             wish = Wish(message=f"step {number}")
             way_in = OperatorType.API
             if chance.random() < 0.5:
@@ -49,6 +54,14 @@ async def _work(url: str, data: Path, provider: str, seed: int) -> None:
             else:
                 await workspaces.complete(owner, project_id, agent, wish=wish, operator_type=way_in)
             print(f"made {number}", flush=True)
+
+
+def _add_key(folder: Path, key: str) -> None:
+    values = json.loads((folder / SHARED).read_text())
+    draft = folder / f"{SHARED}~"
+    draft.write_text(json.dumps({**values, key: key}, indent=1) + "\n")
+    draft.rename(folder / SHARED)
+    print(f"added {key}", flush=True)
 
 
 if __name__ == "__main__":

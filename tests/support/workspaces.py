@@ -5,6 +5,7 @@ import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -26,7 +27,7 @@ from contextbase.workspaces.model import (
     WorkspaceChanges,
     WorkspaceId,
 )
-from contextbase.workspaces.overlay import OverlayProvider
+from contextbase.workspaces.overlay import OverlayProvider, XattrKind
 from contextbase.workspaces.ports import Provider
 from contextbase.workspaces.quotas import open_quotas
 from contextbase.workspaces.syscalls import unmount
@@ -93,7 +94,7 @@ async def open_site(
     limits: Limits = QUICK,
     quota: Quota | None = None,
 ) -> AsyncIterator[Site]:
-    if kind == "overlay":
+    if kind != "copy":
         require_root()
     snapshots = snapshots or MemorySnapshots()
     try:
@@ -108,8 +109,12 @@ def new_site(
     """With quotas where the file system has them."""
     root.mkdir(mode=0o711, parents=True, exist_ok=True)
     mirrors = Mirrors(root, snapshots, owner=Owner.of_agents(None))
-    make = {"overlay": OverlayProvider, "copy": CopyProvider}[kind]
-    provider = make(root, mirrors, limits=limits, quotas=open_quotas(root, quota or Quota()))
+    make = {
+        "overlay": OverlayProvider,
+        "overlay by user": partial(OverlayProvider, xattr_kind=XattrKind.USER),
+        "copy": CopyProvider,
+    }[kind]
+    provider: Provider = make(root, mirrors, limits=limits, quotas=open_quotas(root, quota or Quota()))
     return Site(root=root, snapshots=snapshots, mirrors=mirrors, provider=provider)
 
 

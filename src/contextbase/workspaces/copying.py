@@ -2,6 +2,7 @@
 
 <root>/copy/<id>/manifest.json  what each file looked like when it was given
 <root>/workspaces/<id>          the copy
+<root>/closed/<id>              the copy while it is closed: nobody finds it there
 """
 
 import json
@@ -12,13 +13,13 @@ from pathlib import Path
 from typing import Final, Self
 
 from contextbase.data_folder import write_private
-from contextbase.errors import NotFound
+from contextbase.errors import Conflict, NotFound
 from contextbase.ids import TreePath
 from contextbase.storage.blobs.disk import explained
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.storage.model import Kind
 from contextbase.workspaces.detection import detect
-from contextbase.workspaces.folder import Folder
+from contextbase.workspaces.folder import Folder, unshut
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
@@ -31,10 +32,12 @@ from contextbase.workspaces.model import (
     WorkspaceChanges,
     WorkspaceId,
 )
+from contextbase.workspaces.occupancy import is_occupied
 from contextbase.workspaces.pins import Stack
 from contextbase.workspaces.places import Places
 from contextbase.workspaces.quotas import ProjectQuotas
-from contextbase.workspaces.syscalls import clone_file, file_handle, sync_filesystem
+from contextbase.workspaces.strays import keep_strays
+from contextbase.workspaces.syscalls import Rename, clone_file, file_handle, rename, sync_filesystem
 
 __all__ = ["CopyProvider"]
 
@@ -50,7 +53,7 @@ class CopyProvider:
         self, root: Path, mirrors: Mirrors, *, limits: Limits | None = None, quotas: ProjectQuotas | None = None
     ) -> None:
         self._mirrors = mirrors
-        self._places = Places(root, mirrors.pins, kept=(self.name,), owner=mirrors.owner, quotas=quotas)
+        self._places = Places(root, mirrors.pins, kept=(self.name, "closed"), owner=mirrors.owner, quotas=quotas)
         self._quotas = quotas
         self._limits = limits or Limits()
 
@@ -64,6 +67,7 @@ class CopyProvider:
     async def open_workspace(self, workspace_id: WorkspaceId) -> Workspace:
         workspace, stack = await in_thread(self._read, workspace_id)
         await self._mirrors.of(workspace.view.snapshot).pinned_again(str(workspace_id), stack)
+        await in_thread(self._show, workspace_id)
         return workspace
 
     async def detect_changes(
@@ -72,10 +76,10 @@ class CopyProvider:
         return await in_thread(self._detect, workspace_id, committed)
 
     async def work_folder(self, workspace_id: WorkspaceId) -> Path:
-        return Path(self._places.path(workspace_id))
+        return self._place(workspace_id)
 
     async def close_workspace(self, workspace_id: WorkspaceId) -> None:
-        """Nothing keeps a process out of a plain folder."""
+        await in_thread(self._close, workspace_id)
 
     async def cleanup(self, workspace_id: WorkspaceId) -> None:
         await in_thread(self._cleanup, workspace_id)
@@ -133,12 +137,45 @@ class CopyProvider:
         self._check_finished(workspace_id)
         workspace, stack = self._places.read_whole(workspace_id)
         manifest = _Manifest.read(self._manifest(workspace_id))
-        with explained(self._places.root), Folder(workspace.path) as folder:
+        with explained(self._places.root), Folder(self._place(workspace_id)) as folder:
             view = self._mirrors.layer_view(stack)
             return detect(folder, view, manifest, given=workspace.view, committed=committed, limits=self._limits)
 
+    def _closed(self, workspace_id: WorkspaceId) -> str:
+        return self._places.kept(workspace_id)[1]
+
+    def _place(self, workspace_id: WorkspaceId) -> Path:
+        closed = Path(self._closed(workspace_id))
+        return closed if closed.is_dir() else Path(self._places.path(workspace_id))
+
+    def _close(self, workspace_id: WorkspaceId) -> None:
+        """Moved away, so that nobody comes in any more; then it can be told whether anybody is left in it."""
+        path, closed = self._places.path(workspace_id), self._closed(workspace_id)
+        with explained(self._places.root), self._places.locked(workspace_id):
+            try:
+                _move(path, closed)
+            except FileNotFoundError:
+                return
+            except FileExistsError:
+                keep_strays(path, work=Path(closed), owner=self._mirrors.owner)
+                return
+            if is_occupied(closed):
+                self._move_back(workspace_id)
+                raise Conflict(f"A process still works in {path}; stop it, then try again. Nothing was removed.")
+
+    def _show(self, workspace_id: WorkspaceId) -> None:
+        with explained(self._places.root), self._places.locked(workspace_id):
+            if Path(self._closed(workspace_id)).is_dir():
+                self._move_back(workspace_id)
+
+    def _move_back(self, workspace_id: WorkspaceId) -> None:
+        path, closed = self._places.path(workspace_id), self._closed(workspace_id)
+        keep_strays(path, work=Path(closed), owner=self._mirrors.owner)
+        rename(closed, path, Rename.NOREPLACE)
+
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
-        with explained(self._places.root):
+        self._close(workspace_id)
+        with explained(self._places.root), self._places.locked(workspace_id):
             self._places.remove(workspace_id)
 
     def _remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
@@ -247,6 +284,14 @@ def _copy_file(source: Path, target: Path) -> None:
         if not clone_file(read.fileno(), written.fileno()):
             shutil.copyfileobj(read, written, 1 << 20)
         os.fchmod(written.fileno(), os.fstat(read.fileno()).st_mode & 0o777)
+
+
+def _move(folder: str, target: str) -> None:
+    try:
+        rename(folder, target, Rename.NOREPLACE)
+    except PermissionError:  # the agent, of the same account, took the right to change it
+        unshut(folder)
+        rename(folder, target, Rename.NOREPLACE)
 
 
 def _sync(path: Path) -> None:

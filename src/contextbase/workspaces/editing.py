@@ -1,11 +1,12 @@
 """Changes of ours in an agent's folder, while the agent may be at work in it.
 
 Whatever is replaced is first compared with what it must be, after it was taken out of the way: what the agent wrote in
-the meantime goes back to its place. Nothing is followed out of the folder.
+the meantime goes back to its place. Nothing is followed out of the folder. Each step can be the last one before a kill:
+what was the agent's is then where `left_in` finds it, and the same change made again is done already.
 
 .contextbase/refused/   what the gate did not take, at its own path
 .contextbase/replaced/  what was replaced by a merge: a program that still has it open writes here
-.contextbase/tmp/       what is about to be put in place
+.contextbase/tmp/       what is about to be put in place: nothing of the agent's
 """
 
 import contextlib
@@ -87,28 +88,18 @@ class FolderEditor:
     def set_aside(self, path: TreePath, *, expected: Content) -> str | None:
         """Move what stands at the path to `.contextbase/refused/`; returns where it is now, None if it was changed
         since."""
-        with (
-            _UnlessInTheWay(),
-            self._own_folder(_TEMPORARY) as temporary,
-            self._parent_of(path, make=False) as parent,
-        ):
-            name = uuid4().hex
-            if not self._take_out(path, parent, temporary, name, expected):
-                return None
-            try:
-                return self._keep_refused(path, temporary, name)
-            except OSError:
-                self._put_back(path, parent, temporary, name)
-                raise
+        with _UnlessInTheWay(), self._parent_of(path, make=False) as parent, self._refused_beside(path) as refused:
+            name = _moved(path.name, parent, refused)
+            if _content_at(refused, name) == expected:
+                return f"{RESERVED_FOLDER}/{REFUSED}/{path.removesuffix(path.name)}{name}"
+            with contextlib.suppress(FileExistsError):  # made anew in this very moment: both are kept
+                rename(name, path.name, Rename.NOREPLACE, source_folder=refused, target_folder=parent)
         return None
 
     def keep_folder(self, folder: str, name: str) -> str | None:
         """Move a folder from elsewhere to `.contextbase/refused/`; returns where it is now."""
         with _UnlessInTheWay(), self._own_folder(REFUSED) as refused:
-            for target in (name if number == 1 else f"{name}.{number}" for number in range(1, _MOST_NAMES)):
-                with contextlib.suppress(FileExistsError):
-                    rename(folder, target, Rename.NOREPLACE, target_folder=refused)
-                    return f"{RESERVED_FOLDER}/{REFUSED}/{target}"
+            return f"{RESERVED_FOLDER}/{REFUSED}/{_moved(folder, None, refused, to=name)}"
         return None
 
     def add_note(self, name: str, text: str) -> bool:
@@ -151,7 +142,7 @@ class FolderEditor:
             with _UnlessInTheWay():  # a link, or what the agent put there: no program writes on in it
                 file = self._root.open_file(place)
                 try:
-                    if str(hash_of(file)[0]) != name.rpartition("-")[2]:
+                    if str(hash_of(file)[0]) not in name.split("-"):
                         late.append(place)
                 finally:
                     os.close(file)
@@ -161,6 +152,13 @@ class FolderEditor:
         """Whether a folder with something in it stands there."""
         with _UnlessInTheWay(), self._root.opened(path) as folder, os.scandir(folder) as entries:
             return any(entries)
+        return False
+
+    def has_entry(self, path: TreePath) -> bool:
+        """Whether anything stands there."""
+        with _UnlessInTheWay(), self._parent_of(path, make=False) as parent:
+            os.stat(path.name, dir_fd=parent, follow_symlinks=False)
+            return True
         return False
 
     def sync(self) -> None:
@@ -178,56 +176,61 @@ class FolderEditor:
     ) -> bool:
         name = uuid4().hex
         with self._own_folder(_REPLACED) as replaced, self._own_folder(_TEMPORARY) as temporary:
+            if content is None:
+                kept = f"{name}-{expected.hash}" if expected is not None else ""
+                return expected is None or self._take_out(path, parent, replaced, kept, expected)
+            if _content_at(parent, path.name) == content:
+                return True
             try:
-                if content is None:
-                    done = expected is None or self._take_out(path, parent, temporary, name, expected)
-                else:
-                    self._write(temporary, name, content, b"" if source is None else source)
-                    if expected is not None:
-                        done = self._exchange(path, parent, temporary, name, expected)
-                    else:
-                        rename(name, path.name, Rename.NOREPLACE, source_folder=temporary, target_folder=parent)
-                        done = True
-                if done and expected is not None:
-                    kept = f"{name}-{expected.hash}"
-                    rename(name, kept, Rename.NOREPLACE, source_folder=temporary, target_folder=replaced)
-                return done
+                self._write(temporary, name, content, b"" if source is None else source)
+                if expected is None:
+                    rename(name, path.name, Rename.NOREPLACE, source_folder=temporary, target_folder=parent)
+                    return True
+                kept = f"{name}-{expected.hash}-{content.hash}"
+                rename(name, kept, Rename.NOREPLACE, source_folder=temporary, target_folder=replaced)
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=temporary)
+            done = False
+            try:
+                done = self._exchange(path, parent, replaced, kept, expected)
+                return done
+            finally:
+                if not done and _content_at(replaced, kept) == content:
+                    os.unlink(kept, dir_fd=replaced)
 
-    def _exchange(self, path: TreePath, parent: int, temporary: int, name: str, expected: Content) -> bool:
-        rename(name, path.name, Rename.EXCHANGE, source_folder=temporary, target_folder=parent)
-        if _content_at(temporary, name) == expected:
+    def _exchange(self, path: TreePath, parent: int, replaced: int, name: str, expected: Content) -> bool:
+        rename(name, path.name, Rename.EXCHANGE, source_folder=replaced, target_folder=parent)
+        if _content_at(replaced, name) == expected:
             return True
         try:
-            rename(name, path.name, Rename.EXCHANGE, source_folder=temporary, target_folder=parent)
+            rename(name, path.name, Rename.EXCHANGE, source_folder=replaced, target_folder=parent)
         except FileNotFoundError:  # ours is gone again: the place is free
-            self._put_back(path, parent, temporary, name)
+            self._put_back(path, parent, replaced, name)
         return False
 
-    def _take_out(self, path: TreePath, parent: int, temporary: int, name: str, expected: Content) -> bool:
-        rename(path.name, name, Rename.NOREPLACE, source_folder=parent, target_folder=temporary)
-        if _content_at(temporary, name) == expected:
-            return True
-        self._put_back(path, parent, temporary, name)
-        return False
-
-    def _put_back(self, path: TreePath, parent: int, temporary: int, name: str) -> None:
+    def _take_out(self, path: TreePath, parent: int, replaced: int, name: str, expected: Content) -> bool:
         try:
-            rename(name, path.name, Rename.NOREPLACE, source_folder=temporary, target_folder=parent)
-        except FileExistsError:  # made anew in this very moment: both are kept
-            self._keep_refused(path, temporary, name)
+            rename(path.name, name, Rename.NOREPLACE, source_folder=parent, target_folder=replaced)
+        except FileNotFoundError:
+            return True
+        if _content_at(replaced, name) == expected:
+            return True
+        self._put_back(path, parent, replaced, name)
+        return False
 
-    def _keep_refused(self, path: TreePath, temporary: int, name: str) -> str:
+    def _put_back(self, path: TreePath, parent: int, replaced: int, name: str) -> None:
+        try:
+            rename(name, path.name, Rename.NOREPLACE, source_folder=replaced, target_folder=parent)
+        except FileExistsError:  # made anew in this very moment: both are kept
+            with self._refused_beside(path) as refused:
+                _moved(name, replaced, refused, to=path.name)
+
+    @contextlib.contextmanager
+    def _refused_beside(self, path: TreePath) -> Iterator[int]:
+        """The folder in `.contextbase/refused/` that a version of the path goes to."""
         with self._own_folder(REFUSED) as refused, self._folder_below(refused, path.parent, make=True) as folder:
-            for number in range(1, _MOST_NAMES):
-                target = path.name if number == 1 else f"{path.name}.{number}"
-                with contextlib.suppress(FileExistsError):
-                    rename(name, target, Rename.NOREPLACE, source_folder=temporary, target_folder=folder)
-                    below = f"{path.parent}/{target}" if path.parent else target
-                    return f"{RESERVED_FOLDER}/{REFUSED}/{below}"
-        raise OSError(errno.EMFILE, "too many refused versions of one file", path)
+            yield folder
 
     def _make_folder(self, path: TreePath) -> bool:
         with self._folder_below(self._descriptor, path, make=True):
@@ -323,6 +326,17 @@ class _UnlessInTheWay:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         return isinstance(error, OSError) and error.errno in _IN_THE_WAY
+
+
+def _moved(source: str, folder: int | None, target_folder: int, *, to: str | None = None) -> str:
+    """Move an entry to the first free one of the names; returns that. Without a folder the source is a whole path."""
+    wanted = source if to is None else to
+    for target in (wanted if number == 1 else f"{wanted}.{number}" for number in range(1, _MOST_NAMES)):
+        with contextlib.suppress(FileExistsError):
+            where = {} if folder is None else {"source_folder": folder}
+            rename(source, target, Rename.NOREPLACE, target_folder=target_folder, **where)
+            return target
+    raise OSError(errno.EEXIST, "too many refused versions of one file", wanted)
 
 
 def _content_at(folder: int, name: str) -> Content | None:

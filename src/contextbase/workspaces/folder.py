@@ -14,7 +14,7 @@ from typing import Final, Self
 from contextbase.ids import ContentHash
 from contextbase.workspaces.syscalls import open_beneath
 
-__all__ = ["Folder", "attribute_of", "hash_of", "listing_of", "open_file_in", "remove_tree"]
+__all__ = ["Folder", "attribute_of", "hash_of", "listing_of", "open_file_in", "remove_tree", "unshut"]
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not hang us
@@ -115,7 +115,7 @@ def hash_of(file: int, *, expected: int = _PIECE) -> tuple[ContentHash, int]:
 def remove_tree(path: Path) -> None:
     """Remove a folder with all in it, however deep and whatever the names; harmless when it is gone already."""
     try:
-        top = os.open(path, _FOLDER)
+        top = _opened_to_empty(path)
     except FileNotFoundError:
         return
     try:
@@ -123,6 +123,23 @@ def remove_tree(path: Path) -> None:
     finally:
         os.close(top)
     path.rmdir()
+
+
+def unshut(name: bytes | str | Path, parent: int | None = None) -> None:
+    """Let the owner, who is not root, back into a folder. Of whatever has the name by then, a link apart."""
+    handle = os.open(name, _FOLDER | os.O_PATH, dir_fd=parent)
+    try:
+        os.chmod(f"/proc/self/fd/{handle}", 0o700)  # noqa: PTH101 - the only way to the mode of such a handle
+    finally:
+        os.close(handle)
+
+
+def _opened_to_empty(name: bytes | Path, parent: int | None = None) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=parent)
+    except PermissionError:
+        unshut(name, parent)
+    return os.open(name, _FOLDER, dir_fd=parent)
 
 
 class _Removal:
@@ -152,7 +169,7 @@ class _Removal:
                 self._move_up(name, folder)
 
     def _remove_folder(self, name: bytes, parent: int, *, depth: int) -> None:
-        folder = os.open(name, _FOLDER, dir_fd=parent)
+        folder = _opened_to_empty(name, parent)
         try:
             self._empty(folder, depth=depth)
         finally:

@@ -85,9 +85,10 @@ class Owner:
 
     @classmethod
     def of_agents(cls, uid: int | None) -> "Owner":
-        """`uid` is what the settings ask for. Never root: what breaks out of a sandbox would be root outside."""
+        """`uid` is what the settings ask for. Never root: what breaks out of a sandbox would be root outside. But for
+        the root of a user namespace that has no such account: outside that is somebody else."""
         own = cls.of_this_process()
-        if own.uid == 0:
+        if own.uid == 0 and (uid is not None or _has_account(_AGENTS_OF_ROOT)):
             wanted = uid or _AGENTS_OF_ROOT
             return cls(uid=wanted, gid=wanted)
         if uid not in (None, own.uid):
@@ -95,6 +96,15 @@ class Owner:
                 f"The setting 'agent_uid' is {uid}, but only root can give folders to an account other than its own."
             )
         return own
+
+
+def _has_account(uid: int) -> bool:
+    """Whether files can belong to this number in the user namespace of this process."""
+    try:
+        ranges = Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()
+    except FileNotFoundError:
+        return True
+    return any(int(first) <= uid < int(first) + int(count) for first, _, count in map(str.split, ranges))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

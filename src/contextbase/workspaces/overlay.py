@@ -18,7 +18,6 @@ from contextbase.ids import TreePath
 from contextbase.storage.blobs.disk import explained
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.detection import detect
-from contextbase.workspaces.editing import NOTICES, FolderEditor
 from contextbase.workspaces.folder import Folder, attribute_of
 from contextbase.workspaces.layer_view import ViewEntry
 from contextbase.workspaces.mirror import Mirror
@@ -35,11 +34,12 @@ from contextbase.workspaces.model import (
 from contextbase.workspaces.pins import Stack
 from contextbase.workspaces.places import Places
 from contextbase.workspaces.quotas import ProjectQuotas
+from contextbase.workspaces.strays import keep_strays, removed_if_empty
 from contextbase.workspaces.syscalls import file_handle, is_whiteout, mount_overlay, unmount
 
 __all__ = ["OverlayProvider", "XattrKind", "overlay_options"]
 
-_OPTIONS: Final = (("index", "off"), ("xino", "off"), ("redirect_dir", "off"), ("metacopy", "off"))
+_OPTIONS: Final = (("index", "off"), ("xino", "off"), ("metacopy", "off"))
 """Said, not left to the machine: with redirects or metacopy the upper would not hold what the agent sees."""
 _ORIGIN_TYPE: Final = 4  # offsets in the kernel's `struct ovl_fb`
 _ORIGIN_HANDLE: Final = 21
@@ -171,15 +171,9 @@ class OverlayProvider:
         return nullcontext() if self._quotas is None else self._quotas.with_room(self._places.kept(workspace_id)[0])
 
     def _keep_strays(self, workspace_id: WorkspaceId) -> None:
-        """What was written to the bare folder, after a reboot perhaps, would lie unseen below the mount."""
-        path = self._places.path(workspace_id)
-        if _removed_if_empty(path):
-            return
-        with FolderEditor(Path(self._places.kept(workspace_id)[0]), owner=self._mirrors.owner) as editor:
-            kept_at = editor.keep_folder(path, "written-while-closed")
-            if kept_at is None:
-                raise Conflict(f"{path} has files in it from when the workspace was not shown; move them away first.")
-            editor.add_note(NOTICES, f"- What was written while the workspace was not shown is in {kept_at}.\n")
+        """Written to the bare folder after a reboot, perhaps, or while the kernel took the mount down."""
+        work = Path(self._places.kept(workspace_id)[0])
+        keep_strays(self._places.path(workspace_id), work=work, owner=self._mirrors.owner)
 
     def _detect(self, workspace_id: WorkspaceId, committed: Collection[TreePath]) -> WorkspaceChanges:
         workspace, stack = self._places.read_whole(workspace_id)
@@ -196,7 +190,9 @@ class OverlayProvider:
     def _close(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root), self._places.locked(workspace_id):
             _unmount(self._places.path(workspace_id))
-            _removed_if_empty(self._places.path(workspace_id))  # whoever writes there now is told so
+            if not removed_if_empty(self._places.path(workspace_id)):  # else whoever writes there now is told so
+                with self._room_in(workspace_id):
+                    self._keep_strays(workspace_id)
 
     def _cleanup(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root), self._places.locked(workspace_id):
@@ -256,7 +252,9 @@ class _OverlayTraces:
 
 
 def overlay_options(xattr_kind: XattrKind) -> tuple[tuple[str, str | None], ...]:
-    return (*_OPTIONS, ("userxattr", None)) if xattr_kind is XattrKind.USER else _OPTIONS
+    if xattr_kind is XattrKind.USER:
+        return (*_OPTIONS, ("redirect_dir", "nofollow"), ("userxattr", None))  # it takes no other word for it
+    return (*_OPTIONS, ("redirect_dir", "off"))
 
 
 def _is_mounted(path: str) -> bool:
@@ -264,18 +262,6 @@ def _is_mounted(path: str) -> bool:
         return os.lstat(path).st_dev != os.lstat(os.path.dirname(path)).st_dev  # noqa: PTH120 - as everywhere here
     except FileNotFoundError:
         return False
-
-
-def _removed_if_empty(path: str) -> bool:
-    try:
-        os.rmdir(path)  # noqa: PTH106 - as everywhere here
-    except FileNotFoundError:
-        return True
-    except OSError as error:
-        if error.errno != errno.ENOTEMPTY:
-            raise
-        return False
-    return True
 
 
 def _unmount(path: str) -> None:

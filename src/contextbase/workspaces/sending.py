@@ -135,16 +135,16 @@ class Sender:
         caller.require(Action.WRITE, record.project_id)
         answered: list[Answered] = []
         for number, part in enumerate(checkpoint.parts()):
-            request = CommitRequest(
-                project_id=record.project_id,
-                changes=tuple(map(to_change, part)),
-                message=checkpoint.message,
-                epoch=record.epoch,
-                key=checkpoint.key(record.id, number, part),
-                run=checkpoint.run,
-                is_spelt_out=True,
-            )
             try:
+                request = CommitRequest(
+                    project_id=record.project_id,
+                    changes=tuple(map(to_change, part)),
+                    message=checkpoint.message,
+                    epoch=record.epoch,
+                    key=checkpoint.key(record.id, number, part),
+                    run=checkpoint.run,
+                    is_spelt_out=True,
+                )
                 answer = await self._gate.commit(caller, request, operator_type=operator_type)
             except Unavailable:
                 raise  # whether it happened is not known: the next call sends it again

@@ -1,6 +1,7 @@
 """Workspaces as their users know them: a folder for every agent, and the way back."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from weakref import WeakValueDictionary
 from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, ContextbaseError, InvalidInput, NotFound, TooBusy
+from contextbase.errors import Conflict, InvalidInput, MachineProblem, NotFound, TooBusy
 from contextbase.gate.service import Gate, OpenedProject
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, SystemClock, TreePath, new_uuid
@@ -29,6 +30,8 @@ from contextbase.workspaces.sending import Look
 from contextbase.workspaces.sight import Sight
 
 __all__ = ["Completed", "Created", "Workspaces"]
+
+_log = logging.getLogger(__name__)
 
 _MOST_TRIES: Final = 5
 
@@ -217,7 +220,7 @@ class Workspaces:
             provider = (await self.node.site()).provider
             try:
                 completed = await self._complete(acting, record, provider, wish, way_in, discard=discard)
-            except ContextbaseError:
+            except Exception:
                 await provider.open_workspace(record.id)
                 raise
             if not completed.is_removed:
@@ -276,27 +279,31 @@ class Workspaces:
         head is another."""
         self._creating.add(record.id)
         try:
-            made = asyncio.create_task(provider.create_workspace(record.id, view))
-            try:
-                async with self._database.connection() as connection:
-                    made_at = await self._registry.insert(connection, record, on_head=on_head)
-            except BaseException:
-                await asyncio.gather(made, return_exceptions=True)
-                with suppress(ContextbaseError):  # the database is away: the next sweep finds a row without a folder
-                    await self._forget(record)  # a statement that was given up may have been carried out
-                await provider.cleanup(record.id)
-                raise
-            try:
-                await made
-            except BaseException:
-                if made_at is not None:
-                    await self._forget(record)
-                raise
-            if made_at is None:
-                await provider.cleanup(record.id)
-            return made_at
+            async with self.alone(record.id):  # others find the row before the folder is there
+                return await self._make_alone(provider, record, view, on_head=on_head)
         finally:
             self._creating.discard(record.id)
+
+    async def _make_alone(self, provider: Provider, record: Record, view: View, *, on_head: bool) -> datetime | None:
+        made = asyncio.create_task(provider.create_workspace(record.id, view))
+        try:
+            async with self._database.connection() as connection:
+                made_at = await self._registry.insert(connection, record, on_head=on_head)
+        except BaseException:
+            await asyncio.gather(made, return_exceptions=True)
+            with suppress(ContextbaseError):  # the database is away: the next sweep finds a row without a folder
+                await self._forget(record)  # a statement that was given up may have been carried out
+            await provider.cleanup(record.id)
+            raise
+        try:
+            await made
+        except BaseException:
+            if made_at is not None:
+                await self._forget(record)
+            raise
+        if made_at is None:
+            await provider.cleanup(record.id)
+        return made_at
 
     async def _forget(self, record: Record) -> None:
         async with self._database.connection() as connection:
@@ -312,24 +319,20 @@ class Workspaces:
         *,
         discard: bool,
     ) -> Completed:
-        kept_because: list[str] = []
-        try:
-            await self._occupants.leave(record.id)
-            await provider.close_workspace(record.id)
-        except Conflict as busy:
-            kept_because.append(busy.message)
+        kept_because = [*await self._closed(provider, record)]
         committed = await self._checkpoints.make(
             acting, record, wish, operator_type=operator_type, last=not kept_because
         )
-        work = await provider.work_folder(record.id)
         if not discard:
+            if committed.refused and not kept_because:
+                kept_because += await self._written_since(acting, provider, record, committed)
             kept_because += [reported.reason for reported in committed.reported]
             kept_because += [
                 f"{one.answered.change.path} was refused, and could not be moved to .contextbase/refused/."
                 for one in committed.refused
                 if one.is_where_it_was
             ]
-            kept_because += await in_thread(left_in, work, self.node.owner)
+            kept_because += await in_thread(left_in, await provider.work_folder(record.id), self.node.owner)
         if kept_because:
             return Completed(
                 record=record, committed=committed, is_removed=False, kept_because=tuple(dict.fromkeys(kept_because))
@@ -338,11 +341,37 @@ class Workspaces:
         ended = replace(record, state=WorkspaceState.COMPLETED, ended_at=SystemClock().now())
         return Completed(record=ended, committed=committed, is_removed=True)
 
+    async def _closed(self, provider: Provider, record: Record) -> tuple[str, ...]:
+        """Why it is not, if a process keeps it open."""
+        try:
+            await self._occupants.leave(record.id)
+            await provider.close_workspace(record.id)
+        except Conflict as busy:
+            return (busy.message,)
+        return ()
+
+    async def _written_since(
+        self, acting: Caller, provider: Provider, record: Record, committed: Committed
+    ) -> tuple[str, ...]:
+        """The folder was shown again, to give back what stood where something was refused: who wrote to it then is not
+        to lose that."""
+        if busy := await self._closed(provider, record):
+            return busy
+        look = await self._checkpoints.look(await self._admission.found(acting, record.project_id))
+        refused = {one.answered.change.path for one in committed.refused}
+        written = (change.path for change in look.changes if change.path not in refused)
+        return tuple(f"{path} was written while the workspace was completed; complete it again." for path in written)
+
     async def _end(self, provider: Provider, record: Record, state: WorkspaceState) -> None:
-        """From the row on it counts as gone; a folder that a crash leaves is removed by the next sweep."""
+        """From the row on it counts as gone; a folder that is left is removed by the next sweep."""
         async with self._database.connection() as connection:
             await self._registry.end(connection, record.id, state)
-        await provider.cleanup(record.id)
+        try:
+            await provider.cleanup(record.id)
+        except (Conflict, MachineProblem, OSError) as error:
+            extra = {"workspace_id": str(record.id), "error": str(error)}
+            _log.warning("the folder of a workspace that has ended is not removed yet", extra=extra)
+            return
         async with self._database.connection() as connection:
             await self._registry.removed(connection, record.id)
 

@@ -177,7 +177,7 @@ class _Settling:
             self._put(change.path, expected=change.content, content=None)
         elif change.content is not None:
             kept_at = self._editor.set_aside(change.path, expected=change.content)
-            if kept_at is None:
+            if kept_at is None and self._editor.has_entry(change.path):
                 self._notices.append(f"{change.path}: refused: {one.answer.reason} Your version is where it was.")
                 return None
         if change.before is not None:

@@ -9,6 +9,7 @@ from contextbase.db.database import Connection
 from contextbase.gate.service import OpenedProject
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.ids import PrincipalId, ProjectId, Seq, TreePath
+from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.masking import masked_paths
 from contextbase.workspaces.model import SnapshotKey, View
 from contextbase.workspaces.registry import Registry
@@ -58,7 +59,7 @@ class Sight:
         key = (snapshot, authority.sight)
         if key not in self._known:
             paths = await self._registry.paths_of(connection, snapshot.project_id, snapshot.seq)
-            self._known[key] = masked_paths(paths, authority.sees)
+            self._known[key] = await in_thread(masked_paths, paths, authority.sees)
             while len(self._known) > _MOST_KNOWN:
                 self._known.popitem(last=False)
         self._known.move_to_end(key)

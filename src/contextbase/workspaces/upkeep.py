@@ -6,11 +6,13 @@ and removed only when there is no work in it. Layers that nothing stands on go w
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, ContextbaseError, NotFound
+from contextbase.errors import Conflict, ContextbaseError, Damaged, MachineProblem, NotFound
 from contextbase.storage.blobs.waiting import in_thread
 from contextbase.workspaces.editing import left_in
 from contextbase.workspaces.model import WorkspaceId
@@ -37,6 +39,7 @@ class Swept:
     lost: int = 0
     orphans: tuple[WorkspaceId, ...] = ()  # with work in them that no row knows
     busy: int = 0  # ended, but a process is still in the folder
+    failed: int = 0  # could be neither shown nor removed now
 
 
 class WorkspaceUpkeep:
@@ -85,19 +88,23 @@ class WorkspaceUpkeep:
             return swept  # nobody has used a workspace here
         site = await self._node.site()
         for record in records:
-            if record.provider != site.provider.name:
-                _log.warning(
-                    "a workspace was made in another way than this server makes them now; set workspace_provider back",
-                    extra={"workspace_id": str(record.id), "provider": record.provider},
-                )
-            elif record.state is WorkspaceState.OPEN:
-                async with self._workspaces.alone(record.id):
-                    await self._reopen(site.provider, record, swept)
-            elif record.state is not WorkspaceState.LOST:
-                await self._remove(site.provider, record, swept)
+            with _troubles_told(record.id, swept):
+                await self._keep(site.provider, record, swept)
         await self._look_for_orphans(site.provider, {record.id for record in records}, swept)
         await site.mirrors.evict(cap=self._mirror_max_bytes)
         return swept
+
+    async def _keep(self, provider: Provider, record: Record, swept: Swept) -> None:
+        if record.provider != provider.name:
+            _log.warning(
+                "a workspace was made in another way than this server makes them now; set workspace_provider back",
+                extra={"workspace_id": str(record.id), "provider": record.provider},
+            )
+        elif record.state is WorkspaceState.OPEN:
+            async with self._workspaces.alone(record.id):
+                await self._reopen(provider, record, swept)
+        elif record.state is not WorkspaceState.LOST:
+            await self._remove(provider, record, swept)
 
     async def _reopen(self, provider: Provider, record: Record, swept: Swept) -> None:
         if self._workspaces.is_being_made(record.id):
@@ -129,25 +136,27 @@ class WorkspaceUpkeep:
         swept.removed += 1
 
     async def _look_for_orphans(self, provider: Provider, known: set[WorkspaceId], swept: Swept) -> None:
-        orphans = []
         for workspace_id in await provider.workspaces():
             if workspace_id in known or self._workspaces.is_being_made(workspace_id):
                 continue
             async with self._database.connection() as connection:
                 if await self._registry.has_folder(connection, workspace_id):
                     continue  # made since the sweep began
-            try:
-                removed = await self._remove_if_empty(provider, workspace_id)
-            except Conflict:
-                swept.busy += 1
-                continue
-            if removed:
-                swept.removed += 1
-                continue
-            extra = {"workspace_id": str(workspace_id), "path": str(await provider.work_folder(workspace_id))}
-            _log.warning("a folder with work in it belongs to no workspace; it is kept", extra=extra)
-            orphans.append(workspace_id)
-        swept.orphans = tuple(orphans)
+            with _troubles_told(workspace_id, swept):
+                await self._settle_orphan(provider, workspace_id, swept)
+
+    async def _settle_orphan(self, provider: Provider, workspace_id: WorkspaceId, swept: Swept) -> None:
+        try:
+            removed = await self._remove_if_empty(provider, workspace_id)
+        except Conflict:
+            swept.busy += 1
+            return
+        if removed:
+            swept.removed += 1
+            return
+        extra = {"workspace_id": str(workspace_id), "path": str(await provider.work_folder(workspace_id))}
+        _log.warning("a folder with work in it belongs to no workspace; it is kept", extra=extra)
+        swept.orphans += (workspace_id,)
 
     async def _remove_if_empty(self, provider: Provider, workspace_id: WorkspaceId) -> bool:
         work = await provider.work_folder(workspace_id)
@@ -163,3 +172,15 @@ class WorkspaceUpkeep:
             return False
         await provider.cleanup(workspace_id)
         return True
+
+
+@contextmanager
+def _troubles_told(workspace_id: WorkspaceId, swept: Swept) -> Iterator[None]:
+    """One folder in trouble must not leave those after it unattended, sweep after sweep."""
+    try:
+        yield
+    except (Conflict, Damaged, MachineProblem, OSError) as error:
+        swept.failed += 1
+        _log.error(
+            "a workspace could not be looked after", extra={"workspace_id": str(workspace_id), "error": str(error)}
+        )

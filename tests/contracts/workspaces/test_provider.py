@@ -3,7 +3,10 @@
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,10 +19,10 @@ from contextbase.ids import ContentHash, TreePath
 from contextbase.workspaces.model import Problem, View, WorkspaceId
 
 
-@pytest.fixture(params=[*PROVIDERS, *(f"{provider} on XFS" for provider in PROVIDERS)])
+@pytest.fixture(params=[*PROVIDERS, "overlay by user", *(f"{provider} on XFS" for provider in PROVIDERS)])
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
-    """On XFS files share blocks, and where the kernel has quotas each workspace is a project that nothing can be
-    renamed into."""
+    """By user: with the kernel's marks in the name space that mounts in user namespaces have. On XFS files share
+    blocks, and where the kernel has quotas each workspace is a project that nothing can be renamed into."""
     provider, _, disk = request.param.partition(" on ")
     folder = request.getfixturevalue("xfs") / uuid4().hex if disk else tmp_path / "site"
     async with open_site(folder, provider) as site:
@@ -114,10 +117,40 @@ async def test_in_a_closed_workspace_changes_are_found_and_read_and_it_opens_aga
     workspace = await site.create()
     (workspace.path / "README.md").write_bytes(b"work")
     await site.provider.close_workspace(workspace.id)
+    await site.provider.close_workspace(workspace.id)  # may be repeated
+    assert not workspace.path.exists()
     assert await site.changes(workspace) == {"modified README.md"}
     assert (await site.provider.work_folder(workspace.id) / "README.md").read_bytes() == b"work"
     await site.provider.open_workspace(workspace.id)
     assert (workspace.path / "README.md").read_bytes() == b"work"
+
+
+@pytest.mark.parametrize("how", ["cwd", "fd", "mmap"])
+async def test_a_workspace_that_a_process_is_in_cannot_be_closed_and_stays_as_it_was(site: Site, how: str) -> None:
+    workspace = await site.create()
+    code = {
+        "cwd": "import os, sys; os.chdir(sys.argv[1])",
+        "fd": "import sys; held = open(sys.argv[1] + '/log', 'w')",
+        "mmap": "import mmap, sys; file = open(sys.argv[1] + '/README.md', 'r+b'); held = mmap.mmap(file.fileno(), 0);"
+        "file.close()",
+    }[how]
+    with _running(code, str(workspace.path)):
+        with pytest.raises(Conflict):
+            await site.provider.close_workspace(workspace.id)
+        assert (workspace.path / "README.md").exists()
+    await site.provider.close_workspace(workspace.id)
+    assert not workspace.path.exists()
+
+
+async def test_what_is_written_at_the_path_of_a_closed_workspace_is_kept(site: Site) -> None:
+    workspace = await site.create()
+    await site.provider.close_workspace(workspace.id)
+    workspace.path.mkdir()
+    (workspace.path / "stray.txt").write_bytes(b"stray")
+    await site.provider.open_workspace(workspace.id)
+    kept = workspace.path / ".contextbase" / "refused" / "written-while-closed" / "stray.txt"
+    assert kept.read_bytes() == b"stray"
+    assert (workspace.path / "README.md").exists()
 
 
 async def test_what_was_changed_back_is_no_change(site: Site) -> None:
@@ -388,3 +421,14 @@ async def test_a_respelled_name_is_reported_and_not_read_as_a_deletion(site: Sit
     assert [(reported.name.decode(), reported.problem) for reported in found.reported] == [
         ("größe/u\u0308ber.txt", Problem.NAME)
     ]
+
+
+@contextmanager
+def _running(code: str, argument: str) -> Iterator[None]:
+    """Another process, from when it has done this until the block ends."""
+    command = [sys.executable, "-c", f"{code}; print(flush=True); sys.stdin.read()", argument]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        yield
+        process.communicate()

@@ -14,7 +14,7 @@ from tests.support.workspaces import PROVIDERS
 
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import DatabaseAddress
-from contextbase.errors import Conflict, DatabaseUnavailable, Forbidden
+from contextbase.errors import Conflict, DatabaseUnavailable, Forbidden, InvalidInput
 from contextbase.gate.model import ChangeStatus, CommitAnswer
 from contextbase.identity.levels import Level
 from contextbase.identity.model import Action
@@ -134,6 +134,19 @@ async def test_what_was_given_up_does_not_stand_in_the_way_of_what_is_sent_after
     (folder / "a").write_bytes(b"two\n")
     [settled] = (await world.commit("ann")).changes
     assert settled.answered.answer.status is ChangeStatus.IN_REVIEW
+
+
+@pytest.mark.parametrize("wish", [Wish(message="\u00fc" * 9000), Wish(message="\x00"), Wish(run="\u00fc" * 150)])
+async def test_a_message_that_the_gate_does_not_take_stands_in_the_way_of_no_later_one(
+    world: WorkspaceWorld, wish: Wish
+) -> None:
+    folder = await world.create("ann")
+    (folder / "a").write_bytes(b"one\n")
+    with pytest.raises(InvalidInput):
+        await world.commit("ann", wish)
+    (folder / "a").write_bytes(b"two\n")
+    assert (await world.complete("ann")).is_removed
+    assert await world.tree() == {"a": b"two\n"}
 
 
 async def test_who_may_only_read_does_not_give_up_what_is_under_way(

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.support.accounts import folder_of_no_root
 from tests.support.require import require_program, require_root
 from tests.support.workspaces import PROVIDERS, Site, open_site
 
@@ -154,9 +155,9 @@ async def test_many_files_in_one_folder_are_all_found(kind: str, memory_folder: 
     async with open_site(memory_folder / "site", kind) as site:
         workspace = await site.create()
         with _inside(workspace.path):
-            for number in range(10_000):
+            for number in range(100_000):
                 os.close(os.open(str(number), os.O_CREAT | os.O_WRONLY, 0o644))
-        assert len((await site.detect(workspace)).changes) == 10_000
+        assert len((await site.detect(workspace)).changes) == 100_000
         await site.provider.cleanup(workspace.id)
 
 
@@ -208,8 +209,6 @@ async def test_a_snapshot_that_does_not_fit_takes_no_room(tmp_path: Path) -> Non
 
 
 async def test_a_workspace_in_use_is_not_pulled_away(site: Site, workspace: Workspace) -> None:
-    if site.provider.name == "copy":
-        return  # a plain folder is never in the way of its removal
     with (workspace.path / "a.txt").open("ab") as file:
         file.write(b"work")
         file.flush()
@@ -217,6 +216,22 @@ async def test_a_workspace_in_use_is_not_pulled_away(site: Site, workspace: Work
             await site.provider.cleanup(workspace.id)
         assert (workspace.path / "a.txt").read_bytes() == b"a\nwork"
     await site.provider.cleanup(workspace.id)
+
+
+@pytest.mark.parametrize("mode", [0, 0o500])
+async def test_an_agent_that_shuts_itself_and_a_server_without_root_out_stops_nothing(mode: int) -> None:
+    with folder_of_no_root() as place:
+        async with open_site(place / "site", "copy") as site:
+            site.snapshots.commit({"a.txt": b"a\n", "folder/b.txt": b"b\n"})
+            workspace = await site.create()
+            (workspace.path / "folder" / "b.txt").write_bytes(b"mine\n")
+            (workspace.path / "folder").chmod(mode)
+            workspace.path.chmod(mode)
+            await site.provider.close_workspace(workspace.id)
+            found = await site.detect(workspace)
+            assert (len(found.changes), len(found.reported)) == ((1, 0) if mode else (0, 1))
+            await site.provider.cleanup(workspace.id)
+            assert not workspace.path.exists()
 
 
 @contextmanager

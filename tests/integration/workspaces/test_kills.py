@@ -1,5 +1,6 @@
 """kill -9 of the server at any moment, and reboots: no work of an agent is lost, no mount and no folder left."""
 
+import json
 import os
 import random
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support.api import url_of
 from tests.support.postgres import database_copy
-from tests.support.workspace_worker import AGENTS, PROJECT
+from tests.support.workspace_worker import AGENTS, PROJECT, SHARED
 from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import PROVIDERS, mounts_below, unmount_all
 
@@ -35,16 +36,22 @@ async def test_killed_at_any_moment_no_work_is_lost_and_nothing_is_left_behind(
         open_world(address, data, provider) as world,
     ):
         world.project_id = (await world.services.projects.create(world.owner, PROJECT)).id
-        written: set[str] = set()
+        await world.put({SHARED: b"{}\n"})
+        told: set[tuple[str, str]] = set()
         for turn in range(_KILLS):
             command = [url_of(address), str(data), provider, str(turn)]
-            written |= _run_and_kill(command, steps=chance.randint(0, 6), pause=chance.uniform(0.0, 0.03))
+            told |= _run_and_kill(command, steps=chance.randint(0, 6), pause=chance.uniform(0.0, 0.03))
             if turn % 3 == 0:
                 unmount_all(data)
+        written, added = ({what for word, what in told if word == wanted} for wanted in ("wrote", "added"))
         assert written
+        assert added
         await world.services.workspace_upkeep.sweep()
         await _complete_all(world)
         tree = await _tree(world)
+        shared = tree.pop(SHARED)
+        assert isinstance(shared, bytes)
+        assert added - json.loads(shared).keys() == set()
         assert written - tree.keys() == set()
         assert tree == {path: path.encode() for path in tree}  # some that it had no time to tell of, and all whole
     assert mounts_below(data) == []
@@ -67,21 +74,19 @@ async def _complete_all(world: WorkspaceWorld) -> None:
         assert completed.is_removed, completed.kept_because
 
 
-def _run_and_kill(arguments: list[str], *, steps: int, pause: float) -> set[str]:
-    """Returns the files that were in an agent's folder by then."""
+def _run_and_kill(arguments: list[str], *, steps: int, pause: float) -> set[tuple[str, str]]:
+    """Returns what it said that was in an agent's folder by then."""
     command = [sys.executable, "-m", "tests.support.workspace_worker", *arguments]
-    written = set()
+    lines = []
     with subprocess.Popen(command, cwd=_REPOSITORY, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdout is not None
         for line in worker.stdout:
-            word, _, path = line.strip().partition(" ")
-            if word == "wrote":
-                written.add(path)
-            steps -= word in {"made", "started"}
+            lines.append(line)
+            steps -= line.startswith(("made ", "started"))
             if steps < 0:
                 break
         time.sleep(pause)
         worker.send_signal(signal.SIGKILL)
-        rest = worker.stdout.read()
+        lines += worker.stdout.read().splitlines()
     assert steps < 0, "it ended by itself"
-    return written | {line.partition(" ")[2] for line in rest.splitlines() if line.startswith("wrote ")}
+    return {(word, what) for word, _, what in (line.strip().partition(" ") for line in lines)}

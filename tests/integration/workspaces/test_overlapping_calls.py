@@ -4,16 +4,19 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.postgres import database_copy
 from tests.support.workspace_world import WorkspaceWorld, open_world
-from tests.support.workspaces import PROVIDERS
+from tests.support.workspaces import PROVIDERS, mounts_below
 
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import NotFound
 from contextbase.gate.model import CommitAnswer
+from contextbase.identity.levels import Level
 from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.settling import Settlement, settle
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -105,3 +108,59 @@ async def test_a_workspace_made_during_a_sweep_is_not_taken_for_an_orphan(
     swept = await world.services.workspace_upkeep.sweep()
     assert swept.removed == 0
     assert (made[0] / "a.txt").read_bytes() == b"a\n"
+
+
+async def test_who_completes_a_workspace_that_is_being_made_does_not_pull_it_from_under_its_maker(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"a.txt": b"a\n"})
+    await world.create("ann")
+    await world.complete("ann")
+    provider = (await world.site()).provider
+    make: Callable[..., Awaitable[object]] = provider.create_workspace
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def held_up(*arguments: object) -> object:
+        asked.set()
+        await go_on.wait()
+        return await make(*arguments)
+
+    monkeypatch.setattr(provider, "create_workspace", held_up)
+    making: asyncio.Task[Path] = asyncio.create_task(world.create("ann"))
+    await asyncio.wait_for(asked.wait(), 30)
+    ann = await world.agent("ann")
+    for _ in range(1000):
+        if await world.services.workspaces.list(ann, world.project_id):
+            break
+        await asyncio.sleep(0.01)
+    else:
+        raise AssertionError("the row is not made beside the folder")
+    completing: asyncio.Task[object] = asyncio.create_task(world.complete("ann"))
+    await let_others_run(completing)
+    go_on.set()
+    folder = await making
+    await asyncio.wait_for(completing, 30)
+    assert not folder.exists()  # or what the agent writes there now would belong to no workspace
+    assert mounts_below(world.services.data.path) == []
+
+
+async def test_what_is_written_while_a_completed_folder_is_shown_to_give_back_what_was_refused_is_not_lost(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"rules/a.txt": b"fixed\n"})
+    await world.rule("rules/**", Level.READ)
+    folder = await world.create("ann")
+    (folder / "rules" / "a.txt").unlink()
+
+    def settled_beside_a_writer(*arguments: Any, **options: Any) -> Settlement:
+        settlement = settle(*arguments, **options)
+        (folder / "late.txt").write_bytes(b"late\n")
+        return settlement
+
+    with monkeypatch.context() as patched:
+        patched.setattr("contextbase.workspaces.checkpoints.settle", settled_beside_a_writer)
+        completed = await world.complete("ann")
+    assert not completed.is_removed
+    assert "late.txt" in completed.kept_because[0]
+    assert (await world.complete("ann")).is_removed
+    assert await world.tree() == {"rules/a.txt": b"fixed\n", "late.txt": b"late\n"}

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.support.gate_world import rename as rename_to
 from tests.support.postgres import database_copy
 from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import PROVIDERS, read_tree, unmount_all
@@ -15,6 +16,7 @@ from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.settling import ConflictsIn
+from contextbase.workspaces.syscalls import Rename, rename, unmount
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -126,6 +128,26 @@ async def test_what_is_written_while_the_folder_is_not_shown_is_kept(world: Work
     assert not (await world.complete("ann")).is_removed
 
 
+async def test_what_is_written_in_the_moment_the_folder_is_closed_is_kept(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if world.provider == "copy":
+        return  # there is no mount to be taken down
+    folder = await world.create("ann")
+    (folder / "a.txt").write_bytes(b"a\n")
+
+    def unmounted_under_a_writer(path: str) -> None:
+        unmount(path)
+        (folder / "late.txt").write_bytes(b"late\n")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("contextbase.workspaces.overlay.unmount", unmounted_under_a_writer)
+        completed = await world.complete("ann")
+    assert not completed.is_removed
+    assert (folder / ".contextbase" / "refused" / "written-while-closed" / "late.txt").read_bytes() == b"late\n"
+    assert await world.tree() == {"a.txt": b"a\n"}
+
+
 @pytest.mark.parametrize(
     ("largest", "names"), [(4, {"base", "head", "yours"}), (9, {"base", "head", "yours", "markers"})]
 )
@@ -141,3 +163,82 @@ async def test_the_sides_of_a_conflict_are_there_and_markers_unless_they_are_too
     sides = folder / ".contextbase" / "conflicts" / "a.txt"
     assert {side.name for side in sides.iterdir()} == names
     assert [(sides / name).read_bytes() for name in ("base", "head", "yours")] == [b"given\n", b"theirs\n", b"mine\n"]
+
+
+class Killed(BaseException):
+    """The end of the process, as far as what is in folders can tell."""
+
+
+def killed_after(flag: Rename, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right after the next rename of this kind, while a checkpoint is settled in the folder."""
+
+    def dies(source: str, target: str, flags: Rename, *, source_folder: int, target_folder: int) -> None:
+        rename(source, target, flags, source_folder=source_folder, target_folder=target_folder)
+        if flags is flag:
+            raise Killed
+
+    monkeypatch.setattr("contextbase.workspaces.editing.rename", dies)
+
+
+async def test_killed_while_a_refused_version_is_put_aside_it_is_found_there_and_the_file_is_as_it_was(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"rules/a.txt": b"fixed\n"})
+    await world.rule("rules/**", Level.READ)
+    folder = await world.create("ann")
+    (folder / "rules" / "a.txt").write_bytes(b"mine\n")
+    with monkeypatch.context() as patched:
+        killed_after(Rename.NOREPLACE, patched)
+        with pytest.raises(Killed):
+            await world.commit("ann")
+    first = await world.commit("ann")
+    assert [one.answered.change.content is None for one in first.changes] == [False]  # no deletion made of it
+    assert (folder / "rules" / "a.txt").read_bytes() == b"fixed\n"
+    assert (folder / ".contextbase" / "refused" / "rules" / "a.txt").read_bytes() == b"mine\n"
+    assert not (await world.complete("ann")).is_removed
+
+
+async def test_killed_while_a_merge_comes_in_what_the_agent_wrote_meanwhile_keeps_the_folder(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"list.json": b'{\n  "a": 1,\n  "b": 1\n}\n'})
+    folder = await world.create("ann")
+    await world.put({"list.json": b'{\n  "a": 2,\n  "b": 1\n}\n'})
+    (folder / "list.json").write_bytes(b'{\n  "a": 1,\n  "b": 2\n}\n')
+    commit = world.services.gate.commit
+
+    async def meanwhile(*args: object, **options: object) -> object:
+        answer = await commit(*args, **options)  # type: ignore[arg-type]  # passed on
+        (folder / "list.json").write_bytes(b"newest\n")
+        return answer
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.services.gate, "commit", meanwhile)
+        killed_after(Rename.EXCHANGE, patched)
+        with pytest.raises(Killed):
+            await world.commit("ann")
+    completed = await world.complete("ann")
+    assert not completed.is_removed
+    [reason] = completed.kept_because
+    assert (folder / reason.partition(" ")[0]).read_bytes() == b"newest\n"
+    assert await world.tree() == {"list.json": b'{\n  "a": 2,\n  "b": 2\n}\n'}
+
+
+async def test_killed_after_others_rename_came_in_nothing_is_deleted_in_the_project(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"a.txt": b"1\n2\n3\n"})
+    folder = await world.create("ann")
+    await world.write(rename_to("a.txt", "b.txt", await world.head()))
+    (folder / "a.txt").write_bytes(b"ONE\n2\n3\n")
+
+    def dies(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr("contextbase.workspaces.editing.FolderEditor.add_note", dies)
+        with pytest.raises(Killed):
+            await world.commit("ann")
+    assert [str(one.answered.change.path) for one in (await world.commit("ann")).changes] == ["a.txt"]
+    assert (await world.complete("ann")).is_removed
+    assert await world.tree() == {"b.txt": b"ONE\n2\n3\n"}

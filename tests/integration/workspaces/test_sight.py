@@ -1,6 +1,8 @@
 """Whoever is narrowed, or comes with a narrower token, is shown no more; whoever is widened widens nobody else."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from contextbase.identity.model import Action, Caller, PrincipalKind, TokenReque
 from contextbase.identity.policies import Subject
 from contextbase.ids import TreePath
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.masking import masked_paths
 from contextbase.workspaces.registry import Registry
 from contextbase.workspaces.shared_views import SharedViews
 from contextbase.workspaces.sight import Sight
@@ -117,3 +120,27 @@ async def test_what_an_earlier_server_showed_is_gone_until_it_is_asked_for_again
     assert read_tree((await restarted.open(ann, world.project_id)).path) == {"a.txt": b"a\n"}
     await restarted.begin()
     assert read_tree(link) == {"a.txt": b"a\n"}
+
+
+async def test_while_it_is_found_out_what_is_hidden_others_are_answered(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"a.txt": b"a\n", "secret.txt": b"s\n"})
+    await world.rule("secret.txt", Level.HIDDEN)
+    begun, answered, waited = threading.Event(), threading.Event(), []
+
+    def beside_others(paths: Iterable[TreePath], sees: Callable[[TreePath], bool]) -> frozenset[TreePath]:
+        begun.set()
+        waited.append(answered.wait(10))
+        return masked_paths(paths, sees)
+
+    monkeypatch.setattr("contextbase.workspaces.sight.masked_paths", beside_others)
+    creating = asyncio.create_task(world.create("ann"))
+    for _ in range(10_000):
+        if begun.is_set():
+            break
+        await asyncio.sleep(0.001)
+    await world.head()
+    answered.set()
+    assert read_tree(await creating) == {"a.txt": b"a\n"}
+    assert waited == [True]

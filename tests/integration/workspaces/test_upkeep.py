@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from tests.support.postgres import database_copy
@@ -10,10 +11,11 @@ from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import PROVIDERS, mounts_below, read_tree, unmount_all
 
 from contextbase.db.database import DatabaseAddress
-from contextbase.errors import NotFound
+from contextbase.errors import MachineProblem, NotFound
 from contextbase.identity.levels import Level
+from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.pins import Pins
-from contextbase.workspaces.registry import WorkspaceState
+from contextbase.workspaces.registry import Registry, WorkspaceState
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -39,6 +41,26 @@ async def test_after_a_reboot_every_open_workspace_has_its_folder_and_its_work(w
         assert read_tree(folder) == {"a.txt": b"a\n", "work.txt": b"work\n"}
 
 
+async def test_a_folder_that_cannot_be_shown_again_does_not_keep_others_from_it(world: WorkspaceWorld) -> None:
+    damaged, ended, whole = [await world.create(agent) for agent in ("ann", "ben", "cyd")]
+    (whole / "work.txt").write_bytes(b"work\n")
+    pins = world.services.data.path / "node" / "pins"
+    for name in (damaged.name, str(uuid4())):
+        (pins / name).unlink(missing_ok=True)
+        (pins / name).write_bytes(b"no note of ours")
+        kept = pins.parent / ("upper" if world.provider == "overlay" else "copy") / name
+        for place in (kept, pins.parent / "workspaces" / name):
+            place.mkdir(exist_ok=True)
+        (kept / "manifest.json").touch()  # without one a copy was never finished
+    async with world.services.database.connection() as connection:
+        await Registry().end(connection, WorkspaceId(ended.name), WorkspaceState.ABANDONED)
+    unmount_all(world.services.data.path)
+    swept = await world.services.workspace_upkeep.sweep()
+    assert (swept.opened, swept.removed, swept.failed) == (1, 1, 2)
+    assert read_tree(whole) == {"work.txt": b"work\n"}
+    assert not ended.exists()
+
+
 async def test_the_folder_of_one_that_ended_before_a_crash_is_removed(
     world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,6 +78,24 @@ async def test_the_folder_of_one_that_ended_before_a_crash_is_removed(
     assert (await world.services.workspace_upkeep.sweep()).removed == 1
     assert not folder.exists()
     assert mounts_below(world.services.data.path) == []
+    assert await world.tree() == {"a.txt": b"a\n"}
+
+
+async def test_a_folder_that_cannot_be_removed_now_is_shown_to_nobody_and_removed_later(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = await world.create("ann")
+    (folder / "a.txt").write_bytes(b"a\n")
+    provider = (await world.site()).provider
+
+    async def fails(*_: object) -> None:
+        raise MachineProblem("The disk does not answer.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(provider), "cleanup", fails)
+        assert (await world.complete("ann")).is_removed
+    assert not folder.exists()
+    assert (await world.services.workspace_upkeep.sweep()).removed == 1
     assert await world.tree() == {"a.txt": b"a\n"}
 
 

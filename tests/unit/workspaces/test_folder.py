@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.support.accounts import folder_of_no_root
 
 from contextbase.workspaces import syscalls
 from contextbase.workspaces.folder import Folder, listing_of, remove_tree
@@ -56,3 +57,17 @@ def test_removing_follows_no_link_and_takes_every_name(place: Path) -> None:
     remove_tree(place)
     remove_tree(place)
     assert [path.name for path in place.parent.iterdir()] == ["outside"]
+
+
+def test_without_root_folders_go_that_their_owner_has_shut() -> None:
+    with folder_of_no_root() as place:
+        top = place / "top"
+        for mode in (0, 0o100, 0o400):
+            below = top / str(mode) / "below"
+            below.mkdir(parents=True)
+            (below / "file").write_bytes(b"")
+            below.chmod(mode)
+            below.parent.chmod(mode)
+        top.chmod(0)
+        remove_tree(top)
+        assert list(place.iterdir()) == []
