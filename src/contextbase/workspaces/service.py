@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, InvalidInput, MachineProblem, NotFound, TooBusy
+from contextbase.errors import Conflict, ContextbaseError, InvalidInput, MachineProblem, NotFound, TooBusy
 from contextbase.gate.service import Gate, OpenedProject
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, SystemClock, TreePath, new_uuid
