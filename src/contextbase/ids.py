@@ -5,6 +5,7 @@ import os
 import re
 import time
 import unicodedata
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final, NewType, Protocol, Self
 from uuid import UUID
@@ -138,6 +139,14 @@ class TreePath(str):
         """The folder that holds it; None at the top."""
         head = self.rpartition("/")[0]
         return TreePath.stored(head) if head else None
+
+    @property
+    def folders(self) -> "Iterator[TreePath]":
+        """The folders it lies in, the nearest first."""
+        folder = self.parent
+        while folder is not None:
+            yield folder
+            folder = folder.parent
 
     def is_below(self, folder: str) -> bool:
         """Whether it lies inside `folder` (at any depth); a path is not below itself."""

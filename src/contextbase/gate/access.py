@@ -33,12 +33,17 @@ def refusal_of(change: Change, base: Live | None, level: Level, authority: PathA
     remakes = change.action is ChangeAction.MAKE_DIRECTORY and base is not None and base.kind is Kind.DIRECTORY
     if level is Level.READ_ADD and base is not None and not remakes:
         return _refusal(change.path, "you may add files there, not change them (RA)")
+    adds = change.action in (ChangeAction.WRITE, ChangeAction.MAKE_DIRECTORY) and base is None
+    if adds and authority.hides_above(change.path):
+        return _refusal(change.path, "you may make no folder there")
     makes_file = change.action is ChangeAction.WRITE and (base is None or base.kind is Kind.DIRECTORY)
     if makes_file and authority.hides_below(change.path):
         return _refusal(change.path, "you may put no file in the place of that folder")
     if change.target is not None:
         if authority.hides_below(change.target):
             return _refusal(change.target, "you may put nothing in the place of that folder")
+        if authority.hides_above(change.target):
+            return _refusal(change.target, "you may make no folder there")
         target_level = authority.level(change.target)
         if target_level < Level.READ_ADD:
             return _refusal(change.target, "you may not write there")

@@ -80,7 +80,7 @@ class GateRepository:
     async def _learn_heads(
         self, connection: Connection, project_id: ProjectId, tree: WorkingTree, places: set[TreePath]
     ) -> None:
-        wanted = places | {folder for place in places for folder in _folders(place)}
+        wanted = places | {folder for place in places for folder in place.folders}
         unknown = [path for path in wanted if not tree.knows(path)]
         if unknown:
             for row in await connection.fetch(_SQL.head_entries, project_id, unknown):
@@ -204,15 +204,6 @@ def _live(row: asyncpg.Record) -> Live:
         executable=row["executable"],
         mime=row["mime"],
     )
-
-
-def _folders(path: TreePath) -> list[TreePath]:
-    folders = []
-    folder = path.parent
-    while folder is not None:
-        folders.append(folder)
-        folder = folder.parent
-    return folders
 
 
 def _numbering_prefix(path: TreePath) -> str:

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _LONGEST_PATTERN: Final = 1024
+_DEEP: Final = "/**"
 
 
 class Level(IntEnum):
@@ -82,6 +83,11 @@ class PathRule:
     level: Level
 
     @property
+    def is_deep(self) -> bool:
+        """Whether it is about a folder with all in it."""
+        return self.pattern.endswith(_DEEP)
+
+    @property
     def specificity(self) -> tuple[int, int, int, int]:
         """Higher is more specific: literal characters, then fewer `**`, then fewer `*`, then the subject."""
         return *_narrowness(self.pattern), _SUBJECT_RANK[self.subject_kind]
@@ -120,6 +126,7 @@ class PathAuthority:
         self._rules = sorted(applying, key=lambda rule: (*(-part for part in rule.specificity), rule.level))
         hiding = [] if is_owner else [rule.pattern for rule in self._rules if rule.level is Level.HIDDEN]
         self._hiding = tuple(map(place_of, hiding))
+        self._hides_files = any(not pattern.endswith(_DEEP) for pattern in hiding)
         levels = [default, *(rule.level for rule in self._rules)]
         self.sees_everything = below is None and (is_owner or min(levels) > Level.HIDDEN)
         shown = () if is_owner else tuple((rule.pattern, rule.level > Level.HIDDEN) for rule in self._rules)
@@ -144,6 +151,14 @@ class PathAuthority:
         """Whether a rule hides something in particular below the path, be it there or not. A file in the place of that
         folder would tell which."""
         return any(place.startswith(f"{path}/") for place in self._hiding)
+
+    def hides_above(self, path: TreePath) -> bool:
+        """Whether a rule hides a file, be it there or not, where something at the path needs a folder. A rule that
+        hides a folder with all in it does not count: below it, somebody gave the path on purpose."""
+        if not self._hides_files:
+            return False
+        rules = map(self._rule_for, path.folders)
+        return any(rule is not None and rule.level is Level.HIDDEN and not rule.is_deep for rule in rules)
 
     def may_read_message(self, places: Iterable[TreePath]) -> bool:
         """Whether a commit's message is for this caller: it speaks of all that the commit did, and so nothing of that
@@ -216,7 +231,8 @@ def _narrowness(pattern: str) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=4096)
 def _expression(pattern: str) -> re.Pattern[str]:
-    folder, deep = (pattern[: -len("/**")], True) if pattern.endswith("/**") else (pattern, False)
+    deep = pattern.endswith(_DEEP)
+    folder = pattern.removesuffix(_DEEP)
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", folder)
     wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     body = "".join(wild.get(part, re.escape(part)) for part in parts)

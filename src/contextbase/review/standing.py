@@ -128,7 +128,7 @@ class Standings:
         if now is not None and now.kind is not Kind.DELETED and now.path != item.base_path:
             moved = now.path if author.level(now.path) >= Level.READ_WRITE_KEEP else None
         places = {item.path, item.base_path} | ({moved} if moved is not None else set())
-        above = {folder for place in places for folder in _folders(place)}
+        above = {folder for place in places for folder in place.folders}
         entries = await self._repository.entries_at(connection, project_id, places | above, seq)
         inside: dict[TreePath, list[TreePath]] = {}
         for place in places:
@@ -172,7 +172,7 @@ class _View:
         return 0
 
     def in_the_way(self, place: TreePath, *, leaving: TreePath) -> tuple[TreePath, ...]:
-        above = (self.entries.get(folder) for folder in _folders(place))
+        above = (self.entries.get(folder) for folder in place.folders)
         files = [version.path for version in above if version is not None and version.kind is not Kind.DIRECTORY]
         return tuple(path for path in (*files, *self.inside.get(place, ())) if path != leaving)
 
@@ -294,11 +294,3 @@ def _entry(version: Version | None) -> Entry | None:
     if version is None or version.kind is Kind.DELETED:
         return None
     return Entry(kind=EntryKind(version.kind), content=version.content_hash, executable=version.executable)
-
-
-def _folders(path: TreePath) -> list[TreePath]:
-    folders, folder = [], path.parent
-    while folder is not None:
-        folders.append(folder)
-        folder = folder.parent
-    return folders

@@ -249,6 +249,28 @@ async def test_a_file_in_the_place_of_a_folder_with_hidden_contents_is_refused_w
     assert (await world.one(write("box/open", b"x", 1), who=agent)).status is ChangeStatus.WRITTEN
 
 
+async def test_what_needs_a_folder_in_the_place_of_a_hidden_file_is_refused_whether_it_exists_or_not(
+    world: GateWorld,
+) -> None:
+    agent = await world.agent("agent")
+    await world.rule("**/*.key", "hidden", agent)
+    await world.commit(write("there.key", b"secret", 0), write("d", b"1", 0))
+    for name in ("there.key", "nowhere.key"):
+        for change in (write(f"{name}/x", b"1", 1), mkdir(f"{name}/x/y", 1), rename("d", f"{name}/x", 1)):
+            told = await world.one(change, agent)
+            assert (told.status, told.code) == (ChangeStatus.REFUSED, "forbidden")
+            assert "you may make no folder there" in (told.reason or "")
+    assert (await world.one(write("open/x", b"1", 1), agent)).status is ChangeStatus.WRITTEN
+
+
+async def test_what_is_given_in_a_folder_that_is_hidden_with_all_in_it_can_be_written(world: GateWorld) -> None:
+    agent = await world.agent("agent")
+    await world.rule("secret/**", "hidden", agent)
+    await world.rule("**/*.key", "hidden", agent)
+    await world.rule("secret/mine/**", "RW", agent)
+    assert (await world.one(write("secret/mine/a", b"1", 0), agent)).status is ChangeStatus.WRITTEN
+
+
 async def test_deleting_a_folder_of_which_all_is_hidden_is_told_like_deleting_an_empty_one(world: GateWorld) -> None:
     agent = await world.agent("unseeing")
     for folder in ("full", "bare"):

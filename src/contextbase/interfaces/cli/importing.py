@@ -105,7 +105,7 @@ def _is_equal(tree: LocalTree, entry: LocalEntry, there: dict[str, EntryView]) -
 def _removed(tree: LocalTree, below: TreePath | None, there: dict[str, EntryView]) -> list[str]:
     """What the folder does not have; what is in it and could not be read is not taken for deleted."""
     here = {entry.path for entry in tree.entries}
-    folders = {folder for path in here for folder in _folders(path)}
+    folders = {folder for path in here for folder in path.folders}
     unknown = [f"{below}/{name}" if below else name for name in tree.left_out]
     return [
         path
@@ -114,13 +114,6 @@ def _removed(tree: LocalTree, below: TreePath | None, there: dict[str, EntryView
         and not (entry.kind == "directory" and path in folders)
         and not any(path == name or path.startswith(f"{name}/") for name in unknown)
     ]
-
-
-def _folders(path: TreePath) -> Iterator[TreePath]:
-    folder = path.parent
-    while folder is not None:
-        yield folder
-        folder = folder.parent
 
 
 def _carried_out(client: Client, project: str, tree: LocalTree, plan: _Plan, message: str) -> list[ChangeView]:
