@@ -79,7 +79,10 @@ async def _check(world: WorkspaceWorld, tree: Tree, phases: list[list[Edit]], *,
         kept = {path: node for path, node in after.items() if path not in without(after, masked)}
         assert kept == shown(hidden)
         folder = HIDDEN.partition("/")[0]
-        assert without(after, (folder,)) == shown({**without(model.tree, (folder,)), **others})
+        # A rename to there is refused as a whole, and what was to be renamed stays; delete and create are two things.
+        moved = {source for path, source in model.came_from.items() if not without({path: FOLDER}, (folder,))}
+        elsewhere = (folder, *moved)
+        assert without(after, elsewhere) == shown({**without(model.tree, elsewhere), **others})
         await world.complete("ann", discard=True)
     else:
         assert completed.is_removed, completed.kept_because
