@@ -134,12 +134,40 @@ def mount_overlay(
     options: Sequence[tuple[str, str | None]] = (),
 ) -> None:
     """Mount an overlay of `lower` (top first) with nosuid and nodev; without an upper it is read-only."""
+    mount = _mount_by_configuration if _has_single_layers() else _mount_classic
+    mount(target, lower, upper, work, options)
+
+
+@cache
+def _has_single_layers() -> bool:
+    """Whether layers can be given one by one, as `lowerdir+`, which kernels before 6.7 cannot. Asked without a mount:
+    an older one would take any setting, and log an error for each mount that has this one."""
     try:
-        _mount_by_configuration(target, lower, upper, work, options)
+        configuration = _syscall(_FSOPEN, b"overlay", _CLOEXEC, about="overlay")
     except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.EINVAL):
-            raise
-        _mount_classic(target, lower, upper, work, options)  # an older kernel has no fsopen, or no `lowerdir+`
+        if error.errno == errno.ENOSYS:
+            return False
+        raise
+    try:
+        return _takes(configuration, "lowerdir+", "/") and not _takes(configuration, "no-such-setting", "/")
+    finally:
+        os.close(configuration)
+
+
+def _takes(configuration: int, key: str, value: str) -> bool:
+    try:
+        _configure(configuration, key, value)
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            return False
+        raise
+    return True
+
+
+def _configure(configuration: int, key: str, value: str | None) -> None:
+    command = _FSCONFIG_SET_FLAG if value is None else _FSCONFIG_SET_STRING
+    text = None if value is None else os.fsencode(value)
+    _syscall(_FSCONFIG, configuration, command, key.encode(), text, 0, about=f"{key}={value}")
 
 
 def _mount_by_configuration(
@@ -156,9 +184,7 @@ def _mount_by_configuration(
             # Of these two, and not of `lowerdir+`, the kernel takes a backslash away.
             settings += [("upperdir", upper.replace("\\", "\\\\")), ("workdir", work.replace("\\", "\\\\"))]
         for key, value in settings:
-            command = _FSCONFIG_SET_FLAG if value is None else _FSCONFIG_SET_STRING
-            text = None if value is None else os.fsencode(value)
-            _syscall(_FSCONFIG, configuration, command, key.encode(), text, 0, about=f"{key}={value}")
+            _configure(configuration, key, value)
         _syscall(_FSCONFIG, configuration, _FSCONFIG_CREATE, None, None, 0, about=target)
         attributes = _ATTR_NOSUID | _ATTR_NODEV | (_ATTR_RDONLY if upper is None else 0)
         mount = _syscall(_FSMOUNT, configuration, _CLOEXEC, attributes, about=target)
