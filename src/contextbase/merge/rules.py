@@ -34,7 +34,7 @@ def settle_lines(sides: Sides) -> bytes | None:
 
 
 def settle_prose(sides: Sides) -> bytes | None:
-    """One side's lines of prose, or of each line one side's: the higher of two raised versions, or the side that has every
+    """The lines of prose that are meant: of each line the higher of two raised versions, or the side that has every
     change of the other, by line or by word. None where no rule applies."""
     settled = _settle_versions(sides) or settle_contained(sides)
     if settled is not None or not sides.base:

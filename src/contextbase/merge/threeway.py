@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Contested, Folded, Group, Insertions, Item, Leaf, items_of
 from contextbase.merge.listing import ListMerge
+from contextbase.merge.lockstep import Lockstep
 from contextbase.merge.model import Reason
 from contextbase.merge.ordering import merged_order, old_names, shared_identity
 from contextbase.merge.ports import Format, Path
@@ -32,13 +33,14 @@ def merge_documents(
     base: Group, ours: Group, theirs: Group, *, reader: Format, budget: Budget
 ) -> tuple[Group, tuple[Contest, ...]]:
     """The merged document and what is contested in it, in document order."""
-    work = _Merge(reader, budget)
+    work = _Merge(base, ours, theirs, reader=reader, budget=budget)
     merged = work.group((), base, ours, theirs)
     return merged, tuple(work.contests)
 
 
 class _Merge:
-    def __init__(self, reader: Format, budget: Budget) -> None:
+    def __init__(self, base: Group, ours: Group, theirs: Group, *, reader: Format, budget: Budget) -> None:
+        self.lockstep = Lockstep(base, ours, theirs)
         self.reader = reader
         self.budget = budget
         self.contests: list[Contest] = []
@@ -83,6 +85,7 @@ class _Merge:
         entries: list[Item | Contested] = []
         contested = _contested_spots(base, ours, theirs, framed)
         settled: set[Hashable] = set()
+        new_in_ours, new_in_theirs = ([side[key] for key in side if key not in base] for side in (ours, theirs))
         for key in merged_order(list(base), list(ours), list(theirs)):
             if key in settled:
                 continue
@@ -95,10 +98,15 @@ class _Merge:
             was, mine, other = base.get(key), ours.get(key), theirs.get(key)
             if was is not None and (mine is None) is not (other is None):
                 present = mine or other
-                only_removes = (ours if mine is None else theirs).keys() <= base.keys()
-                if only_removes and present is not None and only_raises(was.text, present.text):
-                    continue  # a version was raised of what the other side does without, and put nothing in its place
+                added = new_in_ours if mine is None else new_in_theirs
+                if present is not None and only_raises(was.text, present.text) and not _may_be_among(added, was):
+                    continue  # a version was raised of what the other side does without
             merged = mine if was is mine is other else self._item((*path, key), was, mine, other)
+            if was is None and isinstance(merged, Item) and (mine is None or other is None):
+                raised = self.lockstep.caught_up(merged.body.text, is_ours=other is None)
+                if raised is not None:
+                    sides = [], [mine] if mine else [], [other] if other else []
+                    merged = self._contest((*path, key), *sides, suggestion=raised)
             if merged is not None:
                 entries.append(merged)
         return entries
@@ -235,9 +243,9 @@ class _Merge:
         theirs: Sequence[Item],
         suggestion: str | None = None,
     ) -> Contested:
-        if not base:
+        if not base and ours and theirs:
             reason = Reason.BOTH_ADDED
-        elif ours and theirs:
+        elif not base or (ours and theirs):
             reason = Reason.BOTH_CHANGED
         else:
             reason = Reason.DELETED_AND_CHANGED
@@ -280,6 +288,12 @@ def _by_neighbour(
         elif wanted(key):
             found.setdefault(spot, []).append(key)
     return found
+
+
+def _may_be_among(added: Sequence[Item], removed: Item) -> bool:
+    """Whether what a side removed may be there under another name; of several lines a part may be, in anything."""
+    text = removed.body.text
+    return bool(added) and ("\n" in text or any(item.body.text == text for item in added))
 
 
 def _unfolded(body: Body) -> Group | None:

@@ -18,8 +18,8 @@ def resolve_scalar(base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | 
 
 
 def resolve_prose(base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
-    """The side that has both's changes; the merge of several lines: git's, or, if none came or went, the version rule for
-    each."""
+    """The side that has both's changes; of several lines the merge: git's, or, if none came or went, the version rule
+    for each."""
     if base is None:
         return None
     chosen = having_both(base.text, ours.text, theirs.text)
