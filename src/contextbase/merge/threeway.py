@@ -85,7 +85,6 @@ class _Merge:
         entries: list[Item | Contested] = []
         contested = _contested_spots(base, ours, theirs, framed)
         settled: set[Hashable] = set()
-        new_in_ours, new_in_theirs = ([side[key] for key in side if key not in base] for side in (ours, theirs))
         for key in merged_order(list(base), list(ours), list(theirs)):
             if key in settled:
                 continue
@@ -98,9 +97,9 @@ class _Merge:
             was, mine, other = base.get(key), ours.get(key), theirs.get(key)
             if was is not None and (mine is None) is not (other is None):
                 present = mine or other
-                added = new_in_ours if mine is None else new_in_theirs
-                if present is not None and only_raises(was.text, present.text) and not _may_be_among(added, was):
-                    continue  # a version was raised of what the other side does without
+                only_removes = (ours if mine is None else theirs).keys() <= base.keys()
+                if only_removes and present is not None and only_raises(was.text, present.text):
+                    continue  # a version was raised of what the other side does without, and put nothing in its place
             merged = mine if was is mine is other else self._item((*path, key), was, mine, other)
             if was is None and isinstance(merged, Item) and (mine is None or other is None):
                 raised = self.lockstep.caught_up(merged.body.text, is_ours=other is None)
@@ -288,12 +287,6 @@ def _by_neighbour(
         elif wanted(key):
             found.setdefault(spot, []).append(key)
     return found
-
-
-def _may_be_among(added: Sequence[Item], removed: Item) -> bool:
-    """Whether what a side removed may be there under another name; of several lines a part may be, in anything."""
-    text = removed.body.text
-    return bool(added) and ("\n" in text or any(item.body.text == text for item in added))
 
 
 def _unfolded(body: Body) -> Group | None:

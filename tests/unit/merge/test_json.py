@@ -107,12 +107,6 @@ def test_what_one_side_deleted_is_gone_if_the_other_only_raised_its_version() ->
         assert merged(DEPENDENCIES, ours, theirs) == merged(DEPENDENCIES, theirs, ours) == ours
 
 
-def test_what_one_side_deleted_stays_deleted_beside_something_else_that_it_added() -> None:
-    ours = DEPENDENCIES.replace('"a": "^1.0.0"', '"c": "^7.0.0"')
-    theirs = DEPENDENCIES.replace("^1.0.0", "^1.1.0")
-    assert merged(DEPENDENCIES, ours, theirs) == merged(DEPENDENCIES, theirs, ours) == ours
-
-
 @pytest.mark.parametrize("changed", ["^0.9.0", "~1.1.0", "latest"])
 def test_what_one_side_deleted_is_contested_if_the_other_changed_it_otherwise(changed: str) -> None:
     ours, theirs = DEPENDENCIES.replace('    "a": "^1.0.0",\n', ""), DEPENDENCIES.replace("^1.0.0", changed)
