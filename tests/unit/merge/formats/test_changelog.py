@@ -69,6 +69,13 @@ def test_what_one_side_put_below_an_entry_stands_before_the_entries_that_the_oth
     assert merged_text(ours, theirs) == ours.replace("  - in detail\n", "  - in detail\n- Other\n")
 
 
+def test_what_is_indented_below_an_entry_is_a_part_of_it() -> None:
+    base = "# Changelog\n\n* Old.\n\n  *Jo*\n\n## 1.0\n\n* First.\n"
+    mine, other = "* Mine.\n\n  In detail.\n\n  *Ann*\n\n", "* Other.\n\n  *Ann*\n\n"
+    ours, theirs, both = (base.replace("* Old", added + "* Old") for added in (mine, other, mine + other))
+    assert merged_text(ours, theirs, base) == both
+
+
 def with_definitions(*labels: str) -> str:
     return with_entries() + "\n" + "".join(f"[{label}]: https://example.org/{label}\n" for label in labels)
 
