@@ -203,7 +203,9 @@ class _Merge:
         if ours_group is not None and theirs_group is not None and ours_group.kind == theirs_group.kind:
             base_group = None if base is None else _unfolded(base)
             if base_group is None or base_group.kind != ours_group.kind:
-                base_group = ours_group._replace(items=())
+                # A single entry is written alike in a list with blank lines between its entries and in one without.
+                known = set() if base_group is None else set(map(id, base_group.items))
+                base_group = ours_group._replace(items=tuple(item for item in ours_group.items if id(item) in known))
             return self._group_below(path, base_group, ours_group, theirs_group)
         if ours.value == theirs.value:
             return ours
