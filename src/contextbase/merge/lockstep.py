@@ -1,21 +1,22 @@
-"""Versions that one side raised wherever they stood: what it did not know of goes by the old one still, most likely by
-mistake."""
+"""Versions that one side raised, or did away with, wherever they stood: what it did not know of has the old one still,
+most likely by mistake."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Final
 
-from contextbase.merge.document import Group
-from contextbase.merge.versions import only_raises
+from contextbase.merge.document import Group, Item
+from contextbase.merge.versions import find_versions, only_raises
 
-__all__ = ["Lockstep"]
+__all__ = ["Lockstep", "Siblings"]
 
 _VERSION: Final = re.compile(r"(?<![\w.])\d{1,9}\.\d{1,9}\.\d[\w.+-]{0,40}")
 _MAX_LENGTH: Final = 1 << 18  # in a longer file the same version stands at many places by chance
 _MAX_REQUIREMENT: Final = 400
 _SEVERAL: Final = 2
+_MANY: Final = 3
 
 
 class Lockstep:
@@ -41,6 +42,43 @@ class Lockstep:
     @cached_property
     def _raised_by_theirs(self) -> Mapping[str, str]:
         return _raised_everywhere(self._base.text, self._theirs.text)
+
+
+class Siblings:
+    """What each side of a group put in the place of its versions: `{ workspace = true }`, say, or `catalog:`."""
+
+    def __init__(
+        self, base: Mapping[Hashable, Item], ours: Mapping[Hashable, Item], theirs: Mapping[Hashable, Item]
+    ) -> None:
+        self._base = base
+        self._ours = ours
+        self._theirs = theirs
+
+    def in_step(self, inserted: str, *, is_ours: bool) -> str | None:
+        """What the other side would have put in the place of what one side inserted; None if there is no such thing."""
+        if len(inserted) > _MAX_REQUIREMENT or not find_versions(inserted).versions:
+            return None
+        return self._put_by_theirs if is_ours else self._put_by_ours
+
+    @cached_property
+    def _put_by_ours(self) -> str | None:
+        return _put_in_place_of_versions(self._base, self._ours)
+
+    @cached_property
+    def _put_by_theirs(self) -> str | None:
+        return _put_in_place_of_versions(self._base, self._theirs)
+
+
+def _put_in_place_of_versions(base: Mapping[Hashable, Item], side: Mapping[Hashable, Item]) -> str | None:
+    """The text without a version that most entries became that a side changed, if they had one."""
+    pairs = [(was.body.text, side[key].body.text) for key, was in base.items() if key in side and side[key] is not was]
+    became = Counter(now for was, now in pairs if now != was)
+    for text, count in became.most_common(1):
+        if count < _MANY or 2 * count < became.total() or find_versions(text).versions:
+            break
+        if all(find_versions(was).versions for was, now in pairs if now == text != was):
+            return text
+    return None
 
 
 def _raised_everywhere(base: str, side: str) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Contested, Folded, Group, Insertions, Item, Leaf, items_of
 from contextbase.merge.listing import ListMerge
-from contextbase.merge.lockstep import Lockstep
+from contextbase.merge.lockstep import Lockstep, Siblings
 from contextbase.merge.model import Reason
 from contextbase.merge.ordering import merged_order, old_names, shared_identity
 from contextbase.merge.ports import Format, Path
@@ -85,6 +85,7 @@ class _Merge:
         entries: list[Item | Contested] = []
         contested = _contested_spots(base, ours, theirs, framed)
         settled: set[Hashable] = set()
+        siblings = Siblings(base, ours, theirs)
         for key in merged_order(list(base), list(ours), list(theirs)):
             if key in settled:
                 continue
@@ -101,14 +102,20 @@ class _Merge:
                 if only_removes and present is not None and only_raises(was.text, present.text):
                     continue  # a version was raised of what the other side does without, and put nothing in its place
             merged = mine if was is mine is other else self._item((*path, key), was, mine, other)
-            if was is None and isinstance(merged, Item) and (mine is None or other is None):
-                raised = self.lockstep.caught_up(merged.body.text, is_ours=other is None)
-                if raised is not None:
-                    sides = [], [mine] if mine else [], [other] if other else []
-                    merged = self._contest((*path, key), *sides, suggestion=raised)
+            if was is None and (mine is None or other is None):
+                merged = self._left_behind((*path, key), mine, other, siblings) or merged
             if merged is not None:
                 entries.append(merged)
         return entries
+
+    def _left_behind(self, path: Path, ours: Item | None, theirs: Item | None, siblings: Siblings) -> Contested | None:
+        """What one side inserted, contested if it has a version that the other side changed wherever it knew of one."""
+        inserted, is_ours = ours or theirs, theirs is None
+        text = inserted.body.text if inserted is not None else ""
+        meant = self.lockstep.caught_up(text, is_ours=is_ours) or siblings.in_step(text, is_ours=is_ours)
+        if meant is None:
+            return None
+        return self._contest(path, [], [ours] if ours else [], [theirs] if theirs else [], suggestion=meant)
 
     def _by_name(
         self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, framed: Group, of_all: bool
