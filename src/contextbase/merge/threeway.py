@@ -30,17 +30,17 @@ class Contest(NamedTuple):
 
 
 def merge_documents(
-    base: Group, ours: Group, theirs: Group, *, reader: Format, budget: Budget
+    base: Group, ours: Group, theirs: Group, *, lockstep: Lockstep, reader: Format, budget: Budget
 ) -> tuple[Group, tuple[Contest, ...]]:
     """The merged document and what is contested in it, in document order."""
-    work = _Merge(base, ours, theirs, reader=reader, budget=budget)
+    work = _Merge(lockstep, reader=reader, budget=budget)
     merged = work.group((), base, ours, theirs)
     return merged, tuple(work.contests)
 
 
 class _Merge:
-    def __init__(self, base: Group, ours: Group, theirs: Group, *, reader: Format, budget: Budget) -> None:
-        self.lockstep = Lockstep(base, ours, theirs)
+    def __init__(self, lockstep: Lockstep, *, reader: Format, budget: Budget) -> None:
+        self.lockstep = lockstep
         self.reader = reader
         self.budget = budget
         self.contests: list[Contest] = []

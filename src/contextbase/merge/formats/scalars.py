@@ -12,19 +12,17 @@ __all__ = ["resolve_prose", "resolve_scalar"]
 
 
 def resolve_scalar(base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
-    """The rules for versions and requirements, then those for prose."""
+    """The rules for versions and requirements; the side that has both's changes; the line merge of several lines."""
     text = settle_requirement(base and base.text, ours.text, theirs.text)
+    if text is None and base is not None:
+        text = having_both(base.text, ours.text, theirs.text)
     return resolve_prose(base, ours, theirs) if text is None else Resolution(text)
 
 
 def resolve_prose(base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
-    """The side that has both's changes; of several lines the merge: git's, or, if none came or went, the version rule
-    for each."""
+    """The merge of several lines both sides changed: git's, or, if none came or went, the version rule for each."""
     if base is None:
         return None
-    chosen = having_both(base.text, ours.text, theirs.text)
-    if chosen is not None:
-        return Resolution(chosen)
     sides = [lines_of(text) for text in (base.text, ours.text, theirs.text)]
     if len(sides[0]) == len(sides[1]) == len(sides[2]):
         lines = [_line(*trio) for trio in zip(*sides, strict=True)]
