@@ -12,7 +12,7 @@ from contextbase.merge.formats import FORMATS, PROSE
 from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind, Reason, Sides
 from contextbase.merge.policy import MergePolicy, Strategy
 from contextbase.merge.ports import InvalidResult, Unstructured
-from contextbase.merge.rules import settle_contained, settle_lines, settle_versions
+from contextbase.merge.rules import settle_contained, settle_lines, settle_prose
 from contextbase.merge.sniff import AS_IT_IS, decode, file_type, is_binary, is_wide, respell
 from contextbase.merge.structure import merge_structured
 from contextbase.merge.texts import Texts
@@ -136,10 +136,7 @@ class _TextMerge:
         if not self.is_prose:
             self.pieces = merged
             return None
-        pieces = [
-            piece if isinstance(piece, bytes) else settle_versions(piece) or settle_contained(piece) or piece
-            for piece in merged
-        ]
+        pieces = [piece if isinstance(piece, bytes) else settle_prose(piece) or piece for piece in merged]
         sides = Sides(*(b"".join([p if isinstance(p, bytes) else p[side] for p in pieces]) for side in range(3)))
         if sides.base == sides.ours == sides.theirs:
             return sides.ours

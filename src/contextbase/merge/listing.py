@@ -12,7 +12,8 @@ from contextbase.merge.ordering import is_sorted, sort_key, token
 __all__ = ["ListMerge"]
 
 
-_NEIGHBOURS: Final = 3  # on either side: enough to see whether a list is sorted where something is inserted
+_NEIGHBOURS: Final = 5  # on either side, looked at to see whether a list is sorted where something is inserted
+_ENOUGH_NEIGHBOURS: Final = 4  # of three, one time in six they are in order by chance
 
 
 class _Run(NamedTuple):
@@ -129,7 +130,7 @@ def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], li
     both = [*ours.items, *_not_among(theirs, ours)]
     above, below = neighbours
     around = [*above, *below]
-    if not around or not all(map(is_sorted, (around, ours.tokens, theirs.tokens))):
+    if len(around) < _ENOUGH_NEIGHBOURS or not all(map(is_sorted, (around, ours.tokens, theirs.tokens))):
         return both
     in_order = sorted(both, key=lambda item: sort_key(item.body.value))
     fits = is_sorted([*above[-1:], *(item.body.value for item in in_order), *below[:1]])

@@ -8,8 +8,9 @@ from contextbase.merge.alignment import Hunk, hunks
 from contextbase.merge.budget import Budget, BudgetSpent
 from contextbase.merge.model import Sides
 from contextbase.merge.versions import higher
+from contextbase.merge.words import having_both
 
-__all__ = ["settle_contained", "settle_lines", "settle_versions"]
+__all__ = ["settle_contained", "settle_lines", "settle_prose"]
 
 _VERSION: Final = re.compile(rb"\d\.\d+\.\d")  # in a text that may be code, 3 and 0.5 are just numbers
 _MAX_LINES: Final = 2_000
@@ -32,7 +33,20 @@ def settle_lines(sides: Sides) -> bytes | None:
     return None if chosen is None else chosen.encode()
 
 
-def settle_versions(sides: Sides) -> bytes | None:
+def settle_prose(sides: Sides) -> bytes | None:
+    """The lines of prose that are meant: of each line the higher of two raised versions, or the side that has every
+    change of the other, by line or by word. None where no rule applies."""
+    settled = _settle_versions(sides) or settle_contained(sides)
+    if settled is not None or not sides.base:
+        return settled
+    try:
+        chosen = having_both(*(side.decode() for side in sides))
+    except UnicodeDecodeError:
+        return None
+    return None if chosen is None else chosen.encode()
+
+
+def _settle_versions(sides: Sides) -> bytes | None:
     """Lines of prose that differ in versions alone, which both sides raised: each with the higher one. None where
     anything else differs, and for headings and rows of tables, which go by their text."""
     lines = [side.splitlines(keepends=True) for side in sides]

@@ -6,6 +6,7 @@ from typing import TypeGuard, cast
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Alternatives, Group, Side, pieces_of
+from contextbase.merge.lockstep import Lockstep
 from contextbase.merge.model import Conflict, Merged, Outcome, Sides
 from contextbase.merge.ports import Format, InvalidResult, Unstructured
 from contextbase.merge.shared import Shared
@@ -28,7 +29,8 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
     base = reader.parse(texts.base, budget, shared) if texts.base else ours
     if not texts.base or base.kind != ours.kind:
         base = ours._replace(items=())
-    document, contests = merge_documents(base, ours, theirs, reader=reader, budget=budget)
+    lockstep = Lockstep(texts.base, texts.ours, texts.theirs)
+    document, contests = merge_documents(base, ours, theirs, lockstep=lockstep, reader=reader, budget=budget)
     pieces = pieces_of(document)
     text = _text(pieces, "ours")
     # What all sides agree on, or one side has within, is left out; if the rest is not valid, it may be for want of it.

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Contested, Folded, Group, Insertions, Item, Leaf, items_of
 from contextbase.merge.listing import ListMerge
+from contextbase.merge.lockstep import Lockstep, Siblings
 from contextbase.merge.model import Reason
 from contextbase.merge.ordering import merged_order, old_names, shared_identity
 from contextbase.merge.ports import Format, Path
@@ -29,16 +30,17 @@ class Contest(NamedTuple):
 
 
 def merge_documents(
-    base: Group, ours: Group, theirs: Group, *, reader: Format, budget: Budget
+    base: Group, ours: Group, theirs: Group, *, lockstep: Lockstep, reader: Format, budget: Budget
 ) -> tuple[Group, tuple[Contest, ...]]:
     """The merged document and what is contested in it, in document order."""
-    work = _Merge(reader, budget)
+    work = _Merge(lockstep, reader=reader, budget=budget)
     merged = work.group((), base, ours, theirs)
     return merged, tuple(work.contests)
 
 
 class _Merge:
-    def __init__(self, reader: Format, budget: Budget) -> None:
+    def __init__(self, lockstep: Lockstep, *, reader: Format, budget: Budget) -> None:
+        self.lockstep = lockstep
         self.reader = reader
         self.budget = budget
         self.contests: list[Contest] = []
@@ -83,6 +85,7 @@ class _Merge:
         entries: list[Item | Contested] = []
         contested = _contested_spots(base, ours, theirs, framed)
         settled: set[Hashable] = set()
+        siblings = Siblings(base, ours, theirs)
         for key in merged_order(list(base), list(ours), list(theirs)):
             if key in settled:
                 continue
@@ -99,9 +102,20 @@ class _Merge:
                 if only_removes and present is not None and only_raises(was.text, present.text):
                     continue  # a version was raised of what the other side does without, and put nothing in its place
             merged = mine if was is mine is other else self._item((*path, key), was, mine, other)
+            if was is None and (mine is None or other is None):
+                merged = self._left_behind((*path, key), mine, other, siblings) or merged
             if merged is not None:
                 entries.append(merged)
         return entries
+
+    def _left_behind(self, path: Path, ours: Item | None, theirs: Item | None, siblings: Siblings) -> Contested | None:
+        """What one side inserted, contested if it has a version that the other side changed wherever it knew of one."""
+        inserted, is_ours = ours or theirs, theirs is None
+        text = inserted.body.text if inserted is not None else ""
+        meant = self.lockstep.caught_up(text, is_ours=is_ours) or siblings.in_step(text, is_ours=is_ours)
+        if meant is None:
+            return None
+        return self._contest(path, [], [ours] if ours else [], [theirs] if theirs else [], suggestion=meant)
 
     def _by_name(
         self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, framed: Group, of_all: bool
@@ -196,7 +210,9 @@ class _Merge:
         if ours_group is not None and theirs_group is not None and ours_group.kind == theirs_group.kind:
             base_group = None if base is None else _unfolded(base)
             if base_group is None or base_group.kind != ours_group.kind:
-                base_group = ours_group._replace(items=())
+                # A single entry is written alike in a list with blank lines between its entries and in one without.
+                known = set() if base_group is None else set(map(id, base_group.items))
+                base_group = ours_group._replace(items=tuple(item for item in ours_group.items if id(item) in known))
             return self._group_below(path, base_group, ours_group, theirs_group)
         if ours.value == theirs.value:
             return ours
@@ -235,9 +251,9 @@ class _Merge:
         theirs: Sequence[Item],
         suggestion: str | None = None,
     ) -> Contested:
-        if not base:
+        if not base and ours and theirs:
             reason = Reason.BOTH_ADDED
-        elif ours and theirs:
+        elif not base or (ours and theirs):
             reason = Reason.BOTH_CHANGED
         else:
             reason = Reason.DELETED_AND_CHANGED

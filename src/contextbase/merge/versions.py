@@ -12,7 +12,8 @@ _VERSION: Final = re.compile(
                                                 # a bare number counts only after an operator or in name:18
     v?(\d{1,9}(?:\.\d{1,9}){0,5})               # 1, 1.2, 1.2.3
     (?:[-._]?(dev|snapshot|alpha|a|beta|b|m|milestone|preview|pre|canary|next|nightly|rc|c|final|ga|post|p|r)
-       (?![a-z])[-._]?((?:\d{1,18})?(?:\.\d{1,18})*))?   # rc.1, -alpha.2, a1, .dev0, -canary.20240101
+       (?![a-z])[-._]?((?:\d{1,18})?(?:\.\d{1,18})*)   # rc.1, -alpha.2, a1, .dev0, -canary.20240101
+      |-(\d{1,9})(?![\w.+-]))?                 # 1.2.3-4: a prerelease without a name
     (?:[-+][0-9a-z.-]{1,80})?                   # build metadata, and prerelease words nobody can order
     (?!\w|\.\d)
     """,
@@ -27,6 +28,7 @@ _STAGES: Final = {
     **dict.fromkeys(("final", "ga"), 0),
     **dict.fromkeys(("post", "p", "r"), 1),
 }
+_UNNAMED: Final = -1
 _DIGIT: Final = re.compile(r"\d")
 _SHORTEST_HASH: Final = 40
 _HASH: Final = re.compile(  # pinned: action@hash # v4.1.0
@@ -123,10 +125,12 @@ def _dominates(one: tuple[Version, ...], other: tuple[Version, ...]) -> bool:
 
 
 def _version(match: re.Match[str]) -> Version:
-    numbers, stage, stage_number = match.groups()
+    numbers, stage, stage_number, unnamed = match.groups()
     release = [int(number) for number in numbers.split(".")]
     while release and release[-1] == 0:
         release.pop()
+    if unnamed:
+        return Version(tuple(release), _UNNAMED, (int(unnamed),))
     return Version(
         tuple(release),
         _STAGES[stage.lower()] if stage else 0,

@@ -13,6 +13,7 @@ __all__ = ["having_both", "suggest"]
 _WORD: Final = re.compile(
     r"\d+(?:\.\w+)+|\w+|\s|[^\w\s]"
 )  # a version is one word: half of one and half of another is none
+_NAME: Final = re.compile(r"\w+")
 _MAX_LENGTH: Final = 20_000
 _MAX_PARAGRAPH: Final = 1_000  # in longer texts hardly ever all changes are on one side
 _SECONDS: Final = 0.05
@@ -38,6 +39,8 @@ def having_both(base: str, ours: str, theirs: str) -> str | None:
     """The side that changed every word that the other did, in the same way; None if there is none."""
     if max(len(base), len(ours), len(theirs)) > _MAX_PARAGRAPH:
         return None
+    if _has_word_of_its_own(base, ours, theirs) and _has_word_of_its_own(base, theirs, ours):
+        return None  # as most
     was, mine, other = (_WORD.findall(side) for side in (base, ours, theirs))
     budget = Budget(_SECONDS_FOR_BOTH)
     try:
@@ -50,10 +53,13 @@ def having_both(base: str, ours: str, theirs: str) -> str | None:
     return None
 
 
+def _has_word_of_its_own(base: str, side: str, other: str) -> bool:
+    new = _NAME.findall(" ".join({*side.split()}.difference(base.split())))
+    return any(word not in other and word not in base for word in new)
+
+
 def _may_have(base: list[str], longer: list[str], shorter: list[str]) -> bool:
     """Whether one side may have the other's changes: what can be told without looking where they are."""
-    if not set(shorter).difference(base).issubset(longer):
-        return False  # as most: a word is new that the longer does not have
     was, more, less = Counter(base), Counter(longer), Counter(shorter)
     return less - was <= more - was and was - less <= was - more
 

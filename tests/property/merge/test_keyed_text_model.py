@@ -13,6 +13,7 @@ from contextbase.merge.budget import Budget
 from contextbase.merge.document import render
 from contextbase.merge.formats.toml import TomlFormat
 from contextbase.merge.formats.yaml import YamlFormat
+from contextbase.merge.lockstep import Lockstep
 from contextbase.merge.ports import Format
 from contextbase.merge.threeway import merge_documents
 
@@ -91,9 +92,10 @@ def test_a_clean_merge_says_what_a_merge_by_keys_says(
     base = data.draw(documents)
     ours, theirs = data.draw(edited(base)), data.draw(edited(base))
     budget = Budget(10)
-    sides = [reader.parse(write(side), budget) for side in (base, ours, theirs)]
+    texts = [write(side) for side in (base, ours, theirs)]
+    sides = [reader.parse(text, budget) for text in texts]
     assume(len({side.kind for side in sides}) == 1)
-    merged, contests = merge_documents(*sides, reader=reader, budget=budget)
+    merged, contests = merge_documents(*sides, lockstep=Lockstep(*texts), reader=reader, budget=budget)
     text = render(merged)
     assert reader.is_valid(text, budget)
     if contests:

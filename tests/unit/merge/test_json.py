@@ -120,6 +120,37 @@ def test_what_one_side_may_have_replaced_is_contested_although_the_other_only_ra
     assert [conflict.place.at for conflict in answer.conflicts] == ["/dependencies/a"]
 
 
+LOCKSTEP = '{\n  "version": "1.2.0",\n  "dependencies": {\n    "a": "1.2.0",\n    "b": "~3.0.1"\n  }\n}\n'
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_an_insertion_with_a_version_that_the_other_side_raised_everywhere_is_contested(swapped: bool) -> None:
+    inserted = LOCKSTEP.replace('"a": "1.2.0"', '"a": "1.2.0",\n    "aa": "^1.2.0"')
+    raised = LOCKSTEP.replace("1.2.0", "1.3.0")
+    sides = (raised, inserted) if swapped else (inserted, raised)
+    answer = merge(LOCKSTEP.encode(), *(side.encode() for side in sides), path="package.json")
+    (conflict,) = answer.conflicts
+    assert (conflict.place.at, conflict.reason, conflict.base) == ("/dependencies/aa", "both-changed", None)
+    assert (conflict.ours, conflict.theirs)[swapped] == b'"^1.2.0"'
+    assert (conflict.ours, conflict.theirs)[not swapped] is None
+    assert conflict.suggestion == b'"^1.3.0"'
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        LOCKSTEP.replace('"a": "1.2.0"', '"a": "1.3.0"'),
+        LOCKSTEP.replace("1.2.0", "1.1.0"),
+        LOCKSTEP.replace('"version": "1.2.0"', '"version": "1.3.0"').replace('"a": "1.2.0"', '"a": "1.4.0"'),
+        LOCKSTEP.replace("3.0.1", "3.1.0"),
+    ],
+    ids=["it stands elsewhere still", "lowered", "raised apart", "it stood at one place"],
+)
+def test_an_insertion_with_a_version_that_was_not_raised_everywhere_is_kept(changed: str) -> None:
+    inserted = LOCKSTEP.replace('"a": "1.2.0"', '"a": "1.2.0",\n    "aa": "1.2.0",\n    "ab": "~3.0.1"')
+    assert '"aa": "1.2.0",\n    "ab": "~3.0.1"' in merged(LOCKSTEP, inserted, changed)
+
+
 def test_words_around_a_version_and_a_higher_version_are_contested_with_both_as_a_suggestion() -> None:
     ours, theirs = DEPENDENCIES.replace("^1.0.0", "workspace:^1.0.0"), DEPENDENCIES.replace("^1.0.0", "^1.1.0")
     (conflict,) = merge(DEPENDENCIES.encode(), ours.encode(), theirs.encode(), path="package.json").conflicts

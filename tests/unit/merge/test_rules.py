@@ -2,7 +2,7 @@ import pytest
 
 from contextbase.merge import Outcome, merge
 from contextbase.merge.model import Sides
-from contextbase.merge.rules import settle_contained, settle_versions
+from contextbase.merge.rules import settle_contained, settle_prose
 
 
 def merged(base: str, ours: str, theirs: str) -> bytes | None:
@@ -32,7 +32,7 @@ def test_part_of_a_line_is_not_a_line() -> None:
 
 def test_lines_of_prose_that_differ_in_raised_versions_have_the_higher_one_each() -> None:
     sides = Sides(b"a 1.0\nsame\nb >=2\n", b"a 1.1\nsame\nb >=3\n", b"a 1.2\nsame\nb >=2.1\n")
-    assert settle_versions(sides) == b"a 1.2\nsame\nb >=3\n"
+    assert settle_prose(sides) == b"a 1.2\nsame\nb >=3\n"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,21 @@ def test_lines_of_prose_that_differ_in_raised_versions_have_the_higher_one_each(
     ids=["other change", "other line", "other words", "heading", "table"],
 )
 def test_other_lines_of_prose_are_not_settled_by_their_versions(base: str, ours: str, theirs: str) -> None:
-    assert settle_versions(Sides(base.encode(), ours.encode(), theirs.encode())) is None
+    assert settle_prose(Sides(base.encode(), ours.encode(), theirs.encode())) is None
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_prose_the_side_that_has_all_changed_words_of_the_other_stands(swapped: bool) -> None:
+    base, less, more = "Ask teh owner.\nRun it\n", "Ask the owner.\nRun it\n", "Ask the owner first.\nRun it twice\n"
+    sides = Sides(base.encode(), *(side.encode() for side in ((more, less) if swapped else (less, more))))
+    assert settle_prose(sides) == more.encode()
+    answer = merge(*sides, path="notes.md")
+    assert (answer.outcome, answer.content) == (Outcome.MERGED, more.encode())
+
+
+def test_prose_of_which_each_side_changed_other_words_is_contested() -> None:
+    sides = Sides(b"Ask teh owner first.\n", b"Ask the owner first.\n", b"Ask teh owner.\n")
+    assert settle_prose(sides) is None
 
 
 MORE_AND_LESS = [

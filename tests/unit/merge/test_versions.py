@@ -11,6 +11,8 @@ from contextbase.merge.versions import find_versions, higher, only_raises, subst
         ("^1.2.0", "^1.2.1", "^2.0.0-rc.1", "^2.0.0-rc.1"),
         ("2.0.0-rc.1", "2.0.0-rc.2", "2.0.0", "2.0.0"),
         ("1.0.0-alpha.9", "1.0.0-alpha.10", "1.0.0-alpha.9", "1.0.0-alpha.10"),
+        ("1.0.0-9", "1.0.0-11", "1.0.0-10", "1.0.0-11"),
+        ("1.0.0-9", "1.0.0-10", "1.0.0", "1.0.0"),
         (">=1.2,<2", ">=1.3,<2", ">=1.4,<3", ">=1.4,<3"),
         ("actions/checkout@v3", "actions/checkout@v4", "actions/checkout@v10", "actions/checkout@v10"),
         ("node:18-alpine", "node:20-alpine", "node:22-alpine", "node:22-alpine"),
@@ -35,6 +37,8 @@ def test_the_higher_version_is_taken(base: str | None, ours: str, theirs: str, e
         ("retries=1", "retries=2", "retries=3"),
         ("localhost:5432", "localhost:5433", "localhost:5434"),
         ("2024-01-02", "2024-02-02", "2024-03-02"),
+        ("1.0.0", "1.0.0-1", "1.1.0"),  # below the release that it comes before
+        ("1.0.0-1.a", "1.0.0-2.a", "1.0.0-3.a"),
         ("a", "b", "c"),
     ],
 )

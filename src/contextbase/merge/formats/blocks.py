@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
 
@@ -24,6 +24,7 @@ _RUN: Final = re.compile(
 )
 _TRAILING: Final = re.compile(r"\n(?<=[^\S\n]\n)")  # beginning with a newline, which is quickly found
 _MARKER: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|(?=\n))")
+_LEAST_INDENT: Final = 2  # of what is a part of a list entry
 _NESTED: Final = re.compile(r"\n(?=[ \t]{1,16}(?:[-*+•]|\d{1,9}[.)])[ \t])")  # deeper ones are not taken apart
 _IS_SET_OUT: Final = re.compile(  # what may be a list, a table or link definitions
     r"[^\n|]*\||[ \t]*(?:[-*+•\[]|\d)|(?:[^\n]*\n)+?[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t\n]"
@@ -44,7 +45,7 @@ def blocks(text: str, *, keeps_both: bool, lists_keep_both: bool, budget: Budget
 
     One blank line stands between two blocks, whichever come or go; more of them stay with the block below.
     """
-    runs = list(_runs(text, budget))
+    runs = _with_continuations(_runs(text, budget))
     entries = _entries(lines_of(runs[0][1])) if len(runs) == 1 else None
     if entries is not None:
         return _list(entries, shared)._replace(open=runs[0][0], keeps_both=lists_keep_both)
@@ -60,6 +61,20 @@ def blocks(text: str, *, keeps_both: bool, lists_keep_both: bool, budget: Budget
             lead = above[1:] if items else above
             items.append(block._replace(lead=lead) if lead else block)
     return Group(kind="blocks", items=tuple(items), keyed=False, separator="\n", keeps_both=keeps_both, joins_new=False)
+
+
+def _with_continuations(runs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The runs, with what is indented below a list entry in one run with it: it is a part of that entry."""
+    joined: list[tuple[str, list[str]]] = []
+    indent = 0  # of what belongs to the list above; 0 if there is none
+    for above, run in runs:
+        if indent and run.startswith((" " * indent, "\t")):
+            joined[-1][1].extend((above, run))
+            continue
+        marker = _MARKER.match(run)
+        indent = 0 if marker is None else len(marker.group(1)) + _LEAST_INDENT
+        joined.append((above, [run]))
+    return [(above, "".join(parts)) for above, parts in joined]
 
 
 def _runs(text: str, budget: Budget) -> Iterator[tuple[str, str]]:

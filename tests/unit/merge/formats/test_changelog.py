@@ -40,10 +40,17 @@ def test_entries_of_both_sides_are_kept_once_ours_first() -> None:
 
 
 def test_entries_in_order_of_their_tickets_stay_in_order() -> None:
-    base = with_entries("More (#11)", "Most (#12)")
-    ours, theirs = (with_entries("More (#11)", "Most (#12)", last) for last in ("Mine (#14)", "Other (#13)"))
-    both = with_entries("More (#11)", "Most (#12)", "Other (#13)", "Mine (#14)")
-    assert merged_text(ours, theirs, base) == both
+    entries = ["More (#11)", "Most (#12)", "All (#13)"]
+    base = with_entries(*entries)
+    ours, theirs = (with_entries(*entries, last) for last in ("Mine (#15)", "Other (#14)"))
+    assert merged_text(ours, theirs, base) == with_entries(*entries, "Other (#14)", "Mine (#15)")
+
+
+def test_three_entries_may_be_in_order_by_chance() -> None:
+    entries = ["More (#11)", "Most (#12)"]
+    base = with_entries(*entries)
+    ours, theirs = (with_entries(*entries, last) for last in ("Mine (#15)", "Other (#14)"))
+    assert merged_text(ours, theirs, base) == with_entries(*entries, "Mine (#15)", "Other (#14)")
 
 
 def test_entries_in_no_order_are_kept_ours_first() -> None:
@@ -60,6 +67,13 @@ def test_what_one_side_put_below_an_entry_stands_before_the_entries_that_the_oth
         with_entries("Other"),
     )
     assert merged_text(ours, theirs) == ours.replace("  - in detail\n", "  - in detail\n- Other\n")
+
+
+def test_what_is_indented_below_an_entry_is_a_part_of_it() -> None:
+    base = "# Changelog\n\n* Old.\n\n  *Jo*\n\n## 1.0\n\n* First.\n"
+    mine, other = "* Mine.\n\n  In detail.\n\n  *Ann*\n\n", "* Other.\n\n  *Ann*\n\n"
+    ours, theirs, both = (base.replace("* Old", added + "* Old") for added in (mine, other, mine + other))
+    assert merged_text(ours, theirs, base) == both
 
 
 def with_definitions(*labels: str) -> str:

@@ -1,3 +1,5 @@
+import pytest
+
 from contextbase.merge import Outcome, PlaceKind, merge
 
 BASE = """\
@@ -80,3 +82,32 @@ def test_a_sub_table_of_an_array_stays_with_its_element() -> None:
     base = "[[job]]\nname = 'a'\n[job.run]\nx = 1\ny = 1\n[[job]]\nname = 'b'\n[job.run]\nx = 1\n"
     ours, theirs = base.replace("x = 1", "x = 2", 1), base.replace("y = 1", "y = 2")
     assert merged_text(ours, theirs, base) == ours.replace("y = 1", "y = 2")
+
+
+REQUIREMENTS = '[dependencies]\na = { path = "../a", version = "1.0" }\nb = "2.1"\nc = "0.3"\n'
+INSERTED = REQUIREMENTS.replace('b = "2.1"\n', 'b = "2.1"\nbb = "4.2"\n')
+ELSEWHERE = "[dependencies]\na = { workspace = true }\nb = { workspace = true }\nc = { workspace = true }\n"
+
+
+def test_a_version_inserted_where_the_other_side_did_away_with_them_is_contested() -> None:
+    for sides in ((INSERTED, ELSEWHERE), (ELSEWHERE, INSERTED)):
+        answer = merge(REQUIREMENTS.encode(), *(side.encode() for side in sides), path="Cargo.toml")
+        (conflict,) = answer.conflicts
+        assert (conflict.place.at, conflict.suggestion) == ("dependencies.bb", b"{ workspace = true }")
+        assert {conflict.ours, conflict.theirs} == {b'"4.2"', None}
+
+
+@pytest.mark.parametrize(
+    ("inserted", "changed"),
+    [
+        (INSERTED.replace('"4.2"', '{ path = "../bb" }'), ELSEWHERE),
+        (INSERTED, ELSEWHERE.replace("c = { workspace = true }", 'c = "0.3"')),
+        (INSERTED, ELSEWHERE.replace("{ workspace = true }", '"5.0"')),
+    ],
+    ids=["it has no version", "two are no rule", "they have versions still"],
+)
+def test_what_is_inserted_beside_other_changes_is_kept(inserted: str, changed: str) -> None:
+    line = next(line for line in inserted.splitlines(keepends=True) if line.startswith("bb"))
+    answer = merge(REQUIREMENTS.encode(), inserted.encode(), changed.encode(), path="Cargo.toml")
+    assert answer.content is not None
+    assert line in answer.content.decode()
