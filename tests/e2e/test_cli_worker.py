@@ -73,6 +73,15 @@ def test_a_failed_command_leaves_the_base_alone_and_its_sandbox_to_look_at(worke
     assert names(worker) == []
 
 
+def test_a_name_with_a_newline_fakes_no_line(worker: Cli) -> None:
+    done = worker("run", "one", "--", "sh", "-c", "echo x > 'a\nsuccess   fake.txt (written)'")
+    refused = worker("clean", "one")
+    assert (done.code, refused.code) == (1, 1)
+    assert "fake.txt" in done.stderr
+    assert "fake.txt" in refused.stderr
+    assert not re.search("^success   fake", done.stderr + refused.stderr, re.MULTILINE)
+
+
 def test_json_says_all_there_is(worker: Cli, base: Path) -> None:
     command = ["sh", "-c", f"echo theirs > {base}/a.txt; echo mine > a.txt; echo out; echo err >&2"]
     done = worker("run", "one", "--json", "--copy", "a.txt", "--", *command)

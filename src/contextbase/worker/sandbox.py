@@ -174,7 +174,8 @@ class WorkerSandbox:
         names, when something in it is not synced back, unless it is to be discarded."""
         opened = self._opened
         if not discard and (lost := self.unsynced()):
-            names = ", ".join(sorted(lost)[:5]) + (" …" if len(lost) > 5 else "")
+            first = (name if name.isprintable() else ascii(name) for name in sorted(lost)[:5])
+            names = ", ".join(first) + (" …" if len(lost) > 5 else "")
             raise Conflict(
                 f"The sandbox of {self.worker_id} has what the base folder has not: {names}. Sync back, or discard it.",
                 paths=sorted(lost),

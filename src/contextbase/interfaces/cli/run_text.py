@@ -9,7 +9,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from contextbase.interfaces.cli.output import visible
+from contextbase.interfaces.cli.output import on_one_line, visible
 from contextbase.wire.sandbox import OutcomeView
 from contextbase.wire.workspace import WorkspaceCompleteView
 
@@ -91,7 +91,7 @@ def drawn_summary(agents: list[Progress]) -> Iterator[Text]:
     yield Text(f"{well} of {len(agents)} went well. {_sentence(total)}")
     for one in agents:
         if one.error is not None:
-            yield Text(f"{one.agent}: {visible(one.error)}", "red")
+            yield Text(f"{one.agent}: {on_one_line(one.error)}", "red")
         elif one.kept_because is not None:
             yield Text(f"{one.agent}: {one.kept_because}; its workspace is open still, with what it changed.", "yellow")
         elif one.completed is not None and not one.completed.removed:

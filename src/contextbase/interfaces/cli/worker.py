@@ -19,10 +19,10 @@ from contextbase.interfaces.cli.output import (
     console,
     error_console,
     errors_shown,
+    on_one_line,
     print_json,
     print_table,
     report,
-    visible,
 )
 from contextbase.limits import ResourceLimits
 
@@ -81,7 +81,7 @@ def run(
         print_json({"run": _run_answer(done), "sync": synced and _sync_answer(synced), "left_out": left_out})
     else:
         for name, reason in left_out.items():
-            error_console.print(f"not copied: {visible(name)}: {reason}", markup=False, highlight=False)
+            error_console.print(on_one_line(f"not copied: {name}: {reason}"), markup=False, highlight=False)
         _print_run(done, place)
         if synced is not None:
             _print_sync(synced)
@@ -208,9 +208,9 @@ def _print_sync(synced: "SyncResult") -> None:
 
 
 def _line(file: "FileResult") -> str:
-    parts = [f"{file.outcome:9}", visible(file.path), f"({file.action})" if file.action else "", file.reason]
-    kept = f"The worker's version: {visible(file.kept_at)}" if file.kept_at else ""
-    return " ".join(part for part in (*parts, kept) if part)
+    parts = [f"{file.outcome:9}", file.path, f"({file.action})" if file.action else "", file.reason]
+    kept = f"The worker's version: {file.kept_at}" if file.kept_at else ""
+    return on_one_line(" ".join(part for part in (*parts, kept) if part))
 
 
 def _run_answer(done: "RunResult") -> dict[str, object]:
