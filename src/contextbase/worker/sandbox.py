@@ -68,6 +68,7 @@ class WorkerSandbox:
         self._clock = clock or SystemClock()
         self._on_event = on_event
         self._open: _Open | None = None
+        self.is_new = False  # whether setup made it, instead of going on with one
 
     def __enter__(self) -> Self:
         self.setup()
@@ -88,6 +89,7 @@ class WorkerSandbox:
             place = self._claim()
             stack.callback(place.let_go)
             leases_folder = base.prepare()
+            self.is_new = not place.has_metadata()
             metadata = self._metadata(place)
             leases = self._given_leases
             if leases is None:

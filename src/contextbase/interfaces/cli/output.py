@@ -136,7 +136,8 @@ def report(error: ContextbaseError, *, as_json: bool) -> None:
         body = {"error": {"code": error.code, "message": error.message, "details": error.details}}
         sys.stderr.write(json.dumps(body, default=str) + "\n")
     else:
-        error_console.print(Text.assemble(("error: ", "bold red"), visible(error.message), (f" [{error.code}]", "dim")))
+        text = Text.assemble(("error: ", "bold red"), visible(error.message), (f" [{error.code}]", "dim"))
+        error_console.print(text, soft_wrap=True)  # it may hold paths
 
 
 def _fail(error: ContextbaseError, *, as_json: bool) -> NoReturn:
