@@ -1,7 +1,14 @@
 """Commands of agents from the command line."""
 
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
@@ -23,6 +30,47 @@ def test_what_could_not_be_committed_is_told_with_the_name_of_the_agent_that_has
     assert named is not None, done.stderr
     assert "pipe" in cb("workspace", "status", "--agent", named[1]).stdout
     assert cb("workspace", "complete", "--agent", named[1], "--discard").code == 0
+
+
+@contextmanager
+def interrupted(*arguments: str, after: str) -> Iterator[subprocess.Popen[str]]:
+    """The command, stopped by Ctrl-C when `after` is a line of its output."""
+    command = [Path(sys.executable).with_name("contextbase"), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == f"{after}\n"
+        running.send_signal(signal.SIGINT)
+        yield running
+
+
+def test_who_interrupts_a_command_is_told_where_its_work_is(cb: Cli) -> None:
+    with interrupted("run", "--", "sh", "-c", "echo x > n.txt; echo begun; sleep 600", after="begun") as running:
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    named = re.search(r"contextbase workspace status\|complete\|abandon --agent (run-\w+)", told)
+    assert named is not None, told
+    for _ in range(100):
+        completed = cb("workspace", "complete", "--agent", named[1])
+        if completed.code == 0:
+            break
+        time.sleep(0.1)
+    assert completed.code == 0, completed.stderr
+    assert cb("cat", "n.txt").stdout == "x\n"
+
+
+def test_who_interrupts_many_is_told_which_of_them_came_to_no_end(cb: Cli) -> None:
+    script = "echo x > n.txt; sleep 600"
+    command = [Path(sys.executable).with_name("contextbase"), "run", "-n", "2", "-a", "two", "--", "sh", "-c", script]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        for _ in range(300):
+            if all("n.txt" in cb("workspace", "status", "--agent", f"two-{number}").stdout for number in (1, 2)):
+                break
+            time.sleep(0.1)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    for number in (1, 2):
+        assert f"two-{number}: came to no end; its workspace has what it had changed" in told
 
 
 def test_of_twenty_agents_on_one_line_those_that_are_not_in_wait_for_a_person(cb: Cli) -> None:

@@ -96,6 +96,8 @@ def drawn_summary(agents: list[Progress]) -> Iterator[Text]:
             yield Text(f"{one.agent}: {one.kept_because}; its workspace is open still, with what it changed.", "yellow")
         elif one.completed is not None and not one.completed.removed:
             yield Text(f"{one.agent}: its folder is kept: {one.completed.workspace.workspace_path}", "yellow")
+        elif not one.is_done and one.started is not None:
+            yield Text(f"{one.agent}: came to no end; its workspace has what it had changed, if anything.", "yellow")
     in_review = [change for one in agents if one.completed for change in one.completed.changes if change.review_id]
     if in_review:
         yield Text(f"{len(in_review)} wait for a person: contextbase review list", "magenta")
