@@ -19,7 +19,7 @@ from tests.support.server import ServerProcess, start_server
 from tests.support.workspaces import unmount_all
 
 from contextbase.data_folder import DataFolder
-from contextbase.errors import InvalidInput, MachineProblem, NotFound, Unauthenticated
+from contextbase.errors import InvalidInput, MachineProblem, NotFound, TooLarge, Unauthenticated
 from contextbase.sdk import AsyncClient, Client
 from contextbase.sdk.connection import error_of
 from contextbase.wire.sandbox import (
@@ -110,6 +110,32 @@ def test_what_comes_to_nothing_is_told_before_anything_is_made(client: Client, p
     with pytest.raises(InvalidInput, match="printable"):
         client.runs.command(project, "echo new > n.txt", run="two\nlines")
     assert client.workspaces.list(project).workspaces == []
+
+
+def test_a_command_too_long_for_the_system_is_refused_with_what_to_do_instead(client: Client, project: str) -> None:
+    most = 131_071
+    longest = f"echo {'x' * (most - 5)}"
+    assert len(client.runs.command(project, longest).stdout) == most - 4
+    sandbox = client.sandboxes.create(project, agent="wordy")
+    assert len(sandbox.exec(longest).stdout) == most - 4
+    for refused in (
+        longest + "x",
+        ["echo", "x" * (most + 1)],
+        ["echo", *["x" * 100_000] * 20],
+        ["echo", *"x" * 200_000],
+    ):
+        with pytest.raises(TooLarge, match="stdin"):
+            client.runs.command(project, refused)
+        with pytest.raises(TooLarge, match="stdin"):
+            sandbox.exec(refused)
+    for variables in ({"NAME": "x" * most}, {f"N{number}": "x" * 100_000 for number in range(20)}):
+        with pytest.raises(TooLarge, match="stdin"):
+            client.runs.command(project, "true", environment=variables)
+        with pytest.raises(TooLarge, match="stdin"):
+            sandbox.exec("true", environment=variables)
+    assert [one.agent_id for one in client.workspaces.list(project).workspaces] == ["agent:wordy"]
+    assert sandbox.exec("sh", stdin=f": {'x' * 500_000}\necho done").stdout == "done\n"
+    assert sandbox.complete().removed
 
 
 @contextmanager
