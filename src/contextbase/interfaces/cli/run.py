@@ -13,6 +13,7 @@ import typer
 from rich.live import Live
 
 from contextbase.errors import ContextbaseError, InvalidInput, Unavailable
+from contextbase.interfaces.cli.command_input import Stdin, input_of
 from contextbase.interfaces.cli.connection import Data, Project, address, connect, named
 from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json
 from contextbase.interfaces.cli.run_text import (
@@ -76,6 +77,7 @@ def run(
     message: Annotated[str, typer.Option("--message", "-m", help="Why; it is in the log.")] = "",
     commit: Annotated[str, typer.Option(help="When what it changed is committed: success, always, never.")] = "success",
     environment: Environment = None,
+    stdin: Stdin = None,
     timeout: Timeout = None,
     memory: Memory = None,
     cpu: Cpu = None,
@@ -101,6 +103,8 @@ def run(
     )
     if timeout is not None:
         options["timeout"] = timeout
+    if stdin is not None:
+        options["stdin"] = input_of(stdin)
     if count > 1:
         name = (agent or f"run-{token_hex(3)}").removeprefix("agent:")
         agents = [Progress(agent=f"{name}-{number}") for number in range(1, count + 1)]
