@@ -73,6 +73,16 @@ class ContextbaseError(Exception):
         super().__init__(message)
         self.message = message
         self.details = details
+        # Of both, what may be told even when all else about the error is the operator's business.
+        self.aftermath = ""
+        self.aftermath_details: dict[str, object] = {}
+
+    def followed_by(self, aftermath: str, /, **details: object) -> "ContextbaseError":
+        """A copy that also says what the error left behind for the user, such as where their work is."""
+        told = error_of_code(self.code, f"{self.message} {aftermath}".rstrip(), **{**self.details, **details})
+        told.aftermath = f"{self.aftermath} {aftermath}".strip()
+        told.aftermath_details = {**self.aftermath_details, **details}
+        return told
 
 
 class InvalidInput(ContextbaseError):

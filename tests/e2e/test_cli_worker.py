@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -73,6 +74,15 @@ def test_a_failed_command_leaves_the_base_alone_and_its_sandbox_to_look_at(worke
     assert names(worker) == []
 
 
+def test_a_name_with_a_newline_fakes_no_line(worker: Cli) -> None:
+    done = worker("run", "one", "--", "sh", "-c", "echo x > 'a\nsuccess   fake.txt (written)'")
+    refused = worker("clean", "one")
+    assert (done.code, refused.code) == (1, 1)
+    assert "fake.txt" in done.stderr
+    assert "fake.txt" in refused.stderr
+    assert not re.search("^success   fake", done.stderr + refused.stderr, re.MULTILINE)
+
+
 def test_json_says_all_there_is(worker: Cli, base: Path) -> None:
     command = ["sh", "-c", f"echo theirs > {base}/a.txt; echo mine > a.txt; echo out; echo err >&2"]
     done = worker("run", "one", "--json", "--copy", "a.txt", "--", *command)
@@ -88,6 +98,41 @@ def test_a_limit_is_named_when_it_is_gone_over(worker: Cli) -> None:
     done = worker("run", "one", "--seconds", "0.2", "--", "sleep", "300")
     assert done.code == 1
     assert "execution-time" in done.stderr
+
+
+@pytest.mark.parametrize("asked", [["--copy", "nope*"], ["--env", "MISSING"]])
+def test_what_comes_to_nothing_leaves_no_sandbox(worker: Cli, asked: list[str]) -> None:
+    assert worker("run", "one", *asked, "--", "true").code != 0
+    assert names(worker) == []
+
+
+def test_a_sandbox_that_was_there_stays_when_the_next_run_comes_to_nothing(worker: Cli) -> None:
+    assert worker("run", "one", "--keep", "--", "mkdir", "node_modules").code == 0
+    assert worker("run", "one", "--copy", "nope*", "--", "true").code == 1
+    assert worker("run", "one", "--keep", "--", "ls").stdout == "node_modules\n"
+
+
+def test_a_sandbox_that_stays_is_told_with_its_place(worker: Cli, base: Path, tmp_path: Path) -> None:
+    place = str(tmp_path / "home/.contextbase/sandbox/one/files")
+    assert place in worker("run", "one", "--keep", "--", "true").stderr
+    assert json.loads(worker("run", "one", "--json", "--", "false").stdout)["sandbox"] == place
+    conflicting = f"echo theirs > {base}/a.txt; echo mine > a.txt"
+    assert place in worker("run", "one", "--copy", "a.txt", "--", "sh", "-c", conflicting).stderr
+    worker("clean", "one", "--discard")
+    assert json.loads(worker("run", "one", "--json", "--", "true").stdout)["sandbox"] is None
+
+
+def test_who_interrupts_a_command_is_told_where_its_work_is(worker: Cli, tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("contextbase")
+    command = [program, "worker", "run", "one", "--", "sh", "-c", "echo x > n.txt; echo begun; sleep 600"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "begun\n"
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert str(tmp_path / "home/.contextbase/sandbox/one/files") in told
+    assert worker("sync", "one").code == 0
 
 
 def test_variables_are_passed_on_by_name_or_value(worker: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,11 @@
 import asyncio
 import base64
 import signal
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
 from uuid import uuid4
 
 import httpx
@@ -15,18 +19,21 @@ from tests.support.server import ServerProcess, start_server
 from tests.support.workspaces import unmount_all
 
 from contextbase.data_folder import DataFolder
-from contextbase.errors import InvalidInput, NotFound, Unauthenticated
+from contextbase.errors import InvalidInput, MachineProblem, NotFound, TooLarge, Unauthenticated
 from contextbase.sdk import AsyncClient, Client
+from contextbase.sdk.connection import error_of
 from contextbase.wire.sandbox import (
     CompletedItem,
     EndedItem,
     ExecItem,
+    FailedItem,
     KeptItem,
     LimitsBody,
     OutputItem,
     RunItem,
     StartedItem,
 )
+from contextbase.workspaces.syscalls import unmount
 
 LONGEST = 60.0
 
@@ -103,6 +110,64 @@ def test_what_comes_to_nothing_is_told_before_anything_is_made(client: Client, p
     with pytest.raises(InvalidInput, match="printable"):
         client.runs.command(project, "echo new > n.txt", run="two\nlines")
     assert client.workspaces.list(project).workspaces == []
+
+
+def test_a_command_too_long_for_the_system_is_refused_with_what_to_do_instead(client: Client, project: str) -> None:
+    most = 131_071
+    longest = f"echo {'x' * (most - 5)}"
+    assert len(client.runs.command(project, longest).stdout) == most - 4
+    sandbox = client.sandboxes.create(project, agent="wordy")
+    assert len(sandbox.exec(longest).stdout) == most - 4
+    for refused in (
+        longest + "x",
+        ["echo", "x" * (most + 1)],
+        ["echo", *["x" * 100_000] * 20],
+        ["echo", *"x" * 200_000],
+    ):
+        with pytest.raises(TooLarge, match="stdin"):
+            client.runs.command(project, refused)
+        with pytest.raises(TooLarge, match="stdin"):
+            sandbox.exec(refused)
+    for variables in ({"NAME": "x" * most}, {f"N{number}": "x" * 100_000 for number in range(20)}):
+        with pytest.raises(TooLarge, match="stdin"):
+            client.runs.command(project, "true", environment=variables)
+        with pytest.raises(TooLarge, match="stdin"):
+            sandbox.exec("true", environment=variables)
+    assert [one.agent_id for one in client.workspaces.list(project).workspaces] == ["agent:wordy"]
+    assert sandbox.exec("sh", stdin=f": {'x' * 500_000}\necho done").stdout == "done\n"
+    assert sandbox.complete().removed
+
+
+@contextmanager
+def full_disk(folder: Path) -> Iterator[None]:
+    folder.mkdir(exist_ok=True)
+    mount = require_program("mount", "install util-linux")
+    subprocess.run([mount, "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], check=True)
+    try:
+        yield
+    finally:
+        unmount(str(folder))
+
+
+def test_where_the_work_is_and_what_was_printed_is_told_when_the_server_could_not_store_it(
+    client: Client, project: str, server: ServerProcess
+) -> None:
+    command = "head -c 1000000 /dev/urandom > large; echo printed; echo complained >&2"
+    with full_disk(server.data / "blobs"):
+        with pytest.raises(MachineProblem) as told_whole:
+            client.runs.command(project, command)
+        items = list(client.runs.stream(project, command))
+    ran = cast("dict[str, Any]", told_whole.value.details["ran"])
+    assert (ran["stdout"], ran["stderr"], ran["outcome"]["exit_code"]) == ("printed\n", "complained\n", 0)
+    assert isinstance(items[-1], FailedItem)
+    for error in (told_whole.value, error_of(items[-1].problem)):
+        agent = str(error.details["agent_id"])
+        assert agent in error.message
+        assert "blobs" not in f"{error.message}{error.details}", "how the server is set up is the operator's business"
+        status = client.workspaces.status(project, agent=agent)
+        assert str(status.workspace.workspace_id) == error.details["workspace_id"]
+        assert [change.path for change in status.changes] == ["large"]
+        assert client.workspaces.complete(project, agent=agent).removed
 
 
 def test_hanging_up_ends_the_command(client: Client, project: str) -> None:

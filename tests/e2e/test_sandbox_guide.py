@@ -29,10 +29,11 @@ def test_the_guide_runs_and_ends_as_it_says(server: ServerProcess, tmp_path: Pat
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    _, one, failed, many, limits, lasting = done.stdout.split("=== next\n")
+    _, one, piped, failed, many, limits, lasting = done.stdout.split("=== next\n")
     assert '"beds": 4' in one
     assert "agent\n/workspace\ngarden.json\nplants.md\nagent\n" in one
     assert one.endswith("The workspace is completed, and its folder removed.\nexit code 7\n")
+    assert piped.endswith("- beans\n- peas\n")
     assert "exit code 3\n" in failed
     assert "D  plants.md" in failed
     assert "8 of 8 went well." in many

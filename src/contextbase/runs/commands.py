@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 
 from contextbase.audit.model import OperatorType
-from contextbase.errors import Conflict, ContextbaseError, TooBusy, error_of_code
+from contextbase.errors import Conflict, ContextbaseError, TooBusy
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, new_uuid
 from contextbase.runs.conversation import answers
@@ -145,8 +145,8 @@ def _name_of_new(caller: Caller) -> str | None:
 def _with_place(error: ContextbaseError, workspace: Record) -> ContextbaseError:
     """The caller may not know whose workspace the command ran in."""
     agent = f"{workspace.principal.kind}:{workspace.principal.name}"
-    told = f"{error.message} The command has ended; what it changed is in the workspace of {agent}."
-    return error_of_code(error.code, told, **{**error.details, "agent_id": agent, "workspace_id": str(workspace.id)})
+    place = f"The command has ended; what it changed is in the workspace of {agent}."
+    return error.followed_by(place, agent_id=agent, workspace_id=str(workspace.id))
 
 
 def _spec(run: _Run) -> SandboxSpec:

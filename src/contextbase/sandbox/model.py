@@ -1,6 +1,6 @@
 """What a sandbox is made from, what runs in it, and how that ends."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from uuid import UUID
 
-from contextbase.errors import InvalidInput
+from contextbase.errors import InvalidInput, TooLarge
 from contextbase.ids import ContentHash
 from contextbase.limits import Limit, ResourceLimits
 
@@ -32,6 +32,10 @@ __all__ = [
 
 WORKSPACE: Final = PurePosixPath("/workspace")
 HOME: Final = PurePosixPath("/home/agent")
+
+_LONGEST_PIECE: Final = (128 << 10) - 1  # bytes of an argument or a variable, as Linux has it
+_MOST_TOGETHER: Final = 1 << 20  # Linux takes 2 MB; the sandbox's own variables and arguments are among them
+_PIECE_EXTRA: Final = 9  # its end, and the address of it
 
 SANDBOX_LIMITS: Final = ResourceLimits(
     max_memory=2 << 30, max_cpu=100, max_processes=512, max_execution_time=3600, max_output=64 << 20, max_disk=10 << 30
@@ -67,6 +71,9 @@ class SandboxSpec:
     environment: Mapping[str, str] = field(default_factory=dict)  # seen by each command, beside PATH, HOME and the like
     labels: Mapping[str, str] = field(default_factory=dict)  # the caller's own ids, given back by `inspect`
 
+    def __post_init__(self) -> None:
+        _check_size(_variables(self.environment))
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TerminalSize:
@@ -91,12 +98,28 @@ class Command:
         if not self.argv or not self.argv[0]:
             raise InvalidInput("There is no command to run.")
         pieces = [*self.argv, str(self.cwd), *self.environment, *self.environment.values()]
+        _check_size([*self.argv, *_variables(self.environment)])
         if any("\0" in piece for piece in pieces):
             raise InvalidInput("A command, its folder and its environment hold no NUL characters.")
         if any(not name or "=" in name for name in self.environment):
             raise InvalidInput("The name of a variable is not empty and holds no '='.")
         if self.timeout is not None and not self.timeout > 0:
             raise InvalidInput(f"A timeout is more than 0 seconds, not {self.timeout}.")
+
+
+def _variables(environment: Mapping[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in environment.items()]
+
+
+def _check_size(pieces: Sequence[str]) -> None:
+    """Raise `TooLarge` for what no program can be started with."""
+    sizes = [len(piece.encode(errors="surrogatepass")) for piece in pieces]
+    if max(sizes, default=0) > _LONGEST_PIECE or sum(sizes) + _PIECE_EXTRA * len(sizes) > _MOST_TOGETHER:
+        raise TooLarge(
+            f"A text for the shell, an argument or a variable has {_LONGEST_PIECE} bytes at the most, and all of a "
+            f"command about {_MOST_TOGETHER >> 20} MB. Put what is longer into a file, or give it as stdin: `sh` runs "
+            "what it reads there."
+        )
 
 
 class Stream(StrEnum):

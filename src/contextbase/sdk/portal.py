@@ -30,14 +30,15 @@ class Portal:
 
     def iterate(self, generator: AsyncGenerator[Answer, None]) -> Iterator[Answer]:
         """What an async generator yields; closed when the reader stops."""
+        in_use = asyncio.Lock()  # interrupted, it takes a moment to stop, and cannot be closed before
         try:
             while True:
                 try:
-                    yield self.run(_next(generator))
+                    yield self.run(_next(generator, in_use))
                 except StopAsyncIteration:
                     return
         finally:
-            self.run(generator.aclose())
+            self.run(_closed(generator, in_use))
 
     @contextmanager
     def entered(self, manager: AbstractAsyncContextManager[Answer]) -> Iterator[Answer]:
@@ -59,8 +60,14 @@ class Portal:
         self._loop.close()
 
 
-async def _next(generator: AsyncGenerator[Answer, None]) -> Answer:
-    return await anext(generator)
+async def _next(generator: AsyncGenerator[Answer, None], in_use: asyncio.Lock) -> Answer:
+    async with in_use:
+        return await anext(generator)
+
+
+async def _closed(generator: AsyncGenerator[Any, None], in_use: asyncio.Lock) -> None:
+    async with in_use:
+        await generator.aclose()
 
 
 async def _entered(manager: AbstractAsyncContextManager[Answer]) -> Answer:

@@ -68,6 +68,7 @@ class WorkerSandbox:
         self._clock = clock or SystemClock()
         self._on_event = on_event
         self._open: _Open | None = None
+        self.is_new = False  # whether setup made it, instead of going on with one
 
     def __enter__(self) -> Self:
         self.setup()
@@ -88,6 +89,7 @@ class WorkerSandbox:
             place = self._claim()
             stack.callback(place.let_go)
             leases_folder = base.prepare()
+            self.is_new = not place.has_metadata()
             metadata = self._metadata(place)
             leases = self._given_leases
             if leases is None:
@@ -174,7 +176,8 @@ class WorkerSandbox:
         names, when something in it is not synced back, unless it is to be discarded."""
         opened = self._opened
         if not discard and (lost := self.unsynced()):
-            names = ", ".join(sorted(lost)[:5]) + (" …" if len(lost) > 5 else "")
+            first = (name if name.isprintable() else ascii(name) for name in sorted(lost)[:5])
+            names = ", ".join(first) + (" …" if len(lost) > 5 else "")
             raise Conflict(
                 f"The sandbox of {self.worker_id} has what the base folder has not: {names}. Sync back, or discard it.",
                 paths=sorted(lost),

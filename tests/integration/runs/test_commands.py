@@ -214,6 +214,7 @@ async def test_more_commands_than_the_server_takes_are_told_to_come_later(runs: 
         await runs.run("true")
     await asyncio.gather(*(one.aclose() for one in steps))
     assert (await runs.run("true")).outcome.succeeded
+    await runs.world.services.runs.close()
 
 
 async def test_nobody_runs_commands_without_the_right_to_write(runs: RunWorld) -> None:

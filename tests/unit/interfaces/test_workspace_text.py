@@ -81,6 +81,26 @@ def test_status_has_a_sign_for_each_change_and_a_reason_for_what_cannot_be_commi
     ]
 
 
+def test_a_name_with_a_newline_fakes_no_line() -> None:
+    name = "x\nwritten    M passwords"
+    reported = {"name": name, "problem": "name", "reason": f"{name} has a newline."}
+    status = {
+        "workspace": WORKSPACE,
+        "changes": [],
+        "reported": [reported],
+        "ignored": [name],
+        "left": [f"{name} runs."],
+    }
+    kept = committed(reported=[reported]) | {"removed": False, "kept_because": [f"{name} has a newline."]}
+    lines = [
+        *drawn_status(WorkspaceStatusView.model_validate(status)),
+        *drawn_completion(WorkspaceCompleteView.model_validate(kept), here=None),
+    ]
+    told = [line.plain for line in lines if "passwords" in line.plain]
+    assert len(told) == 5
+    assert all("x\\x0awritten" in line and "\n" not in line for line in told)
+
+
 def test_an_untouched_folder_says_so() -> None:
     empty = {"workspace": WORKSPACE, "changes": [], "reported": [], "ignored": [], "left": []}
     status = WorkspaceStatusView.model_validate(empty)

@@ -94,7 +94,7 @@ def problem_of(error: errors.ContextbaseError) -> Problem:
     if isinstance(error, errors.Misconfigured | errors.Damaged):
         # How the server is set up, or what of it is broken, is the operator's business: it is in the log.
         detail = "The server has a problem that its operator must look at; its log has the trace id."
-        return _problem(status, error.code, detail, {})
+        return _problem(status, error.code, f"{detail} {error.aftermath}".rstrip(), error.aftermath_details)
     return _problem(status, error.code, error.message, dict(error.details))
 
 

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import asdict
 from typing import Final
 
+from contextbase.errors import ContextbaseError
 from contextbase.interfaces.api.workspace_views import complete_view, workspace_view
 from contextbase.runs.model import Kept, RunStep, SandboxRecord, Started
 from contextbase.runs.sandboxes import SandboxStatus
@@ -82,30 +83,28 @@ def outcome_view(outcome: Outcome) -> OutcomeView:
 
 
 async def collected_run(steps: AsyncGenerator[RunStep, None]) -> RunView:
+    """What the command wrote is told also when its changes could not be committed: in the error's details, as `ran`."""
     ends = _Ends()
-    async with aclosing(steps):
-        async for step in steps:
-            match step:
-                case Started():
-                    workspace = step.workspace
-                case Output():
-                    ends.take(step)
-                case Outcome():
-                    outcome = step
-                case Completed():
-                    return RunView(
-                        **dict(ends.view(outcome)),
-                        workspace=workspace_view(step.record),
-                        completed=complete_view(step),
-                        kept_because=None,
-                    )
-                case Kept():
-                    return RunView(
-                        **dict(ends.view(outcome)),
-                        workspace=workspace_view(workspace),
-                        completed=None,
-                        kept_because=step.because,
-                    )
+    ran: ExecView | None = None
+    try:
+        async with aclosing(steps):
+            async for step in steps:
+                match step:
+                    case Started():
+                        workspace = workspace_view(step.workspace)
+                    case Output():
+                        ends.take(step)
+                    case Outcome():
+                        ran = ends.view(step)
+                    case Completed() if ran is not None:
+                        workspace, completed = workspace_view(step.record), complete_view(step)
+                        return RunView(**dict(ran), workspace=workspace, completed=completed, kept_because=None)
+                    case Kept() if ran is not None:
+                        return RunView(**dict(ran), workspace=workspace, completed=None, kept_because=step.because)
+    except ContextbaseError as error:
+        if ran is None:
+            raise
+        raise error.followed_by("", ran=ran.model_dump(mode="json")) from error
     raise RuntimeError("a run ended without its last step")
 
 

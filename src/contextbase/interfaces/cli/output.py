@@ -27,6 +27,7 @@ __all__ = [
     "console",
     "error_console",
     "errors_shown",
+    "on_one_line",
     "places",
     "print_json",
     "print_line",
@@ -40,6 +41,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -57,7 +59,7 @@ def print_json(value: object) -> None:
 
 def print_line(text: str) -> None:
     """One line as it is, however long: it may hold paths, and go into a pipe."""
-    console.print(Text(visible(text)), soft_wrap=True)
+    console.print(Text(on_one_line(text)), soft_wrap=True)
 
 
 def print_long(lines: Iterable[Text]) -> None:
@@ -88,7 +90,16 @@ def places(number: int) -> str:
 
 def visible(text: str) -> str:
     """What others wrote, as a terminal may show it: control characters are spelled out and command nothing."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _CONTROL.sub(_spelled_out, text)
+
+
+def on_one_line(text: str) -> str:
+    """As `visible`, for what stands in a line of ours, such as a file's name: it cannot begin another line."""
+    return _CONTROL_OR_BREAK.sub(_spelled_out, text)
+
+
+def _spelled_out(found: re.Match[str]) -> str:
+    return f"\\x{ord(found[0]):02x}"
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
@@ -125,7 +136,8 @@ def report(error: ContextbaseError, *, as_json: bool) -> None:
         body = {"error": {"code": error.code, "message": error.message, "details": error.details}}
         sys.stderr.write(json.dumps(body, default=str) + "\n")
     else:
-        error_console.print(Text.assemble(("error: ", "bold red"), error.message, (f" [{error.code}]", "dim")))
+        text = Text.assemble(("error: ", "bold red"), visible(error.message), (f" [{error.code}]", "dim"))
+        error_console.print(text, soft_wrap=True)  # it may hold paths
 
 
 def _fail(error: ContextbaseError, *, as_json: bool) -> NoReturn:

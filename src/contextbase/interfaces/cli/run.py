@@ -12,7 +12,8 @@ from typing import Annotated, Any, Final, cast, get_args
 import typer
 from rich.live import Live
 
-from contextbase.errors import ContextbaseError, InvalidInput
+from contextbase.errors import ContextbaseError, InvalidInput, Unavailable
+from contextbase.interfaces.cli.command_input import Stdin, input_of
 from contextbase.interfaces.cli.connection import Data, Project, address, connect, named
 from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json
 from contextbase.interfaces.cli.run_text import (
@@ -76,6 +77,7 @@ def run(
     message: Annotated[str, typer.Option("--message", "-m", help="Why; it is in the log.")] = "",
     commit: Annotated[str, typer.Option(help="When what it changed is committed: success, always, never.")] = "success",
     environment: Environment = None,
+    stdin: Stdin = None,
     timeout: Timeout = None,
     memory: Memory = None,
     cpu: Cpu = None,
@@ -101,16 +103,27 @@ def run(
     )
     if timeout is not None:
         options["timeout"] = timeout
+    if stdin is not None:
+        options["stdin"] = input_of(stdin)
     if count > 1:
-        agents = asyncio.run(_side_by_side(address(data), named(project), command, agent, count, options))
-        if as_json:
-            print_json([_told(one) for one in agents])
-        else:
-            error_console.print(*drawn_summary(agents), sep="\n", highlight=False, soft_wrap=True)
+        name = (agent or f"run-{token_hex(3)}").removeprefix("agent:")
+        agents = [Progress(agent=f"{name}-{number}") for number in range(1, count + 1)]
+        work = _side_by_side(address(data), named(project), command, agents, options)
+        try:
+            asyncio.run(work)
+        finally:  # interrupted, too
+            if as_json:
+                print_json([_told(one) for one in agents])
+            else:
+                error_console.print(*drawn_summary(agents), sep="\n", highlight=False, soft_wrap=True)
         raise typer.Exit(0 if all(one.went_well for one in agents) else 1)
     with connect(data) as client:
         if as_json:
-            answer = client.runs.command(named(project), command, agent=agent, **options)
+            try:
+                answer = client.runs.command(named(project), command, agent=agent, **options)
+            except KeyboardInterrupt:
+                error_console.print("What it had changed, if anything, is in its workspace: contextbase workspace list")
+                raise
             print_json(answer)
             _leave(answer.outcome, answer.completed)
         _leave(*_streamed(client, named(project), command, agent, options))
@@ -136,29 +149,38 @@ def written(item: OutputItem) -> None:
 def _streamed(
     client: Client, project: str, command: list[str], agent: str | None, options: RunOptions
 ) -> tuple[OutcomeView, WorkspaceCompleteView | None]:
-    outcome: OutcomeView | None = None
-    for item in client.runs.stream(project, command, agent=agent, **options):
-        match item:
-            case OutputItem():
-                written(item)
-            case EndedItem():
-                outcome = item.outcome
-                if not outcome.succeeded:
-                    error_console.print(f"[yellow]{how_it_ended(outcome)}[/]", highlight=False)
-            case CompletedItem() if outcome is not None:
-                for line in drawn_completion(item.completed, here=None):
-                    error_console.print(line, soft_wrap=True, highlight=False)
-                if not item.completed.removed:
-                    _say_where("What is left", item.completed.workspace)
-                return outcome, item.completed
-            case KeptItem() if outcome is not None:
-                _say_where(f"{item.because.capitalize()}, so nothing is committed. Its work", item.workspace)
-                return outcome, None
-            case FailedItem():
-                raise error_of(item.problem)
-            case _:
-                continue
-    raise ContextbaseError("The server ended the stream before it was over; ask for the workspace's status.")
+    place: WorkspaceView | None = None
+    try:
+        outcome: OutcomeView | None = None
+        for item in client.runs.stream(project, command, agent=agent, **options):
+            match item:
+                case StartedItem():
+                    place = item.workspace
+                case OutputItem():
+                    written(item)
+                case EndedItem():
+                    outcome = item.outcome
+                    if not outcome.succeeded:
+                        error_console.print(f"[yellow]{how_it_ended(outcome)}[/]", highlight=False)
+                case CompletedItem() if outcome is not None:
+                    for line in drawn_completion(item.completed, here=None):
+                        error_console.print(line, soft_wrap=True, highlight=False)
+                    if not item.completed.removed:
+                        _say_where("What is left", item.completed.workspace)
+                    return outcome, item.completed
+                case KeptItem() if outcome is not None:
+                    _say_where(f"{item.because.capitalize()}, so nothing is committed. Its work", item.workspace)
+                    return outcome, None
+                case FailedItem():
+                    raise error_of(item.problem)
+                case _:
+                    continue
+        raise Unavailable("The server ended the stream before it was over.")
+    except (KeyboardInterrupt, ContextbaseError) as stopped:
+        is_told = isinstance(stopped, ContextbaseError) and "agent_id" in stopped.details
+        if place is not None and not is_told:
+            _say_where("The command came to no end. What it had changed, if anything,", place)
+        raise
 
 
 def _say_where(what: str, workspace: WorkspaceView) -> None:
@@ -177,10 +199,8 @@ def _leave(outcome: OutcomeView, completed: WorkspaceCompleteView | None) -> Non
 
 
 async def _side_by_side(
-    server: tuple[str, str], project: str, command: list[str], agent: str | None, count: int, options: RunOptions
-) -> list[Progress]:
-    name = (agent or f"run-{token_hex(3)}").removeprefix("agent:")
-    agents = [Progress(agent=f"{name}-{number}") for number in range(1, count + 1)]
+    server: tuple[str, str], project: str, command: list[str], agents: list[Progress], options: RunOptions
+) -> None:
     room = asyncio.Semaphore(_MOST_AT_ONCE)
     async with AsyncClient(*server) as client:
 
@@ -196,7 +216,6 @@ async def _side_by_side(
             transient=not error_console.is_terminal,
         ):
             await asyncio.gather(*(one(number, progress) for number, progress in enumerate(agents, 1)))
-    return agents
 
 
 async def _followed(

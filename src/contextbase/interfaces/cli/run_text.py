@@ -9,7 +9,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from contextbase.interfaces.cli.output import visible
+from contextbase.interfaces.cli.output import on_one_line, visible
 from contextbase.wire.sandbox import OutcomeView
 from contextbase.wire.workspace import WorkspaceCompleteView
 
@@ -91,11 +91,13 @@ def drawn_summary(agents: list[Progress]) -> Iterator[Text]:
     yield Text(f"{well} of {len(agents)} went well. {_sentence(total)}")
     for one in agents:
         if one.error is not None:
-            yield Text(f"{one.agent}: {visible(one.error)}", "red")
+            yield Text(f"{one.agent}: {on_one_line(one.error)}", "red")
         elif one.kept_because is not None:
             yield Text(f"{one.agent}: {one.kept_because}; its workspace is open still, with what it changed.", "yellow")
         elif one.completed is not None and not one.completed.removed:
             yield Text(f"{one.agent}: its folder is kept: {one.completed.workspace.workspace_path}", "yellow")
+        elif not one.is_done and one.started is not None:
+            yield Text(f"{one.agent}: came to no end; its workspace has what it had changed, if anything.", "yellow")
     in_review = [change for one in agents if one.completed for change in one.completed.changes if change.review_id]
     if in_review:
         yield Text(f"{len(in_review)} wait for a person: contextbase review list", "magenta")

@@ -15,6 +15,7 @@ from uuid import UUID
 import typer
 
 from contextbase.errors import InvalidInput
+from contextbase.interfaces.cli.command_input import Stdin, input_of
 from contextbase.interfaces.cli.connection import Data, Project, address, connect, named
 from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json, print_line, print_table
 from contextbase.interfaces.cli.run import (
@@ -117,16 +118,19 @@ def exec_(
     sandbox: Id,
     command: Annotated[list[str], typer.Argument(help="A program and its arguments, after --.", metavar="-- COMMAND")],
     environment: Environment = None,
+    stdin: Stdin = None,
     timeout: Timeout = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Run a command in it. Its output is ours, and so is its exit code (124: a limit stopped it)."""
+    options = ExecOptions(environment=variables_of(environment))
+    if timeout is not None:
+        options["timeout"] = timeout
+    if stdin is not None:
+        options["stdin"] = input_of(stdin)
     with connect(data) as client:
         opened = client.sandboxes.get(_id(sandbox))
-        options = ExecOptions(environment=variables_of(environment))
-        if timeout is not None:
-            options["timeout"] = timeout
         if as_json:
             answer = opened.exec(command, **options)
             print_json(answer)

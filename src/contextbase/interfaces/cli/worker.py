@@ -5,7 +5,8 @@ What does the work is imported where it is used: no other command waits for it.
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -19,15 +20,15 @@ from contextbase.interfaces.cli.output import (
     console,
     error_console,
     errors_shown,
+    on_one_line,
     print_json,
     print_table,
     report,
-    visible,
 )
 from contextbase.limits import ResourceLimits
 
 if TYPE_CHECKING:
-    from contextbase.worker import FileResult, RunResult, SyncResult
+    from contextbase.worker import FileResult, RunResult, SyncResult, WorkerSandbox
 
 __all__ = ["commands"]
 
@@ -67,24 +68,30 @@ def run(
         max_processes=processes or None,
         max_execution_time=seconds or None,
     )
+    environment = _environment(env or ())
     synced = None
     with WorkerSandbox(worker, task, base, limits, root=root) as sandbox:
         place = sandbox.path
-        left_out = sandbox.copy(*copy).left_out if copy else {}
-        on_output = None if as_json else _pass_on
-        done = sandbox.run(command, environment=_environment(env or ()), on_output=on_output)
-        if done.succeeded:
-            synced = sandbox.sync_back()
-            if synced.is_complete and not keep:
-                sandbox.cleanup()
+        left_out = _copied(sandbox, copy or ())
+        with _place_told(worker, place):
+            done = sandbox.run(command, environment=environment, on_output=None if as_json else _pass_on)
+            if done.succeeded:
+                synced = sandbox.sync_back()
+        is_kept = keep or synced is None or not synced.is_complete
+        if not is_kept:
+            sandbox.cleanup()
     if as_json:
-        print_json({"run": _run_answer(done), "sync": synced and _sync_answer(synced), "left_out": left_out})
+        kept_at = str(place) if is_kept else None
+        answer = {"run": _run_answer(done), "sync": synced and _sync_answer(synced), "left_out": left_out}
+        print_json({**answer, "sandbox": kept_at})
     else:
         for name, reason in left_out.items():
-            error_console.print(f"not copied: {visible(name)}: {reason}", markup=False, highlight=False)
-        _print_run(done, place)
+            error_console.print(on_one_line(f"not copied: {name}: {reason}"), markup=False, highlight=False)
+        _print_run(done, worker, place)
         if synced is not None:
             _print_sync(synced)
+            if is_kept:
+                error_console.print(_where(worker, place), markup=False, highlight=False, soft_wrap=True)
     if synced is None or not synced.is_complete:
         raise typer.Exit(1)
 
@@ -182,13 +189,38 @@ def _environment(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _copied(sandbox: "WorkerSandbox", wanted: Sequence[str]) -> dict[str, str]:
+    """Copy, and give back what was left out. If that comes to nothing, so does the sandbox, unless it was there."""
+    try:
+        return sandbox.copy(*wanted).left_out if wanted else {}
+    except BaseException:
+        if sandbox.is_new:
+            sandbox.cleanup(discard=True)
+        raise
+
+
+@contextmanager
+def _place_told(worker: str, place: Path) -> Iterator[None]:
+    try:
+        yield
+    except ContextbaseError as error:
+        raise error.followed_by(_where(worker, place), sandbox=str(place)) from error
+    except KeyboardInterrupt:
+        error_console.print(_where(worker, place), markup=False, highlight=False, soft_wrap=True)
+        raise
+
+
+def _where(worker: str, place: Path) -> str:
+    return f"The worker's files are in {place}: contextbase worker sync|clean {worker}"
+
+
 def _pass_on(stream: str, piece: bytes) -> None:
     target = sys.stdout if stream == "stdout" else sys.stderr
     target.buffer.write(piece)
     target.buffer.flush()
 
 
-def _print_run(done: "RunResult", place: Path) -> None:
+def _print_run(done: "RunResult", worker: str, place: Path) -> None:
     if done.succeeded:
         return
     why = (
@@ -196,7 +228,7 @@ def _print_run(done: "RunResult", place: Path) -> None:
         if done.stopped_by
         else f"ended with {done.exit_code}"
     )
-    report(Conflict(f"The command {why}. Nothing was synced back; its files are in {place}."), as_json=False)
+    report(Conflict(f"The command {why}. Nothing was synced back. {_where(worker, place)}"), as_json=False)
 
 
 def _print_sync(synced: "SyncResult") -> None:
@@ -208,9 +240,9 @@ def _print_sync(synced: "SyncResult") -> None:
 
 
 def _line(file: "FileResult") -> str:
-    parts = [f"{file.outcome:9}", visible(file.path), f"({file.action})" if file.action else "", file.reason]
-    kept = f"The worker's version: {visible(file.kept_at)}" if file.kept_at else ""
-    return " ".join(part for part in (*parts, kept) if part)
+    parts = [f"{file.outcome:9}", file.path, f"({file.action})" if file.action else "", file.reason]
+    kept = f"The worker's version: {file.kept_at}" if file.kept_at else ""
+    return on_one_line(" ".join(part for part in (*parts, kept) if part))
 
 
 def _run_answer(done: "RunResult") -> dict[str, object]:

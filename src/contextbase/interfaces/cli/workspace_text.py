@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from contextbase.interfaces.cli.output import visible
+from contextbase.interfaces.cli.output import on_one_line
 from contextbase.interfaces.cli.review_text import short
 from contextbase.wire.workspace import (
     PendingChangeView,
@@ -42,8 +42,8 @@ def drawn_status(status: WorkspaceStatusView) -> Iterator[Text]:
         yield Text.assemble((f"{sign} ", _SIGN_STYLES[sign]), " ", _place(change))
     for reported in status.reported:
         yield _cannot(reported)
-    yield from (Text(f"!! {visible(name)}", "dim") for name in status.ignored)
-    yield from (Text(sentence) for sentence in status.left)
+    yield from (Text(f"!! {on_one_line(name)}", "dim") for name in status.ignored)
+    yield from (Text(on_one_line(sentence)) for sentence in status.left)
     if not status.changes and not status.reported:
         yield Text("Nothing has changed.")
 
@@ -71,7 +71,7 @@ def drawn_completion(completed: WorkspaceCompleteView, *, here: Path | None) -> 
         yield Text("The workspace is completed, and its folder removed.")
         return
     yield Text(f"The folder is kept: {completed.workspace.workspace_path}", "yellow")
-    yield from (Text(f"  {visible(sentence)}") for sentence in completed.kept_because)
+    yield from (Text(f"  {on_one_line(sentence)}") for sentence in completed.kept_because)
     if here is not None and here.is_relative_to(completed.workspace.workspace_path):
         yield Text("Your own shell is in the folder: cd elsewhere, then complete it again.")
     else:
@@ -82,8 +82,8 @@ def _place(change: PendingChangeView) -> str:
     slash = "/" if change.kind == "directory" else ""
     note = "  (executable bit)" if change.change == "mode" else ""
     if change.renamed_from is not None:
-        return visible(f"{change.renamed_from} -> {change.path}")
-    return visible(f"{change.path}{slash}") + note
+        return on_one_line(f"{change.renamed_from} -> {change.path}")
+    return on_one_line(f"{change.path}{slash}") + note
 
 
 def _is_plain(change: WorkspaceChangeView) -> bool:
@@ -104,11 +104,14 @@ def _outcome(change: WorkspaceChangeView, folder: str) -> Iterator[Text]:
         note = f"  {change.reason}"
     status = change.status.replace("_", " ")
     yield Text.assemble(
-        (f"{status:10} ", _STATUS_STYLES.get(change.status, "green")), _SIGNS[change.change], " ", visible(place + note)
+        (f"{status:10} ", _STATUS_STYLES.get(change.status, "green")),
+        _SIGNS[change.change],
+        " ",
+        on_one_line(place + note),
     )
     if change.kept_at is not None:
-        yield Text(f"{'':13}your version: {visible(f'{folder}/{change.kept_at}')}")
+        yield Text(f"{'':13}your version: {on_one_line(f'{folder}/{change.kept_at}')}")
 
 
 def _cannot(reported: ReportedView) -> Text:
-    return Text.assemble(("X ", "red"), f" {visible(reported.name)}: {visible(reported.reason)}")
+    return Text.assemble(("X ", "red"), f" {on_one_line(reported.name)}: {on_one_line(reported.reason)}")
