@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
 from tests.support.api import url_of
 from tests.support.gate_world import delete, mkdir, write
 from tests.support.require import require_root
@@ -85,6 +86,23 @@ class WorkspaceWorld:
         base = await self.head()
         changes = [delete(path, base) if body is None else write(path, body, base) for path, body in files.items()]
         return (await self.write(*changes)).seq
+
+    async def diverged(self, name: str, written_meanwhile: bytes, patched: pytest.MonkeyPatch) -> Path:
+        """An agent's folder whose `list.json` somebody else changed elsewhere, so that the next commit merges it; and
+        while that is under way, the agent writes the file once more."""
+        await self.put({"list.json": b'{\n  "a": 1,\n  "b": 1\n}\n'})
+        folder = await self.create(name)
+        await self.put({"list.json": b'{\n  "a": 2,\n  "b": 1\n}\n'})
+        (folder / "list.json").write_bytes(b'{\n  "a": 1,\n  "b": 2\n}\n')
+        commit = self.services.gate.commit
+
+        async def meanwhile(*args: object, **options: object) -> object:
+            answer = await commit(*args, **options)  # type: ignore[arg-type]  # passed on
+            (folder / "list.json").write_bytes(written_meanwhile)
+            return answer
+
+        patched.setattr(self.services.gate, "commit", meanwhile)
+        return folder
 
     async def make_folder(self, path: str) -> None:
         await self.write(mkdir(path, await self.head()))

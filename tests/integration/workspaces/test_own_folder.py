@@ -201,19 +201,8 @@ async def test_killed_while_a_refused_version_is_put_aside_it_is_found_there_and
 async def test_killed_while_a_merge_comes_in_what_the_agent_wrote_meanwhile_keeps_the_folder(
     world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await world.put({"list.json": b'{\n  "a": 1,\n  "b": 1\n}\n'})
-    folder = await world.create("ann")
-    await world.put({"list.json": b'{\n  "a": 2,\n  "b": 1\n}\n'})
-    (folder / "list.json").write_bytes(b'{\n  "a": 1,\n  "b": 2\n}\n')
-    commit = world.services.gate.commit
-
-    async def meanwhile(*args: object, **options: object) -> object:
-        answer = await commit(*args, **options)  # type: ignore[arg-type]  # passed on
-        (folder / "list.json").write_bytes(b"newest\n")
-        return answer
-
     with monkeypatch.context() as patched:
-        patched.setattr(world.services.gate, "commit", meanwhile)
+        folder = await world.diverged("ann", b"newest\n", patched)
         killed_after(Rename.EXCHANGE, patched)
         with pytest.raises(Killed):
             await world.commit("ann")

@@ -249,19 +249,8 @@ async def test_after_a_checkpoint_only_what_is_new_is_sent_and_merges_are_in_the
 async def test_what_is_written_while_a_merge_comes_in_is_not_overwritten(
     world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await world.put({"list.json": b'{\n  "a": 1,\n  "b": 1\n}\n'})
-    folder = await world.create("ann")
-    await world.put({"list.json": b'{\n  "a": 2,\n  "b": 1\n}\n'})
-    (folder / "list.json").write_bytes(b'{\n  "a": 1,\n  "b": 2\n}\n')
-    commit = world.services.gate.commit
-
-    async def meanwhile(*args: object, **options: object) -> object:
-        answer = await commit(*args, **options)  # type: ignore[arg-type]  # passed on
-        (folder / "list.json").write_bytes(b'{\n  "a": 1,\n  "b": 2,\n  "c": 3\n}\n')
-        return answer
-
     with monkeypatch.context() as patched:
-        patched.setattr(world.services.gate, "commit", meanwhile)
+        folder = await world.diverged("ann", b'{\n  "a": 1,\n  "b": 2,\n  "c": 3\n}\n', patched)
         await world.commit("ann")
     assert (folder / "list.json").read_bytes() == b'{\n  "a": 1,\n  "b": 2,\n  "c": 3\n}\n'
     await world.complete("ann")
