@@ -124,9 +124,9 @@ class PathAuthority:
         applying = (rule for rule in rules if _applies(rule, principal_id, groups))
         # Most specific first; between equals the lower level.
         self._rules = sorted(applying, key=lambda rule: (*(-part for part in rule.specificity), rule.level))
-        hiding = [] if is_owner else [rule.pattern for rule in self._rules if rule.level is Level.HIDDEN]
-        self._hiding = tuple(map(place_of, hiding))
-        self._hides_files = any(not pattern.endswith(_DEEP) for pattern in hiding)
+        hiding = [] if is_owner else [rule for rule in self._rules if rule.level is Level.HIDDEN]
+        self._hiding = tuple(place_of(rule.pattern) for rule in hiding)
+        self._hides_files = not all(rule.is_deep for rule in hiding)
         levels = [default, *(rule.level for rule in self._rules)]
         self.sees_everything = below is None and (is_owner or min(levels) > Level.HIDDEN)
         shown = () if is_owner else tuple((rule.pattern, rule.level > Level.HIDDEN) for rule in self._rules)
