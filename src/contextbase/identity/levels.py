@@ -16,6 +16,7 @@ from uuid import UUID
 
 from contextbase.errors import InvalidInput
 from contextbase.ids import PrincipalId, TreePath
+from contextbase.wildcards import expression_of
 
 __all__ = [
     "Decision",
@@ -231,9 +232,5 @@ def _narrowness(pattern: str) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=4096)
 def _expression(pattern: str) -> re.Pattern[str]:
-    deep = pattern.endswith(_DEEP)
-    folder = pattern.removesuffix(_DEEP)
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", folder)
-    wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    body = "".join(wild.get(part, re.escape(part)) for part in parts)
-    return re.compile(body + ("(?:/.*)?" if deep else ""), re.DOTALL)
+    with_all_in_it = "(?:/.*)?" if pattern.endswith(_DEEP) else ""
+    return re.compile(expression_of(pattern.removesuffix(_DEEP)) + with_all_in_it, re.DOTALL)

@@ -115,3 +115,8 @@ def test_the_level_is_that_of_the_decision(may_write: bool, below: TreePath | No
     )  # fmt: skip
     for path in map(TreePath, ("docs", "docs/a", "docs/secret", "elsewhere")):
         assert authority.level(path) is authority.decide(path).level
+
+
+def test_an_intricate_pattern_is_soon_asked_about_a_path_that_nearly_matches_it() -> None:
+    # Trying all ways in which the stars could share the name would not end.
+    assert level("d/" + "a" * 255, rule("**/" + "*a" * 60 + "*b/**", "hidden")) == "RW"
