@@ -130,6 +130,30 @@ async def test_who_may_only_add_adds_beside_what_is_there(world: GateWorld) -> N
     assert (changed.status, changed.code) == (ChangeStatus.REFUSED, "forbidden")
 
 
+async def test_a_name_that_is_too_long_with_a_number_is_refused_alone(world: GateWorld) -> None:
+    bob = await world.agent("bob")
+    await world.rule("box/**", "RA", bob)
+    long = f"box/{'n' * 251}.txt"
+    await world.commit(write(long, b"owner's", 0))
+    answer = await world.commit(write(long, b"bob's", 0), write("box/other.txt", b"bob's", 0), who=bob)
+    assert [(change.status, change.code) for change in answer.changes] == [
+        (ChangeStatus.REFUSED, "forbidden"),
+        (ChangeStatus.WRITTEN, None),
+    ]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+async def test_a_number_tells_nothing_of_what_is_hidden_below_the_name_with_it(world: GateWorld, exists: bool) -> None:
+    bob = await world.agent("bob")
+    await world.rule("box/**", "RA", bob)
+    await world.rule("box/note (1).txt/secret", "hidden", bob)
+    await world.commit(write("box/note.txt", b"owner's", 0))
+    if exists:
+        await world.commit(write("box/note (1).txt/secret", b"s", 1))
+    added = await world.one(write("box/note.txt", b"bob's", 0), bob)
+    assert added.result_path == "box/note (2).txt"
+
+
 async def test_a_hidden_path_answers_the_same_whether_it_exists_or_not(world: GateWorld) -> None:
     bob = await world.agent("bob")
     await world.rule("secret/**", "hidden")
