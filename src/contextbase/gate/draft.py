@@ -19,7 +19,7 @@ from contextbase.gate.batch import BatchPlan, ContentNeeded, Contents, Submitted
 from contextbase.gate.cache import ContentCache, PolicyBook, PolicyPage
 from contextbase.gate.folders import expand_folders
 from contextbase.gate.leases import HeldLease, LeaseBoard, Reservations, lease_lost
-from contextbase.gate.model import ChangeAction, CommitAnswer
+from contextbase.gate.model import Change, ChangeAction, CommitAnswer
 from contextbase.gate.plan import Planner
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.repository import GateRepository
@@ -150,13 +150,10 @@ class Drafter:
             if time.perf_counter() - turn_began > _LONGEST_TURN_SECONDS:
                 await asyncio.sleep(0)  # merges take their time; whoever writes and answers meanwhile shall not wait
                 turn_began = time.perf_counter()
-            own = {change.path: bases.get((change.path, change.base)) for change in submitted.request.changes}
-            await self._plan(
-                draft,
-                submitted,
-                {path: live for path, live in own.items() if live is not None},
-                authorities[_who(submitted)],
-            )
+            authority = authorities[_who(submitted)]
+            planned = _without_hidden_bases(submitted, bases, draft.tree, authority)
+            own = {change.path: bases.get((change.path, change.base)) for change in planned.request.changes}
+            await self._plan(draft, planned, {path: live for path, live in own.items() if live is not None}, authority)
 
     async def _plan(
         self, draft: Draft, submitted: Submitted, bases: Mapping[TreePath, Live], authority: PathAuthority
@@ -285,6 +282,27 @@ def _bring(draft: Draft, batch: Sequence[Submitted], bases: Mapping[tuple[TreePa
             for live in (base, now, draft.tree.at(change.path)):
                 if live is not None and live.content_hash is not None:
                     contents.sizes[live.content_hash] = live.size
+
+
+def _without_hidden_bases(
+    submitted: Submitted, bases: Mapping[tuple[TreePath, Seq], Live], tree: WorkingTree, authority: PathAuthority
+) -> Submitted:
+    """What has been moved to where its writer may not see it is gone, to that writer. If something else has taken its
+    place, a merge of the two would show the old one, which whoever reads that snapshot does not see any more: such a
+    change is made from nothing."""
+    if authority.sees_everything:
+        return submitted
+
+    def is_hidden(change: Change) -> bool:
+        base = bases.get((change.path, change.base))
+        now = None if base is None else tree.node(base.node_id)
+        return now is not None and not authority.sees(now.path) and tree.at(change.path) is not None
+
+    changes = submitted.request.changes
+    if not any(map(is_hidden, changes)):
+        return submitted
+    seen = tuple(replace(change, base=Seq(0)) if is_hidden(change) else change for change in changes)
+    return replace(submitted, request=replace(submitted.request, changes=seen))
 
 
 def _who(submitted: Submitted) -> _Who:
