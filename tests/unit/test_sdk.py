@@ -228,3 +228,14 @@ def test_a_workspace_that_this_machine_cannot_reach_is_not_worked_in(tmp_path: P
     ):
         raise AssertionError("there is no folder to work in")
     assert caught.value.details == {"node": "far-away"}
+
+
+def test_an_exported_row_ends_with_a_line_feed_and_with_nothing_else_that_is_like_one() -> None:
+    row = {
+        "number": 1, "at": "2026-01-31T12:00:00Z", "operator_type": "api", "principal": "user:ann", "token_id": None,
+        "action": "commit", "path": "a\u2028b\u0085c", "node_id": None, "base_seq": 0, "seq": 1, "old_hash": None,
+        "new_hash": None, "strategy": None, "summary": "", "origin": "", "trace_id": "", "details": {}, "mac": None,
+    }  # fmt: skip
+    lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for _ in range(2))
+    with client_answering(httpx.Response(200, text=lines)) as client:
+        assert [record.path for record in client.export_audit("p")] == ["a\u2028b\u0085c"] * 2

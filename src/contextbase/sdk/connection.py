@@ -13,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from contextbase.errors import ContextbaseError, InvalidInput, Unavailable, error_of_code
+from contextbase.sdk.lines import lines_of_async
 from contextbase.wire.problem import Problem
 
 __all__ = ["Body", "Connection", "error_of", "parsed"]
@@ -130,7 +131,7 @@ class Connection:
         async with self.stream(
             path, body, headers={"Accept": "text/event-stream"}, read_seconds=_SILENCE_SECONDS
         ) as response:
-            async for line in response.aiter_lines():
+            async for line in lines_of_async(response):
                 if line.startswith("data: "):
                     try:
                         yield adapter.validate_json(line.removeprefix("data: "))

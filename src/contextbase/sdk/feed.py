@@ -9,6 +9,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from contextbase.errors import ContextbaseError, Unavailable, error_of_code
+from contextbase.sdk.lines import lines_of
 from contextbase.wire.feed import FeedItemView
 from contextbase.wire.problem import Problem
 
@@ -65,7 +66,7 @@ class FeedReader:
                 if not response.is_success:
                     response.read()
                     raise _error_of(response)
-                yield from self._items(response.iter_lines())
+                yield from self._items(lines_of(response))
         except httpx.HTTPError as error:
             raise Unavailable(f"The server at {self._url} does not answer ({type(error).__name__}).") from error
 
