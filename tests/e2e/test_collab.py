@@ -61,6 +61,11 @@ async def test_the_gate_counts_its_batches_waits_and_locks(project: Project, api
     assert "contextbase_gate_replays_total" in metrics
 
 
+@pytest.mark.parametrize("mime", ["文/字", "ä/b", "a/b; c=d", "a/b\n"])
+async def test_a_type_that_no_header_can_name_is_refused(project: Project, mime: str) -> None:
+    assert_problem(await project.commit(write("a", "1", mime=mime)), 422, "invalid_input")
+
+
 async def test_a_contested_line_comes_back_as_a_conflict_object(project: Project) -> None:
     await project.write("a.txt", "1\n")
     await project.write("a.txt", "2\n", base=1)
@@ -370,6 +375,17 @@ async def test_a_file_moved_to_a_hidden_place_takes_its_history_along(project: P
     assert_problem(await project.get("versions/content", bot, path="open.txt", seq=1), 404, "not_found")
     assert_problem(await project.get("versions", bot, path="open.txt"), 404, "not_found")
     assert (await project.get("log", bot)).json()["commits"] == []
+
+
+async def test_the_log_of_what_was_moved_to_a_hidden_place_is_that_of_a_path_without_anything(project: Project) -> None:
+    await project.write("open.txt", "1")
+    await project.commit({"action": "rename", "path": "open.txt", "target": "secret/s.txt"}, base_seq=1)
+    await project.rule("everyone", "secret/**", "hidden")
+    bot = await project.token("log-reader")
+    for filters in ({}, {"principal": "owner"}):
+        moved, nothing = [await project.get("log", bot, path=path, **filters) for path in ("open.txt", "shut.txt")]
+        assert_problem(moved, 404, "not_found")
+        assert moved.json()["detail"].replace("open", "shut") == nothing.json()["detail"]
 
 
 async def test_a_file_moved_out_of_a_hidden_place_does_not_say_where_it_was(project: Project) -> None:

@@ -231,10 +231,10 @@ class Reads:
         self, connection: Connection, project_id: ProjectId, path: TreePath, authority: PathAuthority
     ) -> NodeId:
         """The node at a path, or that was there last; raises `NotFound` when the caller may not know of it."""
-        node_id = await connection.fetchval(_SQL.node_of_path, project_id, path) if authority.sees(path) else None
-        if node_id is None:
+        row = await connection.fetchrow(_SQL.node_of_path, project_id, path) if authority.sees(path) else None
+        if row is None or not authority.sees(TreePath.stored(row["path_now"])):
             raise nothing_at(path)
-        return NodeId(node_id)
+        return NodeId(row["node_id"])
 
     async def _opened(
         self,
