@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import pytest
 import pytest_asyncio
 from tests.support.api import MAX_BODY, Api, assert_problem, opened_api, url_of
@@ -609,6 +610,38 @@ async def test_a_long_log_is_read_in_pages_however_much_of_it_is_hidden(
 
     assert await seqs(None, 5) == list(range(12, 0, -1))
     assert await seqs(bot, 1) == [7, 1]
+
+
+async def test_a_checkout_asks_the_database_as_much_however_much_is_hidden(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        await project.commit(*(write(f"full/{number}/{name}", "x") for name in range(10)))
+    await project.commit(write("full-not", "x"), write("z", "x"))
+    for folder in ("full", "void"):
+        await project.rule("everyone", f"{folder}/**", "hidden")
+    bot = await project.token("unhurried")
+    monkeypatch.setattr("contextbase.gate.reads._PAGE", 2)
+    run, asked = asyncpg.Connection._do_execute, 0
+
+    async def counted(*arguments: object, **options: object) -> object:
+        nonlocal asked
+        asked += 1
+        return await run(*arguments, **options)
+
+    monkeypatch.setattr(asyncpg.Connection, "_do_execute", counted)
+    counts: dict[tuple[str, bool], int] = {}
+    for folder in ("first", "full", "void"):  # the first finds less at hand than the others
+        for recursive in (True, False):
+            asked = 0
+            assert await project.paths(bot, prefix=folder, recursive=recursive, limit=1) == []
+            counts[folder, recursive] = asked
+    assert counts["full", True] == counts["void", True]
+    assert counts["full", False] == counts["void", False]
+    assert await project.paths(bot, recursive=False, limit=10) == ["full-not", "z"]
+    asked = 0
+    assert await project.paths(bot, limit=3) == ["full-not", "z"]
+    assert asked <= 5  # the project; what comes up to the hidden folder and into it, and what comes after it
 
 
 async def test_commits_with_more_changes_than_one_reading_holds_are_told_whole(

@@ -261,12 +261,15 @@ class Reads:
             if len(rows) < page:
                 return
             after = rows[-1]["path"]
+            first = max(first, view.behind(TreePath.stored(after)))
 
     async def _visible_children(
         self, connection: Connection, view: SnapshotView, folder: TreePath | None, after: str
     ) -> AsyncIterator[tuple[SnapshotEntry, str]]:
         """Entries, each with the cursor that goes on after it. Cursors name visible entries only."""
         start = _bound(after) if after else None
+        if view.range_below(folder) is None:
+            return
         while True:
             page = await self._tree.children(
                 connection, view.project_id, view.seq, folder=folder, start=start, limit=_PAGE

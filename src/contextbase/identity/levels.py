@@ -161,6 +161,22 @@ class PathAuthority:
         rules = map(self._rule_for, path.folders)
         return any(rule is not None and rule.level is Level.HIDDEN and not rule.is_deep for rule in rules)
 
+    def shows_nothing_in(self, folder: TreePath) -> bool:
+        """Whether a folder, with all that may be in it, is hidden: then there is no need to look, and how long it takes
+        tells nothing. False where one would have to look."""
+        below = self._below
+        if below is not None and not self._is_within(folder) and not below.is_below(folder):
+            return True
+        if self._is_owner:
+            return False
+        for rule in self._rules:  # the most specific first: what hides all of the folder decides over the rest
+            if rule.level > Level.HIDDEN:
+                if _reaches(rule.pattern, folder):
+                    return False
+            elif rule.is_deep and matches(rule.pattern, folder):
+                return True
+        return self._default is Level.HIDDEN
+
     def may_read_message(self, places: Iterable[TreePath]) -> bool:
         """Whether a commit's message is for this caller: it speaks of all that the commit did, and so nothing of that
         may be hidden. `places`: where each change stands, where it stood before, and where its node is now."""
@@ -190,6 +206,12 @@ class PathAuthority:
 
     def _is_within(self, path: TreePath) -> bool:
         return self._below is None or path == self._below or path.is_below(self._below)
+
+
+def _reaches(pattern: str, folder: TreePath) -> bool:
+    """Whether it may match the folder or something in it."""
+    place = place_of(pattern)
+    return not place or place == folder or place.startswith(f"{folder}/") or folder.is_below(place)
 
 
 def check_pattern(pattern: str) -> str:
