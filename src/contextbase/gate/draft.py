@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -33,6 +34,7 @@ from contextbase.storage.tree import TreeRepository
 __all__ = ["Draft", "Drafter"]
 
 _LONGEST_TURN_SECONDS: Final = 0.0002
+_MUCH_TO_MERGE: Final = 16 * 1024  # bytes of one side: about what takes a few milliseconds
 _Who = tuple[TokenId, PrincipalId]
 
 
@@ -160,7 +162,7 @@ class Drafter:
     ) -> None:
         while True:
             try:
-                stored = draft.planner.add(submitted, bases, authority, draft.reservations, self._clock.now())
+                stored = await self._add(draft, submitted, bases, authority)
             except ContentNeeded as needed:
                 try:
                     draft.contents.loaded[needed.content_hash] = await self._catalog.read(needed.content_hash)
@@ -171,6 +173,13 @@ class Drafter:
                 for name in stored:  # the next draft may need it before this one is written
                     self._contents.keep(name, draft.contents.loaded[name])
                 return
+
+    async def _add(
+        self, draft: Draft, submitted: Submitted, bases: Mapping[TreePath, Live], authority: PathAuthority
+    ) -> set[ContentHash]:
+        """Merges of much text are made in a thread: whoever has nothing to do with them is served meanwhile."""
+        planned = partial(draft.planner.add, submitted, bases, authority, draft.reservations, self._clock.now())
+        return await asyncio.to_thread(planned) if _merges_much(draft.tree, submitted, bases) else planned()
 
     async def _with_their_leases(
         self, connection: Connection, draft: Draft, batch: Sequence[Submitted]
@@ -282,6 +291,18 @@ def _bring(draft: Draft, batch: Sequence[Submitted], bases: Mapping[tuple[TreePa
             for live in (base, now, draft.tree.at(change.path)):
                 if live is not None and live.content_hash is not None:
                     contents.sizes[live.content_hash] = live.size
+
+
+def _merges_much(tree: WorkingTree, submitted: Submitted, bases: Mapping[TreePath, Live]) -> bool:
+    for change in submitted.request.changes:
+        base, current = bases.get(change.path), tree.at(change.path)
+        if change.content is None or current is base:
+            continue
+        now = None if base is None else tree.node(base.node_id)
+        sizes = [live.size for live in (base, current, now) if live is not None]
+        if max([change.content.size, *sizes]) > _MUCH_TO_MERGE:
+            return True
+    return False
 
 
 def _without_hidden_bases(

@@ -197,8 +197,8 @@ class PathAuthority:
         rule = self._rule_for(path)
         if rule is None:
             return Decision(level=self._default, rule=None, reason="no rule matches; it is the project's default")
-        whom = rule.subject_name if rule.subject_id else "everyone"
-        reason = f"the rule for {rule.subject_kind} {whom} on {rule.pattern} is the most specific"
+        whom = f"{rule.subject_kind} {rule.subject_name}" if rule.subject_id else "everyone"
+        reason = f"the rule for {whom} on {rule.pattern} is the most specific"
         return Decision(level=rule.level, rule=rule, reason=reason)
 
     def _rule_for(self, path: TreePath) -> PathRule | None:

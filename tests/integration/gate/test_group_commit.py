@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.gate_world import GateWorld, write
@@ -11,6 +13,7 @@ from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict
 from contextbase.gate.draft import Drafter
 from contextbase.gate.model import ChangeStatus
+from contextbase.merge import settle
 from contextbase.storage.head import HeadRepository
 from contextbase.storage.landing import Landing
 
@@ -137,3 +140,23 @@ async def test_a_draft_that_takes_its_time_does_not_bring_back_what_did_not_happ
     assert second.changes[0].status is ChangeStatus.MERGED
     assert await world.files() == {"a.txt": b"kept\n2\n3\n4\nfive\n"}
     assert await world.problems() == []
+
+
+async def test_a_merge_of_much_text_holds_up_nobody_else(world: GateWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [b"%d\n" % number for number in range(5_000)]
+    await world.commit(write("long.txt", b"".join(lines), 0))
+    await world.commit(write("long.txt", b"".join([b"first\n", *lines]), 1))
+    others_were_served, waited = threading.Event(), []
+
+    def settle_slowly(*arguments: Any, **options: Any) -> Any:
+        waited.append(others_were_served.wait(5))
+        return settle(*arguments, **options)
+
+    monkeypatch.setattr("contextbase.gate.settlement.settle", settle_slowly)
+    merging = asyncio.create_task(world.one(write("long.txt", b"".join([*lines, b"last\n"]), 1)))
+    while not waited and not merging.done():
+        await asyncio.sleep(0.01)
+        others_were_served.set()
+    assert (await merging).status is ChangeStatus.MERGED
+    assert waited == [True]
+    assert (await world.files())["long.txt"] == b"".join([b"first\n", *lines, b"last\n"])
