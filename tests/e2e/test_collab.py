@@ -1,8 +1,10 @@
 """Committing and reading over HTTP."""
 
+import asyncio
 import base64
 import hashlib
 import json
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 import pytest_asyncio
+from starlette.types import Message
 from tests.support.api import MAX_BODY, Api, assert_problem, opened_api, url_of
 from tests.support.collab import COLLAB, Project, write
 from tests.support.postgres import database_copy
@@ -194,6 +197,34 @@ async def test_a_range_of_another_content_than_the_one_begun_is_answered_whole(p
 async def test_an_upload_that_is_not_what_was_promised_stores_nothing(project: Project) -> None:
     answer = await project.call("POST", "uploads", params={"project": project.name, "hash": "0" * 64}, content=b"x")
     assert_problem(answer, 400, "invalid_input")
+
+
+async def test_an_upload_that_breaks_off_stores_nothing_and_is_no_failure_of_the_server(
+    project: Project, api: Api, log: list[tuple[str, logging.LogRecord]]
+) -> None:
+    pieces: list[Message] = [
+        {"type": "http.request", "body": b"the first half", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return pieces.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": "POST", "path": f"{COLLAB}/uploads", "client": ("127.0.0.1", 1),
+        "query_string": f"project={project.name}".encode(),
+        "headers": [(b"authorization", f"Bearer {api.owner_secret}".encode())],
+    }  # fmt: skip
+    await api.app(scope, receive, send)
+    await asyncio.sleep(0)
+    assert sent == []
+    assert [record.getMessage() for _, record in log if record.levelno >= logging.ERROR] == []
+    change = {"action": "write", "path": "a", "hash": hashlib.sha256(b"the first half").hexdigest()}
+    assert_problem(await project.commit(change), 404, "not_found")
 
 
 async def test_an_upload_over_its_own_limit_is_refused_declared_or_not(
