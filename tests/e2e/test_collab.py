@@ -409,6 +409,22 @@ async def test_a_file_moved_to_a_hidden_place_takes_its_history_along(project: P
     assert (await project.get("log", bot)).json()["commits"] == []
 
 
+async def test_the_size_of_a_project_is_for_who_may_see_everything_in_it(project: Project, api: Api) -> None:
+    await project.write("secret/s.txt", "1234")
+    who = {
+        "all": await project.token("sees-all"),
+        "a folder": await project.token("sees-a-folder", path="open"),
+        "not all": await project.token("sees-not-all"),
+    }
+    await project.rule("agent:sees-not-all", "secret/**", "hidden")
+    sizes = ("files", "bytes", "versions", "stored_bytes")
+    shown = {}
+    for name, secret in who.items():
+        answer = await api.client.get(f"/api/v1/projects/{project.name}", headers=api.as_bearer(secret))
+        shown[name] = [answer.json()[size] for size in sizes]
+    assert shown == {"all": [1, 4, 1, 4], "a folder": [None] * 4, "not all": [None] * 4}
+
+
 async def test_the_log_of_what_was_moved_to_a_hidden_place_is_that_of_a_path_without_anything(project: Project) -> None:
     await project.write("open.txt", "1")
     await project.commit({"action": "rename", "path": "open.txt", "target": "secret/s.txt"}, base_seq=1)
