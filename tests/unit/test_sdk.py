@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from contextbase.errors import Conflict, ContextbaseError, HeldElsewhere, InvalidInput, TooBusy, Unavailable
-from contextbase.sdk import AsyncClient, Change, Client
+from contextbase.sdk import AsyncClient, Change, Client, FeedReader
 from contextbase.wire.problem import Problem
 
 COMMITTED = {"seq": 1, "committed": True, "changes": []}
@@ -24,12 +24,17 @@ def client_answering(response: httpx.Response) -> Client:
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="not the URL of a server"):
         Client(url, "cb_x")
+    with pytest.raises(InvalidInput, match="not the URL of a server"):
+        FeedReader(url, "cb_x", "p")
 
 
 @pytest.mark.parametrize("token", ["", "tökén", "a b", "a\r\nX: y"])
 def test_a_token_that_cannot_be_one_is_refused_and_not_shown(token: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         Client("http://server", token)
+    assert not token or token not in caught.value.message
+    with pytest.raises(InvalidInput) as caught:
+        FeedReader("http://server", token, "p")
     assert not token or token not in caught.value.message
 
 
