@@ -290,6 +290,17 @@ async def test_contents_beyond_the_bound_come_by_reference(project: Project, mon
     assert entries[1]["hash"] == hashlib.sha256(b"12345678").hexdigest()
 
 
+async def test_a_snapshot_with_a_purged_file_still_has_the_contents_of_the_others(project: Project, api: Api) -> None:
+    leaked = f"leaked {project.name}"
+    await project.commit(write("key.txt", leaked), write("plan.txt", "1"))
+    purge = {"project": project.name, "path": "key.txt", "confirm": project.name}
+    assert (await api.client.post("/api/v1/history/purge", json=purge)).status_code == 200
+    for asked in ({}, {"paths": ["key.txt", "plan.txt"]}):
+        entries = (await project.checkout(seq=1, contents=True, **asked)).json()["entries"]
+        assert [(entry["path"], entry["text"]) for entry in entries] == [("key.txt", None), ("plan.txt", "1")]
+    assert_problem(await project.get("versions/content", path="key.txt", seq=1), 410, "content_purged")
+
+
 # Versions and the log
 
 

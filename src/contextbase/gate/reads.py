@@ -5,6 +5,7 @@ its node is now; what is not visible is told apart from what does not exist by n
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 from uuid import UUID
@@ -13,7 +14,7 @@ import asyncpg
 
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.errors import CursorOutdated, InvalidInput, NotFound
+from contextbase.errors import ContentPurged, CursorOutdated, InvalidInput, NotFound
 from contextbase.gate.cache import ContentCache, TreeCache
 from contextbase.gate.messages import readable_messages
 from contextbase.gate.path_reads import PathReads
@@ -295,7 +296,7 @@ class Reads:
         return False
 
     async def _with_contents(self, entries: list[SnapshotEntry]) -> list[SnapshotEntry]:
-        """The contents of the first entries, as long as they are not too much for one answer."""
+        """The contents of the first entries, as long as they are not too much for one answer; not what was purged."""
         room = MOST_INLINE_BYTES
         wanted: dict[TreePath, ContentHash] = {}
         for entry in entries:
@@ -310,10 +311,10 @@ class Reads:
                 loaded |= await self._repository.inline_contents(connection, missing)
         for name in missing:
             if name not in loaded:
-                loaded[name] = await self._catalog.read(name)
-        return [
-            replace(entry, content=loaded[wanted[entry.path]]) if entry.path in wanted else entry for entry in entries
-        ]
+                with suppress(ContentPurged):  # the others are there
+                    loaded[name] = await self._catalog.read(name)
+        contents = {path: loaded[name] for path, name in wanted.items() if name in loaded}
+        return [replace(entry, content=contents.get(entry.path)) for entry in entries]
 
 
 def _view_of(
