@@ -16,6 +16,7 @@ from contextbase.gate.draft import Drafter
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.metrics import GateMetrics
 from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content
+from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token
@@ -59,6 +60,7 @@ def mkdir(path: str, base: int) -> Change:
 class GateWorld:
     database: Database
     gate: Gate
+    reads: Reads
     catalog: BlobCatalog
     owner: Caller
     project: Project
@@ -97,6 +99,10 @@ class GateWorld:
         gate = Gate(
             database=database, repository=repository, head=head, catalog=catalog, policies=book, group_commit=group
         )
+        reads = Reads(
+            database=database, gate=gate, repository=repository, tree=TreeRepository(), catalog=catalog,
+            contents=contents,
+        )  # fmt: skip
         owner = await owner_of(database)
         projects = ProjectService(database=database, audit=audit, clock=SystemClock())
         if project_name is None:
@@ -104,7 +110,9 @@ class GateWorld:
         else:
             project = await projects.find(owner, project_name)
         policies = PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=SystemClock())
-        return cls(database=database, gate=gate, catalog=catalog, owner=owner, project=project, policies=policies)
+        return cls(
+            database=database, gate=gate, reads=reads, catalog=catalog, owner=owner, project=project, policies=policies
+        )
 
     async def agent(self, name: str) -> Caller:
         async with self.database.transaction() as connection:
@@ -114,6 +122,13 @@ class GateWorld:
     async def commit(self, *changes: Change, who: Caller | None = None, **options: object) -> CommitAnswer:
         request = CommitRequest(project_id=self.project.id, changes=changes, **options)  # type: ignore[arg-type]  # forwarded
         return await self.gate.commit(who or self.owner, request, operator_type=OperatorType.API)
+
+    async def look(self, path: str, who: Caller | None = None) -> tuple[bytes, Seq]:
+        """A file's content at the head, and the head."""
+        found = await self.reads.at_paths(who or self.owner, self.project.id, [TreePath(path)], seq=None, contents=True)
+        [entry] = found.entries
+        assert entry.content is not None
+        return entry.content, found.seq
 
     async def one(self, change: Change, who: Caller | None = None) -> ChangeAnswer:
         return (await self.commit(change, who=who)).changes[0]
