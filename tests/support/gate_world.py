@@ -19,6 +19,7 @@ from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAns
 from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
+from contextbase.gate.turns import Turns
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token
 from contextbase.identity.policies import PolicyService
 from contextbase.identity.policy_repository import PolicyRepository
@@ -65,6 +66,7 @@ class GateWorld:
     owner: Caller
     project: Project
     policies: PolicyService
+    metrics: CollectorRegistry
     tree: TreeRepository = field(default_factory=TreeRepository)
 
     @classmethod
@@ -92,9 +94,10 @@ class GateWorld:
             repository=repository, policies=book, catalog=catalog, contents=contents, leases=LeaseRepository(),
             clock=SystemClock(),
         )  # fmt: skip
+        metrics = CollectorRegistry()
         group = GroupCommit(
             database=database.writers, repository=repository, head=head, audit=audit, catalog=catalog,
-            drafter=drafter, metrics=GateMetrics(CollectorRegistry()), hint=hint,
+            drafter=drafter, metrics=GateMetrics(metrics), turns=Turns(database), hint=hint,
         )  # fmt: skip
         gate = Gate(
             database=database, repository=repository, head=head, catalog=catalog, policies=book, group_commit=group
@@ -111,8 +114,9 @@ class GateWorld:
             project = await projects.find(owner, project_name)
         policies = PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=SystemClock())
         return cls(
-            database=database, gate=gate, reads=reads, catalog=catalog, owner=owner, project=project, policies=policies
-        )
+            database=database, gate=gate, reads=reads, catalog=catalog, owner=owner, project=project, policies=policies,
+            metrics=metrics,
+        )  # fmt: skip
 
     async def agent(self, name: str) -> Caller:
         async with self.database.transaction() as connection:
