@@ -56,20 +56,10 @@ async def _edit(world: GateWorld, who: Caller, path: str, turn: int, left: dict[
     name = who.principal.name
     value = f"{name}-{turn}"
     for _ in range(20):
-        async with world.database.connection() as connection:
-            row = await connection.fetchrow(_LOOK, world.project.id, path)
-        assert row is not None
-        text = json.dumps({**json.loads(row["content"]), name: value}, indent=2) + "\n"
-        made = await world.commit(write(path, text.encode(), row["head"]), who=who)
+        content, head = await world.look(path, who)
+        text = json.dumps({**json.loads(content), name: value}, indent=2) + "\n"
+        made = await world.commit(write(path, text.encode(), head), who=who)
         if made.changes[0].status in (ChangeStatus.WRITTEN, ChangeStatus.MERGED):
             left[path, name] = value
             return
     raise AssertionError(f"{value} never landed")
-
-
-_LOOK: Final = """
-SELECT p.head, b.content FROM projects p
-JOIN versions v ON v.project_id = p.id AND v.path = $2 AND v.replaced_seq IS NULL AND v.kind = 'file'
-JOIN blob_contents b ON b.hash = v.content_hash
-WHERE p.id = $1
-"""

@@ -29,6 +29,7 @@ def main() -> None:
     options.add_argument("--conflicts", type=float, default=0.2, help="share of edits that are planned to conflict")
     options.add_argument("--json", action="store_true", help="print one JSON object")
     options.add_argument("--only", choices=["http", "process", "git"], help="measure one of the three")
+    options.add_argument("--servers", type=int, default=1, help="how many answer over HTTP, on one database")
     options.add_argument(
         "--tree-files", type=int, nargs="+", metavar="N",
         help="measure instead what a commit costs in projects of so many files, such as 10000 1000000",
@@ -42,7 +43,7 @@ def main() -> None:
     if "http" in chosen:
         say("over HTTP")
         with reachable_folder(in_memory=False) as folder:
-            figures |= asyncio.run(measure_http(folder, *load))
+            figures |= asyncio.run(measure_http(folder, *load, servers=arguments.servers))
     if "process" in chosen:
         say("in process")
         runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)  # as the server has it

@@ -5,6 +5,7 @@ server that is measured.
 """
 
 import asyncio
+import itertools
 import json
 import sys
 from dataclasses import dataclass
@@ -61,7 +62,8 @@ class HttpDoor:
 
 
 async def work(load: dict[str, Any]) -> dict[str, object]:
-    doors = [await HttpDoor.open(load["url"], load["project"], token) for token in load["tokens"]]
+    urls = itertools.cycle(load["urls"])
+    doors = [await HttpDoor.open(next(urls), load["project"], token) for token in load["tokens"]]
     changes = [{"action": "write", "path": path, "text": text, "base": 0} for path, text in load["files"].items()]
     await doors[0].post("commit", {"project": load["project"], "changes": changes})
     tally = await run_agents(doors, seconds=load["seconds"], conflicts=load["conflicts"])

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -23,21 +24,35 @@ _ROOT: Final = Path(__file__).parents[1]
 _PROJECT: Final = "landing"
 
 
-async def measure_http(folder: Path, agents: int, seconds: float, conflicts: float) -> dict[str, float]:
+async def measure_http(
+    folder: Path, agents: int, seconds: float, conflicts: float, *, servers: int = 1
+) -> dict[str, float]:
+    """With several servers on one database the agents are spread over them."""
     data = folder / "data"
-    with start_server(data) as server:
+    with start_server(data) as server, ExitStack() as stack:
+        further = [stack.enter_context(_beside(data, folder / f"server{n}")) for n in range(2, servers + 1)]
         database = await Database.connect(embedded_address(DataFolder(data).postgres))
         tokens = await asyncio.to_thread(_tokens, server, data, agents)
         world = await GateWorld.start(database, folder, project_name=_PROJECT)
         await set_rules(world, [await world.agent(f"agent{number:04}") for number in range(agents)])
         load = {
-            "url": server.url, "project": _PROJECT, "tokens": tokens, "files": first_files(agents),
-            "seconds": seconds, "conflicts": conflicts,
+            "urls": [each.url for each in (server, *further)], "project": _PROJECT, "tokens": tokens,
+            "files": first_files(agents), "seconds": seconds, "conflicts": conflicts,
         }  # fmt: skip
         tally = await _clients(load)
         lost = await count_lost(database, world.project.id, tally.acknowledged)
         await database.close()
     return {**tally.figures(), "lost": lost}
+
+
+def _beside(data: Path, own: Path) -> AbstractContextManager[ServerProcess]:
+    """A further server on the database that the one of a data folder runs."""
+    address = embedded_address(DataFolder(data).postgres)
+    return start_server(
+        own,
+        CONTEXTBASE_DATABASE_URL=f"postgresql://{address.user}@/{address.database}?host={address.socket_folder}",
+        CONTEXTBASE_AUDIT_KEY=(data / "audit.key").read_text().strip(),
+    )
 
 
 def _tokens(server: ServerProcess, data: Path, agents: int) -> list[str]:

@@ -3,7 +3,6 @@
 import gc
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from tests.support.gate_world import GateWorld, write
 
@@ -14,13 +13,6 @@ from contextbase.db.migrations.runner import migrate
 from contextbase.identity.model import Caller
 
 __all__ = ["GateDoor", "measure_in_process", "set_rules"]
-
-_LOOK: Final = """
-SELECT p.head, b.content FROM projects p
-JOIN versions v ON v.project_id = p.id AND v.path = $2 AND v.replaced_seq IS NULL AND v.kind = 'file'
-JOIN blob_contents b ON b.hash = v.content_hash
-WHERE p.id = $1
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +27,8 @@ class GateDoor:
         return Answered(seq=answer.seq, status=change.status, side_version_id=side)
 
     async def look(self, path: str) -> tuple[str, int]:
-        async with self.world.database.connection() as connection:
-            row = await connection.fetchrow(_LOOK, self.world.project.id, path)
-        assert row is not None
-        return row["content"].decode(), row["head"]
+        content, head = await self.world.look(path, self.caller)
+        return content.decode(), head
 
 
 async def set_rules(world: GateWorld, callers: list[Caller]) -> None:

@@ -185,3 +185,11 @@ def test_control_characters_of_a_file_command_no_terminal(cb: Cli, tmp_path: Pat
         shown = cb(*command).stdout
         assert ("\x1b" in shown, "\\x1b]0;owned\\x07" in shown) == (False, True)
     assert json.dumps("\x1b]0;owned\x07\n")[1:-1] in cb("blame", "evil", "--json").stdout
+
+
+def test_a_long_message_is_one_line_of_the_log_and_whole_in_show(cb: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"one\n")
+    cb("put", str(tmp_path / "a"), "a", "-m", "first\n\n9  2026-01-01 00:00:00  owner  innocent")
+    [line, change] = cb("log").stdout.splitlines()
+    assert (line.endswith("  first …"), change.split()) == (True, ["added", "a"])
+    assert cb("show", "head").stdout.splitlines()[1:4] == ["", "    9  2026-01-01 00:00:00  owner  innocent", ""]

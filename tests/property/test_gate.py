@@ -54,6 +54,22 @@ async def test_a_batch_gives_what_its_requests_give_one_by_one_and_every_rule_ho
     assert await world.problems() == []
 
 
+@settings(_SETTINGS, max_examples=40)
+@given(policies=RULES, rounds=ROUNDS)
+async def test_servers_that_take_turns_give_what_one_gives(
+    embedded_database: Database, tmp_path: Path, policies: Policies, rounds: list[Round]
+) -> None:
+    world, groups = await _world(embedded_database, tmp_path, policies)
+    sent = await play(world, groups, rounds, together=True)
+
+    twin, groups = await _world(embedded_database, tmp_path, policies)
+    second = await GateWorld.start(embedded_database, tmp_path, project_name=twin.project.name)
+    in_turn = await play(twin, groups, rounds, together=False, follow=sent, servers=(twin, second, second))
+    assert [plain(one.answer) for one in in_turn] == [plain(one.answer) for one in sent]
+    assert await state_of(twin) == await state_of(world)
+    assert await twin.problems() == []
+
+
 # What the owner does where the agent cannot see, in two ways that must look the same from outside.
 TWINS = (
     (lambda n, _: write("secret/s.txt", b"one %d" % n, 0), lambda n, _: write("secret/s.txt", b"other %d" % n, 0)),

@@ -1,6 +1,7 @@
 """Scripts of requests for the gate: made by hypothesis, spoken in terms of what the writer saw, run on any project."""
 
 import asyncio
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -260,9 +261,12 @@ async def play(
     *,
     together: bool,
     follow: Sequence[Sent] | None = None,
+    servers: Sequence[GateWorld] = (),
 ) -> list[Sent]:
-    """Send every round's requests at once, or one by one; with `follow`, exactly what was sent there."""
+    """Send every round's requests at once, or one by one; with `follow`, exactly what was sent there; to these servers
+    of the world's project, if there are any, one request each in turn."""
     callers = groups.callers
+    doors = itertools.cycle(servers or [world])
     snapshots = Snapshots(world)
     sent: list[Sent] = []
     for played in rounds:
@@ -283,9 +287,11 @@ async def play(
             else:
                 requests.append((step.who, await request_of(world, snapshots, head, step, number), None))
         if together:
-            answers = await asyncio.gather(*(answer_of(world, callers[who], request) for who, request, _ in requests))
+            answers = await asyncio.gather(
+                *(answer_of(next(doors), callers[who], request) for who, request, _ in requests)
+            )
         else:
-            answers = [await answer_of(world, callers[who], request) for who, request, _ in requests]
+            answers = [await answer_of(next(doors), callers[who], request) for who, request, _ in requests]
         sent += [
             Sent(who=who, request=request, answer=answer, members=dict(groups.members), repeats=repeats)
             for (who, request, repeats), answer in zip(requests, answers, strict=True)

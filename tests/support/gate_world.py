@@ -16,8 +16,10 @@ from contextbase.gate.draft import Drafter
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.metrics import GateMetrics
 from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content
+from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
+from contextbase.gate.turns import Turns
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token
 from contextbase.identity.policies import PolicyService
 from contextbase.identity.policy_repository import PolicyRepository
@@ -59,10 +61,12 @@ def mkdir(path: str, base: int) -> Change:
 class GateWorld:
     database: Database
     gate: Gate
+    reads: Reads
     catalog: BlobCatalog
     owner: Caller
     project: Project
     policies: PolicyService
+    metrics: CollectorRegistry
     tree: TreeRepository = field(default_factory=TreeRepository)
 
     @classmethod
@@ -90,13 +94,18 @@ class GateWorld:
             repository=repository, policies=book, catalog=catalog, contents=contents, leases=LeaseRepository(),
             clock=SystemClock(),
         )  # fmt: skip
+        metrics = CollectorRegistry()
         group = GroupCommit(
             database=database.writers, repository=repository, head=head, audit=audit, catalog=catalog,
-            drafter=drafter, metrics=GateMetrics(CollectorRegistry()), hint=hint,
+            drafter=drafter, metrics=GateMetrics(metrics), turns=Turns(database), hint=hint,
         )  # fmt: skip
         gate = Gate(
             database=database, repository=repository, head=head, catalog=catalog, policies=book, group_commit=group
         )
+        reads = Reads(
+            database=database, gate=gate, repository=repository, tree=TreeRepository(), catalog=catalog,
+            contents=contents,
+        )  # fmt: skip
         owner = await owner_of(database)
         projects = ProjectService(database=database, audit=audit, clock=SystemClock())
         if project_name is None:
@@ -104,7 +113,10 @@ class GateWorld:
         else:
             project = await projects.find(owner, project_name)
         policies = PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=SystemClock())
-        return cls(database=database, gate=gate, catalog=catalog, owner=owner, project=project, policies=policies)
+        return cls(
+            database=database, gate=gate, reads=reads, catalog=catalog, owner=owner, project=project, policies=policies,
+            metrics=metrics,
+        )  # fmt: skip
 
     async def agent(self, name: str) -> Caller:
         async with self.database.transaction() as connection:
@@ -114,6 +126,13 @@ class GateWorld:
     async def commit(self, *changes: Change, who: Caller | None = None, **options: object) -> CommitAnswer:
         request = CommitRequest(project_id=self.project.id, changes=changes, **options)  # type: ignore[arg-type]  # forwarded
         return await self.gate.commit(who or self.owner, request, operator_type=OperatorType.API)
+
+    async def look(self, path: str, who: Caller | None = None) -> tuple[bytes, Seq]:
+        """A file's content at the head, and the head."""
+        found = await self.reads.at_paths(who or self.owner, self.project.id, [TreePath(path)], seq=None, contents=True)
+        [entry] = found.entries
+        assert entry.content is not None
+        return entry.content, found.seq
 
     async def one(self, change: Change, who: Caller | None = None) -> ChangeAnswer:
         return (await self.commit(change, who=who)).changes[0]

@@ -12,7 +12,6 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
 from contextbase.gate.cache import ContentCache
 from contextbase.gate.history import History
-from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.history.archive_writers import ArchiveFormat
 from contextbase.history.archives import Archives
@@ -23,7 +22,6 @@ from contextbase.history.diffs import ComparedFile, Diffs
 from contextbase.history.snapshots import Snapshots, Tag
 from contextbase.identity.model import Caller
 from contextbase.ids import Seq, SystemClock, TreePath
-from contextbase.storage.tree import TreeRepository
 
 __all__ = ["HistoryWorld"]
 
@@ -40,12 +38,8 @@ class HistoryWorld:
     @classmethod
     async def start(cls, database: Database, folder: Path) -> Self:
         world = await GateWorld.start(database, folder)
-        repository, cache = GateRepository(), ContentCache()
-        gate, catalog = world.gate, world.catalog
-        reads = Reads(
-            database=database, gate=gate, repository=repository, tree=TreeRepository(), catalog=catalog, contents=cache
-        )
-        contents = ContentLoader(repository=repository, catalog=catalog, cache=cache)
+        gate, reads, catalog, repository = world.gate, world.reads, world.catalog, GateRepository()
+        contents = ContentLoader(repository=repository, catalog=catalog, cache=ContentCache())
         audit = AuditRepository(TEST_AUDIT_KEY)
         snapshots = Snapshots(database=database, gate=gate, audit=audit, clock=SystemClock())
         return cls(

@@ -11,7 +11,6 @@ from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
 from contextbase.gate.cache import ContentCache
-from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.history.changes import Selection
 from contextbase.history.contents import ContentLoader
@@ -21,7 +20,6 @@ from contextbase.history.snapshots import Snapshots
 from contextbase.history.undo import Undo, UndoAnswer, UndoPreview, UndoWanted
 from contextbase.identity.model import Caller, PrincipalName
 from contextbase.ids import Seq, SystemClock, TreePath
-from contextbase.storage.tree import TreeRepository
 
 __all__ = ["HistoryWriter"]
 
@@ -35,12 +33,7 @@ class HistoryWriter:
     @classmethod
     async def start(cls, database: Database, folder: Path) -> Self:
         world = await GateWorld.start(database, folder)
-        repository, cache = GateRepository(), ContentCache()
-        reads = Reads(
-            database=database, gate=world.gate, repository=repository, tree=TreeRepository(), catalog=world.catalog,
-            contents=cache,
-        )  # fmt: skip
-        contents = ContentLoader(repository=repository, catalog=world.catalog, cache=cache)
+        contents = ContentLoader(repository=GateRepository(), catalog=world.catalog, cache=ContentCache())
         diffs = StateDiffs(database=database, contents=contents)
         snapshots = Snapshots(
             database=database, gate=world.gate, audit=AuditRepository(TEST_AUDIT_KEY), clock=SystemClock()
@@ -48,7 +41,7 @@ class HistoryWriter:
         return cls(
             world=world,
             undoing=Undo(database=database, gate=world.gate, contents=contents, diffs=diffs),
-            rolling=Rollback(database=database, gate=world.gate, reads=reads, snapshots=snapshots, diffs=diffs),
+            rolling=Rollback(database=database, gate=world.gate, reads=world.reads, snapshots=snapshots, diffs=diffs),
         )
 
     async def undo(

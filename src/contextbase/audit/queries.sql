@@ -6,6 +6,10 @@ INSERT INTO audit_heads (chain) VALUES ($1) ON CONFLICT (chain) DO NOTHING
 -- The end of a chain, held to the end of the transaction: appends to one chain are one after the other.
 SELECT number, mac, seal FROM audit_heads WHERE chain = $1 FOR UPDATE
 
+-- name: end
+-- Where a chain ends now.
+SELECT number, mac FROM audit_heads WHERE chain = $1
+
 -- name: append
 -- Add linked rows to a chain ($1) and say where it ends now ($4 to $6); none of it unless it ended at $2 with the mac $3.
 WITH extended AS (

@@ -53,9 +53,18 @@ class AuditRepository:
 
     def remember(self, extension: AuditExtension) -> None:
         """It is written, or about to be: `foreseen` goes on from there."""
+        self._remember(extension.end)
+
+    def _remember(self, end: ChainHead) -> None:
         if len(self._ends) >= _MOST_ENDS:
             self._ends.clear()
-        self._ends[extension.end.chain] = extension.end
+        self._ends[end.chain] = end
+
+    async def look(self, connection: Connection, chain: UUID) -> None:
+        """Others may have extended it: `foreseen` goes on from where it ends now."""
+        row = await connection.fetchrow(_SQL.end, chain)
+        if row is not None:
+            self._remember(ChainHead(chain=chain, number=row["number"], mac=row["mac"]))
 
     async def _write(self, connection: Connection, extension: AuditExtension) -> bool:
         """False, and nothing is done, if the chain does not end there."""

@@ -36,6 +36,7 @@ from contextbase.gate.reads import Reads
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.gate.trail import Trail
+from contextbase.gate.turns import Turns
 from contextbase.history.archives import Archives
 from contextbase.history.blame import Blames
 from contextbase.history.contents import ContentLoader
@@ -206,6 +207,7 @@ async def open_services(
                 clock=clock,
             ),
             metrics=GateMetrics(metrics),
+            turns=Turns(database),
             hint=notifier.hint,
         )
         gate = Gate(

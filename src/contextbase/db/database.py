@@ -115,6 +115,11 @@ class Database:
                 f"The database's encoding is {encoding}, which has not every name; create one with ENCODING 'UTF8'."
             )
 
+    @property
+    def size(self) -> int:
+        """How many connections it has at most, those of the writers apart."""
+        return self._pool.get_max_size()
+
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection for reads that need no transaction of their own."""

@@ -3,7 +3,7 @@
 The leader drafts a batch in memory, upon the head as this process left it, while the batch before is being written.
 The writer locks the head, sees whether it is the one the draft was made upon, writes the plan in a handful of
 statements and answers when the COMMIT is durable. If another process moved the head meanwhile, the batch is planned
-anew under the lock, so that nobody starves.
+anew under the lock, so that nobody starves; from then on the processes take turns.
 """
 
 import asyncio
@@ -14,7 +14,15 @@ from typing import Final
 from contextbase.audit.chain import AuditExtension
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
-from contextbase.errors import BlobMissing, Conflict, Damaged, DatabaseUnavailable, TooBusy, Unavailable
+from contextbase.errors import (
+    BlobMissing,
+    Conflict,
+    ContextbaseError,
+    Damaged,
+    DatabaseUnavailable,
+    TooBusy,
+    Unavailable,
+)
 from contextbase.gate.answers import answer_to_json
 from contextbase.gate.batch import BatchPlan, Submitted
 from contextbase.gate.draft import Draft, Drafter
@@ -22,6 +30,7 @@ from contextbase.gate.line import Batch, Line, Waiting
 from contextbase.gate.metrics import GateMetrics
 from contextbase.gate.model import CommitAnswer
 from contextbase.gate.repository import GateRepository
+from contextbase.gate.turns import Turns
 from contextbase.gate.working_tree import WorkingTree
 from contextbase.ids import ContentHash, ProjectId
 from contextbase.storage.blobs.catalog import BlobCatalog
@@ -35,6 +44,7 @@ _log = logging.getLogger(__name__)
 MOST_WAITING: Final = 5_000
 _MOST_ATTEMPTS: Final = 100
 _MOST_LINES: Final = 200
+_MOST_TO_CATCH_UP: Final = 2_000
 _ASK_SECONDS: Final = 30.0
 
 
@@ -49,6 +59,7 @@ class GroupCommit:
         catalog: BlobCatalog,
         drafter: Drafter,
         metrics: GateMetrics,
+        turns: Turns,
         hint: Callable[[ProjectId], None] = lambda _: None,  # told of each batch: readers may want to look
     ) -> None:
         self._database = database
@@ -58,13 +69,15 @@ class GroupCommit:
         self._catalog = catalog
         self._drafter = drafter
         self._metrics = metrics
+        self._turns = turns
         self._hint = hint
         self._lines: dict[ProjectId, Line] = {}
 
     async def commit(self, submitted: Submitted) -> CommitAnswer:
         """Wait in line and return the answer once it is durable. Cancelling the caller does not undo the request."""
         project_id = submitted.request.project_id
-        line = self._lines[project_id] = self._lines.pop(project_id, Line())  # the last used is the last
+        line = self._lines.pop(project_id, None) or Line(turn=self._turns.of(project_id))
+        self._lines[project_id] = line  # the last used is the last
         if len(line.waiting) >= MOST_WAITING:
             raise TooBusy("Too many commits wait for this project; try again in a moment.")
         entry = Waiting.of(submitted)
@@ -79,13 +92,26 @@ class GroupCommit:
         await asyncio.gather(*leaders, return_exceptions=True)
 
     async def _lead(self, project_id: ProjectId, line: Line) -> None:
-        """Draft the next batch while one is written, for as long as anybody waits."""
+        """Serve the line for as long as anybody waits."""
+        try:
+            while line.waiting:
+                await self._serve(project_id, line)
+                await line.turn.end()
+        finally:
+            line.leader = None
+            self._forget_idle()
+
+    async def _serve(self, project_id: ProjectId, line: Line) -> None:
+        """Draft the next batch while one is written, until nobody waits."""
         batch = Batch()
         writing: asyncio.Task[bool] | None = None
         try:
             while line.waiting or batch.entries or writing is not None:
+                if writing is None and line.turn.is_due:
+                    await line.turn.next()
+                    await self._catch_up(project_id, line)
                 if writing is None or not writing.done():
-                    if taken := line.take(batch):
+                    if not line.turn.is_due and (taken := line.take(batch)):
                         await self._draft(project_id, line, batch, taken)
                     elif writing is not None:
                         await line.arrival_or(writing)
@@ -97,13 +123,31 @@ class GroupCommit:
                     line.foresee(batch)
                     writing = asyncio.create_task(self._write(project_id, line, batch)) if batch.entries else None
                     batch = Batch()
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it is, everybody who waits is answered
             _log.exception("the leader of a project failed")
             line.fail(batch, Unavailable("The commit could not be made; try again."))
-            raise
-        finally:
-            line.leader = None
-            self._forget_idle()
+
+    async def _catch_up(self, project_id: ProjectId, line: Line) -> None:
+        """Learn what others wrote when it was their turn. Nothing is under way: the tree is that of the known head."""
+        known, tree = line.head, line.tree
+        line.forget()
+        if known is None or tree is None:
+            return
+        try:
+            async with self._database.connection() as connection:
+                head = await self._head.read(connection, project_id)
+                if head != known:
+                    await self._audit.look(connection, project_id)
+                    made = await self._repository.versions_between(
+                        connection, project_id, known.seq, head.seq, most=_MOST_TO_CATCH_UP
+                    )
+                    if made is None or head.epoch != known.epoch:
+                        return
+                    tree.follow(made)
+        except ContextbaseError as error:  # it shows again, and is answered, when something is written
+            _log.info("what others wrote could not be read", extra={"error": type(error).__name__})
+        else:
+            line.head, line.tree = head, tree
 
     def _forget_idle(self) -> None:
         """What is known of projects that nobody has written to for the longest time."""
@@ -134,7 +178,7 @@ class GroupCommit:
         except Exception as error:  # noqa: BLE001 - whatever it is, it shows again, and is answered, when it is written
             _log.info("a draft failed", extra={"error": type(error).__name__})
             batch.draft, batch.is_plain = None, True
-            line.head = line.tree = None
+            line.forget()
 
     async def _write(self, project_id: ProjectId, line: Line, batch: Batch) -> bool:
         """Write and answer a batch. False if not as drafted: what was drafted upon it does not hold either."""
@@ -145,11 +189,13 @@ class GroupCommit:
         try:
             written = await self._settle(project_id, submitted, batch.draft)
         except Exception as error:  # noqa: BLE001 - whatever it is, each request gets an answer of its own
-            line.head = line.tree = None
+            line.forget()
             await self._one_by_one(project_id, line, batch.entries, error)
             return False
         if written is not batch.draft:
             line.know(written)
+            if batch.draft is not None and written.head != batch.draft.head:
+                line.turn.notice()
         for entry, answer in zip(batch.entries, written.answers(submitted), strict=True):
             entry.resolve(answer)
         return written is batch.draft

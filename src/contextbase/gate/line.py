@@ -9,6 +9,7 @@ from typing import Final
 from contextbase.gate.batch import Submitted
 from contextbase.gate.draft import Draft
 from contextbase.gate.model import CommitAnswer
+from contextbase.gate.turns import Turn
 from contextbase.gate.working_tree import WorkingTree
 from contextbase.ids import PrincipalId
 from contextbase.storage.landing import LockedHead
@@ -67,6 +68,7 @@ class Batch:
 class Line:
     """Who waits for one project, the task that serves them while there is anybody, and what it knows of the head."""
 
+    turn: Turn
     waiting: deque[Waiting] = field(default_factory=deque)
     leader: asyncio.Task[None] | None = None
     head: LockedHead | None = None  # as this process left it, or will have left it when the batch under way is written
@@ -111,7 +113,11 @@ class Line:
         if batch.draft is not None and len(batch.draft.tree) <= MOST_KNOWN:
             self.know(batch.draft)
         elif batch.entries:
-            self.head = self.tree = None
+            self.forget()
+
+    def forget(self) -> None:
+        """The head may be elsewhere."""
+        self.head = self.tree = None
 
     def know(self, draft: Draft) -> None:
         """What the head will be when the draft is written."""

@@ -22,6 +22,13 @@ SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime
 FROM versions
 WHERE project_id = $1 AND node_id = ANY ($2::uuid[]) AND replaced_seq IS NULL
 
+-- name: versions_between
+-- All versions that commits after $2 and up to $3 made, in their order; no more than $4.
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime
+FROM versions
+WHERE project_id = $1 AND seq > $2 AND seq <= $3
+ORDER BY seq LIMIT $4
+
 -- name: entries_below
 -- Up to $3 entries inside each of these folders.
 SELECT asked.folder, below.path

@@ -130,6 +130,13 @@ class GateRepository:
             for row in await connection.fetch(_SQL.head_authors, project_id, list(nodes)):
                 tree.name_author(NodeId(row["node_id"]), PrincipalId(row["principal_id"]))
 
+    async def versions_between(
+        self, connection: Connection, project_id: ProjectId, after: Seq, until: Seq, *, most: int
+    ) -> list[Live] | None:
+        """The versions of these commits, in their order; None if there are more than that."""
+        rows = await connection.fetch(_SQL.versions_between, project_id, after, until, most + 1)
+        return None if len(rows) > most else list(map(_live, rows))
+
     async def answered(
         self, connection: Connection, project_id: ProjectId, keys: Sequence[tuple[PrincipalId, str]]
     ) -> dict[tuple[PrincipalId, str], tuple[bytes, str]]:

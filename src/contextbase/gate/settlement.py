@@ -209,11 +209,10 @@ class Settlement:
         same_node = base is not None and current is not None and base.node_id == current.node_id
         mixed = same_node and base is not None and current is not None and base.number != current.number
         sent = change.content.hash if change.content is not None else None
-        # Two changes of a request may meet in one node, where one follows a rename: they are one version.
-        again = current is not None and current.seq == self.seq
+        first = self._made_of(current)
         live = Live(
             node_id=current.node_id if current is not None else NodeId(new_uuid()),
-            number=current.number + (not again) if current is not None else 1,
+            number=current.number + (first is None) if current is not None else 1,
             seq=self.seq,
             path=settled.path,
             kind=Kind.DELETED if entry is None else Kind(entry.kind),
@@ -239,12 +238,19 @@ class Settlement:
             merged_number=current.number if mixed and current is not None else None,
             sent_hash=sent if sent is not None and sent != content else None,
         )
-        if again:
-            first = next(made for made in self.outcome.versions if made.node_id == live.node_id)
+        if first is not None:
             self.outcome.versions.remove(first)
             version = replace(version, base_number=first.base_number, merged_number=first.merged_number)
         self.outcome.versions.append(version)
         return live
+
+    def _made_of(self, live: Live | None) -> NewVersion | None:
+        """The version that this request made of a node already: two of its changes may meet in one, where one follows a
+        rename, and are one version."""
+        if live is None or live.seq != self.seq:
+            return None
+        # None for what another server wrote by now, as a commit with this number: this one cannot land.
+        return next((made for made in self.outcome.versions if made.node_id == live.node_id), None)
 
     def _review(self, change: Change, settled: Settled, *, keep_head: bool) -> ChangeAnswer:
         """Keep the writer's side for a person; what was not contested goes in now."""

@@ -112,6 +112,12 @@ class WorkingTree:
         elif self._at.get(live.path) is before:
             self._vacate(live.path, live.seq)
 
+    def follow(self, versions: Iterable[Live]) -> None:
+        """All that others made of the head since, in order."""
+        self._listed.clear()  # who left a folder may never have been known
+        for live in versions:
+            self.put(live)
+
     def below(self, folder: TreePath) -> Iterable[TreePath]:
         yield from self._inside.get(folder, ())
         yield from (path for path in self._listed.get(folder, ()) if path not in self._at)

@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_long, visible
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_long, subject, visible
 from contextbase.sdk import Client
 from contextbase.wire.blame import BlameView, OriginView
 
@@ -58,7 +58,7 @@ def _lines(found: BlameView) -> Iterator[Text]:
             yield Text.assemble(head, (f" {run.first + offset:>{digits}} ", "dim"), text)
     for part in found.parts:
         origin = origins[part.number]
-        message = visible(origin.author.message.partition("\n")[0])
+        message = subject(origin.author.message)
         yield Text.assemble(_origin(origin, whose), f"  {visible(part.pointer) or '(the whole)':{places}}  {message}")
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from contextbase.errors import InvalidInput, NotFound
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.log import By, Run, commit_line
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_long, visible
+from contextbase.interfaces.cli.output import Json, errors_shown, on_one_line, print_json, print_long, visible
 from contextbase.sdk import Client
 from contextbase.wire.diff import DiffPageView, FileDiffView
 from contextbase.wire.workspace import WorkspaceDiffView
@@ -100,7 +100,9 @@ def show(
                 {"commit": found[0].model_dump(mode="json"), "files": [f.model_dump(mode="json") for f in plain]}
             )
             return
-        print_long(_with_heading([commit_line(found[0]), Text()], files))
+        rest = found[0].author.message.strip().splitlines()[1:]
+        body = [Text(f"    {on_one_line(line)}".rstrip()) for line in rest]
+        print_long(_with_heading([commit_line(found[0]), *body, Text()], files))
 
 
 def _show_file(client: Client, project: str, ref: str, path: str, *, as_json: bool) -> None:

@@ -8,7 +8,15 @@ from rich.text import Text
 
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.graph import Drawn, Forked, draw
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_long, visible
+from contextbase.interfaces.cli.output import (
+    Json,
+    errors_shown,
+    on_one_line,
+    print_json,
+    print_line,
+    print_long,
+    subject,
+)
 from contextbase.sdk import Client
 from contextbase.wire.history import LogEntryView
 
@@ -65,7 +73,7 @@ def _lines(commit: LogEntryView) -> Iterator[Text]:
     for change in commit.changes[:_CHANGES_SHOWN]:
         before = f" (was {change.path_before})" if change.path_before else ""
         what = f"{change.what.replace('_', ' '):10}"
-        yield Text.assemble("    ", (what, _STYLES.get(change.what, "")), f" {change.path}{before}")
+        yield Text.assemble("    ", (what, _STYLES.get(change.what, "")), f" {on_one_line(change.path + before)}")
     if commit.change_count > _CHANGES_SHOWN:
         yield Text(f"    … and {commit.change_count - _CHANGES_SHOWN} more")
 
@@ -75,7 +83,7 @@ def commit_line(commit: LogEntryView) -> Text:
     run = f"  [{commit.run}]" if commit.run else ""
     return Text.assemble(
         (str(commit.seq), "bold yellow"),
-        f"  {author.at:%Y-%m-%d %H:%M:%S}  {author.principal}  {visible(author.message)}",
+        f"  {author.at:%Y-%m-%d %H:%M:%S}  {author.principal}  {subject(author.message)}",
         run,
     )
 

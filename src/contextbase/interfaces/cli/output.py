@@ -34,14 +34,16 @@ __all__ = [
     "print_long",
     "print_table",
     "report",
+    "subject",
     "visible",
 ]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_REORDERING = "\u202a-\u202e\u2066-\u2069"  # text that follows is shown in another order than it has
+_CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_REORDERING}]")
+_CONTROL_OR_BREAK = re.compile(rf"[\x00-\x1f\x7f-\x9f\u2028\u2029{_REORDERING}]")
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -98,8 +100,15 @@ def on_one_line(text: str) -> str:
     return _CONTROL_OR_BREAK.sub(_spelled_out, text)
 
 
+def subject(message: str) -> str:
+    """A commit's message within a line of ours: its first line, and whether there is more."""
+    first, _, rest = message.strip().partition("\n")
+    return on_one_line(first.rstrip() + " …" * bool(rest))
+
+
 def _spelled_out(found: re.Match[str]) -> str:
-    return f"\\x{ord(found[0]):02x}"
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:

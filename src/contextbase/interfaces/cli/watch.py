@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from contextbase.interfaces.cli.connection import Data, address
-from contextbase.interfaces.cli.output import Json, console, errors_shown, visible
+from contextbase.interfaces.cli.output import Json, console, errors_shown, on_one_line, subject
 from contextbase.sdk.feed import FeedReader
 from contextbase.wire.feed import CommitItem, FeedItemView
 
@@ -43,12 +43,15 @@ def _lines(item: FeedItemView) -> list[Text]:
     when = f"{item.at.astimezone():%H:%M:%S}"
     who = item.author.name if item.author else "contextbase"
     if not isinstance(item, CommitItem):
-        return [Text.assemble((when, "dim"), f"  {item.kind}  {who}  {item.path or ''}")]
-    lines = [Text.assemble((when, "dim"), "  ", (str(item.seq), "bold"), f"  {who}  {visible(item.message)}")]
+        return [Text.assemble((when, "dim"), f"  {item.kind}  {who}  {on_one_line(item.path or '')}")]
+    lines = [Text.assemble((when, "dim"), "  ", (str(item.seq), "bold"), f"  {who}  {subject(item.message)}")]
     for change in item.changes:
         moved = f"{change.previous_path} -> " if change.previous_path else ""
-        lines.append(Text(f"  {_SIGN[change.action]} {moved}{change.path}", style=_STYLE[change.action]))
-    lines += [Text(f"  ? {aside.path} ({aside.reason.replace('_', ' ')})", style="magenta") for aside in item.set_aside]
+        lines.append(Text(f"  {_SIGN[change.action]} {on_one_line(moved + change.path)}", style=_STYLE[change.action]))
+    lines += [
+        Text(f"  ? {on_one_line(aside.path)} ({aside.reason.replace('_', ' ')})", style="magenta")
+        for aside in item.set_aside
+    ]
     if item.left_off:
         lines.append(Text(f"  … and {item.left_off} more"))
     return lines
