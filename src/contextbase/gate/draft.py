@@ -244,11 +244,11 @@ class Drafter:
             try:
                 if not request.is_spelt_out:
                     changes = await expand_folders(connection, self._tree, request.project_id, authority, changes)
+                spelt_out = request if changes is request.changes else replace(request, changes=changes)
             except ContextbaseError as error:
                 draft.answer_at_once(submitted, error)
                 continue
-            same = changes is request.changes
-            admitted.append(submitted if same else replace(submitted, request=replace(request, changes=changes)))
+            admitted.append(submitted if spelt_out is request else replace(submitted, request=spelt_out))
         return admitted
 
     async def _preload(

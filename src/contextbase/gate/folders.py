@@ -44,6 +44,8 @@ async def expand_folders(
         if not visible or await _seen(connection, project_id, authority, [] if itself is None else [itself]):
             expanded.append(change)
         expanded += [_within(change, path) for path in visible if path not in named]
+        if len(expanded) > MOST_CHANGES:
+            raise TooLarge(f"The folders hold more than {MOST_CHANGES} entries together; change them one by one.")
     return tuple(expanded)
 
 
