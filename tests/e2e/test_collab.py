@@ -420,6 +420,26 @@ async def test_a_file_moved_to_a_hidden_place_takes_its_history_along(project: P
     assert (await project.get("log", bot)).json()["commits"] == []
 
 
+async def test_an_answer_given_again_shows_what_this_token_may_see_now(project: Project) -> None:
+    await project.write("keys/pin", "none\n")
+    await project.write("keys/pin", "the pin is 1234\n", base=1)
+    whole, part = await project.token("forgetful"), await project.token("forgetful", path="docs")
+    asked = (write("keys/pin", "x\n"), write("docs/a", "1"))
+
+    async def sent(who: str) -> list[dict[str, Any]]:
+        changes: list[dict[str, Any]] = (await project.commit(*asked, who=who, base_seq=1, key="k")).json()["changes"]
+        return changes
+
+    first = await sent(whole)
+    assert first[0]["conflicts"][0]["ours"]["text"] == "the pin is 1234\n"
+    assert await sent(whole) == first
+    pin, other = await sent(part)
+    assert (pin["status"], pin["conflicts"], pin["review_id"]) == ("in_review", [], None)
+    assert other == first[1]
+    await project.rule("agent:forgetful", "keys/**", "hidden")
+    assert await sent(whole) == [pin, other]
+
+
 async def test_the_size_of_a_project_is_for_who_may_see_everything_in_it(project: Project, api: Api) -> None:
     await project.write("secret/s.txt", "1234")
     who = {

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from contextbase.db.database import Connection
 from contextbase.errors import Conflict, ContentPurged, ContextbaseError, CursorOutdated, InvalidInput
-from contextbase.gate.answers import answer_from_json
+from contextbase.gate.answers import answer_from_json, seen_by
 from contextbase.gate.batch import BatchPlan, ContentNeeded, Contents, Submitted
 from contextbase.gate.cache import ContentCache, PolicyBook, PolicyPage
 from contextbase.gate.folders import expand_folders
@@ -118,16 +118,18 @@ class Drafter:
         return named <= {lease.token for lease in held}
 
     async def recall(self, connection: Connection, draft: Draft, batch: Sequence[Submitted]) -> list[Submitted]:
-        """Those that did not happen before; the others get the answer they had."""
+        """Those that did not happen before; the others get the answer they had, as far as they may see it now."""
         keyed = [(submitted, (submitted.caller.principal.id, submitted.request.key)) for submitted in batch]
         known = await self._repository.answered(
             connection, draft.project_id, [(who, key) for _, (who, key) in keyed if key is not None]
         )
+        authorities = await self._authorities(connection, draft.rules, batch) if known else {}
         for submitted, (who, key) in keyed:
             if key is not None and (who, key) in known:
                 request_hash, text = known[who, key]
                 same = request_hash == submitted.request_hash
-                draft.answer_at_once(submitted, answer_from_json(text) if same else _other_request(key))
+                answer = seen_by(authorities[_who(submitted)], answer_from_json(text)) if same else _other_request(key)
+                draft.answer_at_once(submitted, answer)
         return [s for s in batch if s.request.key is None or (s.caller.principal.id, s.request.key) not in known]
 
     async def extend(self, connection: Connection, draft: Draft, batch: Sequence[Submitted]) -> None:
