@@ -1,15 +1,19 @@
 """Committing and reading over HTTP."""
 
+import asyncio
 import base64
 import hashlib
 import json
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import pytest
 import pytest_asyncio
+from starlette.types import Message
 from tests.support.api import MAX_BODY, Api, assert_problem, opened_api, url_of
 from tests.support.collab import COLLAB, Project, write
 from tests.support.postgres import database_copy
@@ -59,6 +63,11 @@ async def test_the_gate_counts_its_batches_waits_and_locks(project: Project, api
         assert float(line.split()[1]) >= 1
     assert "contextbase_gate_lost_races_total" in metrics
     assert "contextbase_gate_replays_total" in metrics
+
+
+@pytest.mark.parametrize("mime", ["文/字", "ä/b", "a/b; c=d", "a/b\n"])
+async def test_a_type_that_no_header_can_name_is_refused(project: Project, mime: str) -> None:
+    assert_problem(await project.commit(write("a", "1", mime=mime)), 422, "invalid_input")
 
 
 async def test_a_contested_line_comes_back_as_a_conflict_object(project: Project) -> None:
@@ -190,6 +199,34 @@ async def test_an_upload_that_is_not_what_was_promised_stores_nothing(project: P
     assert_problem(answer, 400, "invalid_input")
 
 
+async def test_an_upload_that_breaks_off_stores_nothing_and_is_no_failure_of_the_server(
+    project: Project, api: Api, log: list[tuple[str, logging.LogRecord]]
+) -> None:
+    pieces: list[Message] = [
+        {"type": "http.request", "body": b"the first half", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return pieces.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": "POST", "path": f"{COLLAB}/uploads", "client": ("127.0.0.1", 1),
+        "query_string": f"project={project.name}".encode(),
+        "headers": [(b"authorization", f"Bearer {api.owner_secret}".encode())],
+    }  # fmt: skip
+    await api.app(scope, receive, send)
+    await asyncio.sleep(0)
+    assert sent == []
+    assert [record.getMessage() for _, record in log if record.levelno >= logging.ERROR] == []
+    change = {"action": "write", "path": "a", "hash": hashlib.sha256(b"the first half").hexdigest()}
+    assert_problem(await project.commit(change), 404, "not_found")
+
+
 async def test_an_upload_over_its_own_limit_is_refused_declared_or_not(
     embedded_database_server: DatabaseAddress, tmp_path: Path
 ) -> None:
@@ -251,6 +288,17 @@ async def test_contents_beyond_the_bound_come_by_reference(project: Project, mon
     entries = (await project.checkout(contents=True)).json()["entries"]
     assert [entry["text"] for entry in entries] == ["12345678", None, "12"]
     assert entries[1]["hash"] == hashlib.sha256(b"12345678").hexdigest()
+
+
+async def test_a_snapshot_with_a_purged_file_still_has_the_contents_of_the_others(project: Project, api: Api) -> None:
+    leaked = f"leaked {project.name}"
+    await project.commit(write("key.txt", leaked), write("plan.txt", "1"))
+    purge = {"project": project.name, "path": "key.txt", "confirm": project.name}
+    assert (await api.client.post("/api/v1/history/purge", json=purge)).status_code == 200
+    for asked in ({}, {"paths": ["key.txt", "plan.txt"]}):
+        entries = (await project.checkout(seq=1, contents=True, **asked)).json()["entries"]
+        assert [(entry["path"], entry["text"]) for entry in entries] == [("key.txt", None), ("plan.txt", "1")]
+    assert_problem(await project.get("versions/content", path="key.txt", seq=1), 410, "content_purged")
 
 
 # Versions and the log
@@ -370,6 +418,53 @@ async def test_a_file_moved_to_a_hidden_place_takes_its_history_along(project: P
     assert_problem(await project.get("versions/content", bot, path="open.txt", seq=1), 404, "not_found")
     assert_problem(await project.get("versions", bot, path="open.txt"), 404, "not_found")
     assert (await project.get("log", bot)).json()["commits"] == []
+
+
+async def test_an_answer_given_again_shows_what_this_token_may_see_now(project: Project) -> None:
+    await project.write("keys/pin", "none\n")
+    await project.write("keys/pin", "the pin is 1234\n", base=1)
+    whole, part = await project.token("forgetful"), await project.token("forgetful", path="docs")
+    asked = (write("keys/pin", "x\n"), write("docs/a", "1"))
+
+    async def sent(who: str) -> list[dict[str, Any]]:
+        changes: list[dict[str, Any]] = (await project.commit(*asked, who=who, base_seq=1, key="k")).json()["changes"]
+        return changes
+
+    first = await sent(whole)
+    assert first[0]["conflicts"][0]["ours"]["text"] == "the pin is 1234\n"
+    assert await sent(whole) == first
+    pin, other = await sent(part)
+    assert (pin["status"], pin["conflicts"], pin["review_id"]) == ("in_review", [], None)
+    assert other == first[1]
+    await project.rule("agent:forgetful", "keys/**", "hidden")
+    assert await sent(whole) == [pin, other]
+
+
+async def test_the_size_of_a_project_is_for_who_may_see_everything_in_it(project: Project, api: Api) -> None:
+    await project.write("secret/s.txt", "1234")
+    who = {
+        "all": await project.token("sees-all"),
+        "a folder": await project.token("sees-a-folder", path="open"),
+        "not all": await project.token("sees-not-all"),
+    }
+    await project.rule("agent:sees-not-all", "secret/**", "hidden")
+    sizes = ("files", "bytes", "versions", "stored_bytes")
+    shown = {}
+    for name, secret in who.items():
+        answer = await api.client.get(f"/api/v1/projects/{project.name}", headers=api.as_bearer(secret))
+        shown[name] = [answer.json()[size] for size in sizes]
+    assert shown == {"all": [1, 4, 1, 4], "a folder": [None] * 4, "not all": [None] * 4}
+
+
+async def test_the_log_of_what_was_moved_to_a_hidden_place_is_that_of_a_path_without_anything(project: Project) -> None:
+    await project.write("open.txt", "1")
+    await project.commit({"action": "rename", "path": "open.txt", "target": "secret/s.txt"}, base_seq=1)
+    await project.rule("everyone", "secret/**", "hidden")
+    bot = await project.token("log-reader")
+    for filters in ({}, {"principal": "owner"}):
+        moved, nothing = [await project.get("log", bot, path=path, **filters) for path in ("open.txt", "shut.txt")]
+        assert_problem(moved, 404, "not_found")
+        assert moved.json()["detail"].replace("open", "shut") == nothing.json()["detail"]
 
 
 async def test_a_file_moved_out_of_a_hidden_place_does_not_say_where_it_was(project: Project) -> None:
@@ -593,6 +688,38 @@ async def test_a_long_log_is_read_in_pages_however_much_of_it_is_hidden(
 
     assert await seqs(None, 5) == list(range(12, 0, -1))
     assert await seqs(bot, 1) == [7, 1]
+
+
+async def test_a_checkout_asks_the_database_as_much_however_much_is_hidden(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        await project.commit(*(write(f"full/{number}/{name}", "x") for name in range(10)))
+    await project.commit(write("full-not", "x"), write("z", "x"))
+    for folder in ("full", "void"):
+        await project.rule("everyone", f"{folder}/**", "hidden")
+    bot = await project.token("unhurried")
+    monkeypatch.setattr("contextbase.gate.reads._PAGE", 2)
+    run, asked = asyncpg.Connection._do_execute, 0
+
+    async def counted(*arguments: object, **options: object) -> object:
+        nonlocal asked
+        asked += 1
+        return await run(*arguments, **options)
+
+    monkeypatch.setattr(asyncpg.Connection, "_do_execute", counted)
+    counts: dict[tuple[str, bool], int] = {}
+    for folder in ("first", "full", "void"):  # the first finds less at hand than the others
+        for recursive in (True, False):
+            asked = 0
+            assert await project.paths(bot, prefix=folder, recursive=recursive, limit=1) == []
+            counts[folder, recursive] = asked
+    assert counts["full", True] == counts["void", True]
+    assert counts["full", False] == counts["void", False]
+    assert await project.paths(bot, recursive=False, limit=10) == ["full-not", "z"]
+    asked = 0
+    assert await project.paths(bot, limit=3) == ["full-not", "z"]
+    assert asked <= 5  # the project; what comes up to the hidden folder and into it, and what comes after it
 
 
 async def test_commits_with_more_changes_than_one_reading_holds_are_told_whole(

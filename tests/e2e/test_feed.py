@@ -257,6 +257,15 @@ async def test_the_reader_of_the_sdk_yields_items_and_keeps_its_place(project: P
         await asyncio.to_thread(read, FeedReader(project.server.url, project.secret, "nothing"), 1)
 
 
+async def test_the_reader_of_the_sdk_takes_no_name_for_the_end_of_a_line(project: Project) -> None:
+    names = ["a\u2028b", "a\u2029b"]
+    for name in names:
+        await project.commit(name)
+    items = iter(FeedReader(project.server.url, project.secret, project.name, after="start"))
+    found = [(await asyncio.to_thread(next, items)).item for _ in names]
+    assert [item.changes[0].path for item in found if isinstance(item, CommitItem)] == names
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
     with reachable_folder() as folder:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from contextbase.errors import Conflict, ContextbaseError, HeldElsewhere, InvalidInput, TooBusy, Unavailable
-from contextbase.sdk import AsyncClient, Change, Client
+from contextbase.sdk import AsyncClient, Change, Client, FeedReader
 from contextbase.wire.problem import Problem
 
 COMMITTED = {"seq": 1, "committed": True, "changes": []}
@@ -24,12 +24,17 @@ def client_answering(response: httpx.Response) -> Client:
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="not the URL of a server"):
         Client(url, "cb_x")
+    with pytest.raises(InvalidInput, match="not the URL of a server"):
+        FeedReader(url, "cb_x", "p")
 
 
 @pytest.mark.parametrize("token", ["", "tökén", "a b", "a\r\nX: y"])
 def test_a_token_that_cannot_be_one_is_refused_and_not_shown(token: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         Client("http://server", token)
+    assert not token or token not in caught.value.message
+    with pytest.raises(InvalidInput) as caught:
+        FeedReader("http://server", token, "p")
     assert not token or token not in caught.value.message
 
 
@@ -228,3 +233,14 @@ def test_a_workspace_that_this_machine_cannot_reach_is_not_worked_in(tmp_path: P
     ):
         raise AssertionError("there is no folder to work in")
     assert caught.value.details == {"node": "far-away"}
+
+
+def test_an_exported_row_ends_with_a_line_feed_and_with_nothing_else_that_is_like_one() -> None:
+    row = {
+        "number": 1, "at": "2026-01-31T12:00:00Z", "operator_type": "api", "principal": "user:ann", "token_id": None,
+        "action": "commit", "path": "a\u2028b\u0085c", "node_id": None, "base_seq": 0, "seq": 1, "old_hash": None,
+        "new_hash": None, "strategy": None, "summary": "", "origin": "", "trace_id": "", "details": {}, "mac": None,
+    }  # fmt: skip
+    lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for _ in range(2))
+    with client_answering(httpx.Response(200, text=lines)) as client:
+        assert [record.path for record in client.export_audit("p")] == ["a\u2028b\u0085c"] * 2

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from contextbase.errors import InvalidPath
 from contextbase.gate.model import Change, ChangeAction
 from contextbase.gate.working_tree import Live
 from contextbase.identity.levels import Level, PathAuthority
@@ -62,8 +63,12 @@ def free_name(path: TreePath, *, taken: Callable[[TreePath], bool], authority: P
         stem, dot, extension = path.name, "", ""
     folder = f"{path.parent}/" if path.parent else ""
     for number in range(1, _MOST_NUMBERED + 1):
-        candidate = TreePath(f"{folder}{stem} ({number}){dot}{extension}")
-        if authority.level(candidate) >= Level.READ_ADD and not taken(candidate):
+        try:
+            candidate = TreePath(f"{folder}{stem} ({number}){dot}{extension}")
+        except InvalidPath:
+            return None  # with a number it is too long
+        may_add = authority.level(candidate) >= Level.READ_ADD and not authority.hides_below(candidate)
+        if may_add and not taken(candidate):
             return candidate
     return None
 

@@ -3,14 +3,23 @@
 import base64
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitAnswer
+from contextbase.identity.levels import PathAuthority
 from contextbase.ids import NodeId, Seq, TreePath
 from contextbase.merge import Conflict, Place, PlaceKind, Reason
 
-__all__ = ["answer_from_json", "answer_to_json", "conflict_from_dict", "conflict_to_dict", "conflicts_to_json"]
+__all__ = [
+    "answer_from_json",
+    "answer_to_json",
+    "conflict_from_dict",
+    "conflict_to_dict",
+    "conflicts_to_json",
+    "seen_by",
+]
 
 _SIDES = ("base", "ours", "theirs", "suggestion")
 
@@ -32,6 +41,19 @@ def answer_from_json(text: str) -> CommitAnswer:
         committed=fields["committed"],
         changes=tuple(map(_change_from_dict, fields["changes"])),
     )
+
+
+def seen_by(authority: PathAuthority, answer: CommitAnswer) -> CommitAnswer:
+    """What is told when the request is sent again: of places that the caller may not see, with this token or any more,
+    only what became of the change."""
+
+    def seen(change: ChangeAnswer) -> ChangeAnswer:
+        places = (change.path, change.result_path)
+        if all(place is None or authority.sees(place) for place in places):
+            return change
+        return ChangeAnswer(path=change.path, status=change.status, code=change.code, reason=change.reason)
+
+    return answer if authority.sees_everything else replace(answer, changes=tuple(map(seen, answer.changes)))
 
 
 def conflict_to_dict(conflict: Conflict) -> dict[str, Any]:

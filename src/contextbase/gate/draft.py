@@ -9,17 +9,18 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from contextbase.db.database import Connection
 from contextbase.errors import Conflict, ContentPurged, ContextbaseError, CursorOutdated, InvalidInput
-from contextbase.gate.answers import answer_from_json
+from contextbase.gate.answers import answer_from_json, seen_by
 from contextbase.gate.batch import BatchPlan, ContentNeeded, Contents, Submitted
 from contextbase.gate.cache import ContentCache, PolicyBook, PolicyPage
 from contextbase.gate.folders import expand_folders
 from contextbase.gate.leases import HeldLease, LeaseBoard, Reservations, lease_lost
-from contextbase.gate.model import ChangeAction, CommitAnswer
+from contextbase.gate.model import Change, ChangeAction, CommitAnswer
 from contextbase.gate.plan import Planner
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.repository import GateRepository
@@ -33,6 +34,7 @@ from contextbase.storage.tree import TreeRepository
 __all__ = ["Draft", "Drafter"]
 
 _LONGEST_TURN_SECONDS: Final = 0.0002
+_MUCH_TO_MERGE: Final = 16 * 1024  # bytes of one side: about what takes a few milliseconds
 _Who = tuple[TokenId, PrincipalId]
 
 
@@ -116,16 +118,18 @@ class Drafter:
         return named <= {lease.token for lease in held}
 
     async def recall(self, connection: Connection, draft: Draft, batch: Sequence[Submitted]) -> list[Submitted]:
-        """Those that did not happen before; the others get the answer they had."""
+        """Those that did not happen before; the others get the answer they had, as far as they may see it now."""
         keyed = [(submitted, (submitted.caller.principal.id, submitted.request.key)) for submitted in batch]
         known = await self._repository.answered(
             connection, draft.project_id, [(who, key) for _, (who, key) in keyed if key is not None]
         )
+        authorities = await self._authorities(connection, draft.rules, batch) if known else {}
         for submitted, (who, key) in keyed:
             if key is not None and (who, key) in known:
                 request_hash, text = known[who, key]
                 same = request_hash == submitted.request_hash
-                draft.answer_at_once(submitted, answer_from_json(text) if same else _other_request(key))
+                answer = seen_by(authorities[_who(submitted)], answer_from_json(text)) if same else _other_request(key)
+                draft.answer_at_once(submitted, answer)
         return [s for s in batch if s.request.key is None or (s.caller.principal.id, s.request.key) not in known]
 
     async def extend(self, connection: Connection, draft: Draft, batch: Sequence[Submitted]) -> None:
@@ -150,20 +154,17 @@ class Drafter:
             if time.perf_counter() - turn_began > _LONGEST_TURN_SECONDS:
                 await asyncio.sleep(0)  # merges take their time; whoever writes and answers meanwhile shall not wait
                 turn_began = time.perf_counter()
-            own = {change.path: bases.get((change.path, change.base)) for change in submitted.request.changes}
-            await self._plan(
-                draft,
-                submitted,
-                {path: live for path, live in own.items() if live is not None},
-                authorities[_who(submitted)],
-            )
+            authority = authorities[_who(submitted)]
+            planned = _without_hidden_bases(submitted, bases, draft.tree, authority)
+            own = {change.path: bases.get((change.path, change.base)) for change in planned.request.changes}
+            await self._plan(draft, planned, {path: live for path, live in own.items() if live is not None}, authority)
 
     async def _plan(
         self, draft: Draft, submitted: Submitted, bases: Mapping[TreePath, Live], authority: PathAuthority
     ) -> None:
         while True:
             try:
-                stored = draft.planner.add(submitted, bases, authority, draft.reservations, self._clock.now())
+                stored = await self._add(draft, submitted, bases, authority)
             except ContentNeeded as needed:
                 try:
                     draft.contents.loaded[needed.content_hash] = await self._catalog.read(needed.content_hash)
@@ -174,6 +175,13 @@ class Drafter:
                 for name in stored:  # the next draft may need it before this one is written
                     self._contents.keep(name, draft.contents.loaded[name])
                 return
+
+    async def _add(
+        self, draft: Draft, submitted: Submitted, bases: Mapping[TreePath, Live], authority: PathAuthority
+    ) -> set[ContentHash]:
+        """Merges of much text are made in a thread: whoever has nothing to do with them is served meanwhile."""
+        planned = partial(draft.planner.add, submitted, bases, authority, draft.reservations, self._clock.now())
+        return await asyncio.to_thread(planned) if _merges_much(draft.tree, submitted, bases) else planned()
 
     async def _with_their_leases(
         self, connection: Connection, draft: Draft, batch: Sequence[Submitted]
@@ -238,11 +246,11 @@ class Drafter:
             try:
                 if not request.is_spelt_out:
                     changes = await expand_folders(connection, self._tree, request.project_id, authority, changes)
+                spelt_out = request if changes is request.changes else replace(request, changes=changes)
             except ContextbaseError as error:
                 draft.answer_at_once(submitted, error)
                 continue
-            same = changes is request.changes
-            admitted.append(submitted if same else replace(submitted, request=replace(request, changes=changes)))
+            admitted.append(submitted if spelt_out is request else replace(submitted, request=spelt_out))
         return admitted
 
     async def _preload(
@@ -285,6 +293,39 @@ def _bring(draft: Draft, batch: Sequence[Submitted], bases: Mapping[tuple[TreePa
             for live in (base, now, draft.tree.at(change.path)):
                 if live is not None and live.content_hash is not None:
                     contents.sizes[live.content_hash] = live.size
+
+
+def _merges_much(tree: WorkingTree, submitted: Submitted, bases: Mapping[TreePath, Live]) -> bool:
+    for change in submitted.request.changes:
+        base, current = bases.get(change.path), tree.at(change.path)
+        if change.content is None or current is base:
+            continue
+        now = None if base is None else tree.node(base.node_id)
+        sizes = [live.size for live in (base, current, now) if live is not None]
+        if max([change.content.size, *sizes]) > _MUCH_TO_MERGE:
+            return True
+    return False
+
+
+def _without_hidden_bases(
+    submitted: Submitted, bases: Mapping[tuple[TreePath, Seq], Live], tree: WorkingTree, authority: PathAuthority
+) -> Submitted:
+    """What has been moved to where its writer may not see it is gone, to that writer. If something else has taken its
+    place, a merge of the two would show the old one, which whoever reads that snapshot does not see any more: such a
+    change is made from nothing."""
+    if authority.sees_everything:
+        return submitted
+
+    def is_hidden(change: Change) -> bool:
+        base = bases.get((change.path, change.base))
+        now = None if base is None else tree.node(base.node_id)
+        return now is not None and not authority.sees(now.path) and tree.at(change.path) is not None
+
+    changes = submitted.request.changes
+    if not any(map(is_hidden, changes)):
+        return submitted
+    seen = tuple(replace(change, base=Seq(0)) if is_hidden(change) else change for change in changes)
+    return replace(submitted, request=replace(submitted.request, changes=seen))
 
 
 def _who(submitted: Submitted) -> _Who:

@@ -195,11 +195,15 @@ LEFT JOIN LATERAL (
 WHERE p.id = $1 AND p.deleted_at IS NULL
 
 -- name: node_of_path
--- The node at a path now; if there is none, the one that was there last.
-SELECT node_id FROM versions
-WHERE project_id = $1 AND path = $2
-ORDER BY (kind <> 'deleted' AND replaced_seq IS NULL) DESC, seq DESC
-LIMIT 1
+-- The node at a path now; if there is none, the one that was there last; and where it is now.
+SELECT v.node_id, h.path AS path_now
+FROM (
+    SELECT node_id FROM versions
+    WHERE project_id = $1 AND path = $2
+    ORDER BY (kind <> 'deleted' AND replaced_seq IS NULL) DESC, seq DESC
+    LIMIT 1
+) v
+JOIN versions h ON h.project_id = $1 AND h.node_id = v.node_id AND h.replaced_seq IS NULL
 
 -- name: version_page
 -- A node's versions, newest first, below a number, with who wrote each and where the node is now.

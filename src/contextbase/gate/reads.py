@@ -5,6 +5,7 @@ its node is now; what is not visible is told apart from what does not exist by n
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 from uuid import UUID
@@ -13,7 +14,7 @@ import asyncpg
 
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.errors import CursorOutdated, InvalidInput, NotFound
+from contextbase.errors import ContentPurged, CursorOutdated, InvalidInput, NotFound
 from contextbase.gate.cache import ContentCache, TreeCache
 from contextbase.gate.messages import readable_messages
 from contextbase.gate.path_reads import PathReads
@@ -231,10 +232,10 @@ class Reads:
         self, connection: Connection, project_id: ProjectId, path: TreePath, authority: PathAuthority
     ) -> NodeId:
         """The node at a path, or that was there last; raises `NotFound` when the caller may not know of it."""
-        node_id = await connection.fetchval(_SQL.node_of_path, project_id, path) if authority.sees(path) else None
-        if node_id is None:
+        row = await connection.fetchrow(_SQL.node_of_path, project_id, path) if authority.sees(path) else None
+        if row is None or not authority.sees(TreePath.stored(row["path_now"])):
             raise nothing_at(path)
-        return NodeId(node_id)
+        return NodeId(row["node_id"])
 
     async def _opened(
         self,
@@ -261,12 +262,15 @@ class Reads:
             if len(rows) < page:
                 return
             after = rows[-1]["path"]
+            first = max(first, view.behind(TreePath.stored(after)))
 
     async def _visible_children(
         self, connection: Connection, view: SnapshotView, folder: TreePath | None, after: str
     ) -> AsyncIterator[tuple[SnapshotEntry, str]]:
         """Entries, each with the cursor that goes on after it. Cursors name visible entries only."""
         start = _bound(after) if after else None
+        if view.range_below(folder) is None:
+            return
         while True:
             page = await self._tree.children(
                 connection, view.project_id, view.seq, folder=folder, start=start, limit=_PAGE
@@ -292,7 +296,7 @@ class Reads:
         return False
 
     async def _with_contents(self, entries: list[SnapshotEntry]) -> list[SnapshotEntry]:
-        """The contents of the first entries, as long as they are not too much for one answer."""
+        """The contents of the first entries, as long as they are not too much for one answer; not what was purged."""
         room = MOST_INLINE_BYTES
         wanted: dict[TreePath, ContentHash] = {}
         for entry in entries:
@@ -307,10 +311,10 @@ class Reads:
                 loaded |= await self._repository.inline_contents(connection, missing)
         for name in missing:
             if name not in loaded:
-                loaded[name] = await self._catalog.read(name)
-        return [
-            replace(entry, content=loaded[wanted[entry.path]]) if entry.path in wanted else entry for entry in entries
-        ]
+                with suppress(ContentPurged):  # the others are there
+                    loaded[name] = await self._catalog.read(name)
+        contents = {path: loaded[name] for path, name in wanted.items() if name in loaded}
+        return [replace(entry, content=contents.get(entry.path)) for entry in entries]
 
 
 def _view_of(

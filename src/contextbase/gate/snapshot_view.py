@@ -36,10 +36,17 @@ class SnapshotView:
     def range_below(self, folder: TreePath | None) -> tuple[str, str] | None:
         """The range of paths to look for entries below a folder in, without what the token cannot see anyway; None:
         there is nothing to look for."""
+        if folder is not None and self.authority.shows_nothing_in(folder):
+            return None
         only = self.only
         if only is None or (folder is not None and (folder == only or folder.is_below(only))):
             return path_range(folder)
         return (only, f"{only}0") if folder is None or only.is_below(folder) else None
+
+    def behind(self, path: TreePath) -> str:
+        """Where to look on after a path: behind the folder around it of which nothing is shown, if there is one."""
+        hidden = [folder for folder in path.folders if self.authority.shows_nothing_in(folder)]
+        return f"{hidden[-1]}0" if hidden else path
 
     def shows(self, row: asyncpg.Record) -> bool:
         authority = self.authority

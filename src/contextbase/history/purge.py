@@ -103,7 +103,7 @@ class Purge:
         deleted: list[tuple[ProjectId, TreePath]] = []
         for _ in range(_MOST_TRIES):
             deleted += await self._delete_heads(caller, names, operator_type=operator_type)
-            if await self._forget(caller, names, wanted, operator_type=operator_type):
+            if await self._forget(caller, project_id, names, wanted, operator_type=operator_type):
                 await self._catalog.purge(names)
                 return PurgeAnswer(contents=tuple(names), deleted=tuple(deleted))
         raise Conflict("Somebody keeps writing what is to be purged; nothing was removed from history.")
@@ -147,28 +147,37 @@ class Purge:
         return deleted
 
     async def _forget(
-        self, caller: Caller, names: Sequence[ContentHash], wanted: PurgeWanted, *, operator_type: OperatorType
+        self,
+        caller: Caller,
+        purged_in: ProjectId,
+        names: Sequence[ContentHash],
+        wanted: PurgeWanted,
+        *,
+        operator_type: OperatorType,
     ) -> bool:
         """Everything but the bytes, under the locks of the heads; False if one holds it again."""
         async with self._database.transaction() as connection:
-            projects = [row["project_id"] for row in await connection.fetch(_SQL.projects_with, names)]
+            held: dict[ProjectId, list[str]] = {}
+            for row in await connection.fetch(_SQL.contents_in, names):
+                held.setdefault(ProjectId(row["project_id"]), []).append(str(ContentHash(row["content_hash"])))
+            projects = list(held)
             await connection.execute(_SQL.lock_projects, projects)
             if await connection.fetch(_SQL.heads_with, names):
                 return False
             await self._catalog.mark_purged(connection, names)
             await connection.execute(_SQL.forget_copies, projects, names)
-            for project_id in projects:
+            for project_id, own in held.items():  # a trail tells of its own project alone
                 entry = AuditEntry(
                     at=self._clock.now(),
                     operator_type=operator_type,
                     principal_id=caller.principal.id,
                     token_id=caller.token.id,
                     action="purge",
-                    path=wanted.path,
-                    summary=f"{caller.principal.name} purged {len(names)} contents from history.",
+                    path=wanted.path if project_id == purged_in else None,
+                    summary=f"{caller.principal.name} purged {len(own)} contents from history.",
                     origin=caller.origin,
                     trace_id=caller.trace_id,
-                    details={"contents": [str(name) for name in names]},
+                    details={"contents": sorted(own)},
                 )
                 await self._audit.append(connection, project_id, [entry])
         return True

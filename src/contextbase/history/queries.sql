@@ -172,6 +172,16 @@ SELECT project_id FROM side_versions WHERE content_hash = ANY ($1::bytea[])
 UNION
 SELECT project_id FROM uploads WHERE content_hash = ANY ($1::bytea[])
 
+-- name: contents_in
+-- Which of these contents are in whose history.
+SELECT project_id, content_hash FROM versions WHERE content_hash = ANY ($1::bytea[])
+UNION
+SELECT project_id, sent_hash FROM versions WHERE sent_hash = ANY ($1::bytea[])
+UNION
+SELECT project_id, content_hash FROM side_versions WHERE content_hash = ANY ($1::bytea[])
+UNION
+SELECT project_id, content_hash FROM uploads WHERE content_hash = ANY ($1::bytea[])
+
 -- name: lock_projects
 SELECT id FROM projects WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
 

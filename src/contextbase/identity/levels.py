@@ -16,6 +16,7 @@ from uuid import UUID
 
 from contextbase.errors import InvalidInput
 from contextbase.ids import PrincipalId, TreePath
+from contextbase.wildcards import expression_of
 
 __all__ = [
     "Decision",
@@ -160,6 +161,22 @@ class PathAuthority:
         rules = map(self._rule_for, path.folders)
         return any(rule is not None and rule.level is Level.HIDDEN and not rule.is_deep for rule in rules)
 
+    def shows_nothing_in(self, folder: TreePath) -> bool:
+        """Whether a folder, with all that may be in it, is hidden: then there is no need to look, and how long it takes
+        tells nothing. False where one would have to look."""
+        below = self._below
+        if below is not None and not self._is_within(folder) and not below.is_below(folder):
+            return True
+        if self._is_owner:
+            return False
+        for rule in self._rules:  # the most specific first: what hides all of the folder decides over the rest
+            if rule.level > Level.HIDDEN:
+                if _reaches(rule.pattern, folder):
+                    return False
+            elif rule.is_deep and matches(rule.pattern, folder):
+                return True
+        return self._default is Level.HIDDEN
+
     def may_read_message(self, places: Iterable[TreePath]) -> bool:
         """Whether a commit's message is for this caller: it speaks of all that the commit did, and so nothing of that
         may be hidden. `places`: where each change stands, where it stood before, and where its node is now."""
@@ -180,8 +197,8 @@ class PathAuthority:
         rule = self._rule_for(path)
         if rule is None:
             return Decision(level=self._default, rule=None, reason="no rule matches; it is the project's default")
-        whom = rule.subject_name if rule.subject_id else "everyone"
-        reason = f"the rule for {rule.subject_kind} {whom} on {rule.pattern} is the most specific"
+        whom = f"{rule.subject_kind} {rule.subject_name}" if rule.subject_id else "everyone"
+        reason = f"the rule for {whom} on {rule.pattern} is the most specific"
         return Decision(level=rule.level, rule=rule, reason=reason)
 
     def _rule_for(self, path: TreePath) -> PathRule | None:
@@ -189,6 +206,12 @@ class PathAuthority:
 
     def _is_within(self, path: TreePath) -> bool:
         return self._below is None or path == self._below or path.is_below(self._below)
+
+
+def _reaches(pattern: str, folder: TreePath) -> bool:
+    """Whether it may match the folder or something in it."""
+    place = place_of(pattern)
+    return not place or place == folder or place.startswith(f"{folder}/") or folder.is_below(place)
 
 
 def check_pattern(pattern: str) -> str:
@@ -231,9 +254,5 @@ def _narrowness(pattern: str) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=4096)
 def _expression(pattern: str) -> re.Pattern[str]:
-    deep = pattern.endswith(_DEEP)
-    folder = pattern.removesuffix(_DEEP)
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", folder)
-    wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    body = "".join(wild.get(part, re.escape(part)) for part in parts)
-    return re.compile(body + ("(?:/.*)?" if deep else ""), re.DOTALL)
+    with_all_in_it = "(?:/.*)?" if pattern.endswith(_DEEP) else ""
+    return re.compile(expression_of(pattern.removesuffix(_DEEP)) + with_all_in_it, re.DOTALL)

@@ -9,6 +9,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from contextbase.wildcards import expression_of
+
 __all__ = ["overlap"]
 
 _ANY_PARTS: Final = "**"
@@ -58,6 +60,4 @@ def _names_meet(one: str, other: str) -> bool:
 
 
 def _expression(name: str) -> re.Pattern[str]:
-    wild = {"*": ".*", "?": "."}
-    pieces = re.split(r"(\*|\?)", re.sub(r"\*+", "*", name))
-    return re.compile("".join(wild.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)
+    return re.compile(expression_of(re.sub(r"\*+", "*", name)), re.DOTALL)

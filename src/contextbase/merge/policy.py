@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
+from contextbase.wildcards import expression_of
+
 __all__ = ["MergePolicy", "MergeRule", "Strategy"]
 
 
@@ -55,6 +57,4 @@ def _expression(pattern: str) -> re.Pattern[str]:
         anchored = f"**/{anchored}"
     if pattern.endswith("/"):
         anchored += "/**"
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", anchored)
-    wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(wild.get(part, re.escape(part)) for part in parts), re.DOTALL)
+    return re.compile(expression_of(anchored), re.DOTALL)

@@ -16,6 +16,7 @@ from contextbase.errors import InvalidInput, Unavailable
 from contextbase.sdk.connection import Body, Connection, parsed
 from contextbase.sdk.history import AsyncHistory
 from contextbase.sdk.leases import DEFAULT_WAIT_SECONDS, AsyncLeases, HeldLease
+from contextbase.sdk.lines import lines_of_async
 from contextbase.sdk.policies import AsyncPolicies
 from contextbase.sdk.reviews import AsyncReviews
 from contextbase.sdk.runs import AsyncRuns
@@ -254,7 +255,7 @@ class AsyncClient:
         """The whole audit trail, or what matches, oldest first."""
         fields = (wanted or AuditQuery()).model_dump(mode="json")
         async with self._connection.stream(f"{_COLLAB}/audit/export", project=project, **fields) as response:
-            async for line in response.aiter_lines():
+            async for line in lines_of_async(response):
                 try:
                     yield AuditRecordView.model_validate_json(line)
                 except ValidationError as error:

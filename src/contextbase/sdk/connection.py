@@ -13,9 +13,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from contextbase.errors import ContextbaseError, InvalidInput, Unavailable, error_of_code
+from contextbase.sdk.lines import lines_of_async
 from contextbase.wire.problem import Problem
 
-__all__ = ["Body", "Connection", "error_of", "parsed"]
+__all__ = ["Body", "Connection", "check_server", "error_of", "parsed"]
 
 Body = TypeVar("Body", bound=BaseModel)
 Answer = TypeVar("Answer")
@@ -35,22 +36,17 @@ class Connection:
         attempts: int,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        if not re.fullmatch(r"[!-~]+", token):
-            raise InvalidInput("The token has characters no token has; was it copied whole?")
+        check_server(url, token)
         self._url = url.rstrip("/")
         self._attempts = attempts
         self._timeout_seconds = timeout_seconds
-        try:
-            _check_address(url)
-            self._http = httpx.AsyncClient(
-                base_url=self._url,
-                headers={"Authorization": f"Bearer {token}"},
-                timeout=timeout_seconds,
-                transport=transport,
-                trust_env=False,  # a proxy set for the internet is not for this server
-            )
-        except (ValueError, httpx.InvalidURL) as error:
-            raise InvalidInput(f"{url[:200]!r} is not the URL of a server: {error}.") from error
+        self._http = httpx.AsyncClient(
+            base_url=self._url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=timeout_seconds,
+            transport=transport,
+            trust_env=False,  # a proxy set for the internet is not for this server
+        )
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -130,7 +126,7 @@ class Connection:
         async with self.stream(
             path, body, headers={"Accept": "text/event-stream"}, read_seconds=_SILENCE_SECONDS
         ) as response:
-            async for line in response.aiter_lines():
+            async for line in lines_of_async(response):
                 if line.startswith("data: "):
                     try:
                         yield adapter.validate_json(line.removeprefix("data: "))
@@ -181,6 +177,17 @@ def _json(body: BaseModel) -> str:
 
 def _given(query: dict[str, Any]) -> dict[str, Any]:
     return {name: str(value) for name, value in query.items() if value is not None}
+
+
+def check_server(url: str, token: str) -> None:
+    """Raise `InvalidInput` for what is no address of a server, or no token."""
+    if not re.fullmatch(r"[!-~]+", token):
+        raise InvalidInput("The token has characters no token has; was it copied whole?")
+    try:
+        _check_address(url)
+        httpx.URL(url)
+    except (ValueError, httpx.InvalidURL) as error:
+        raise InvalidInput(f"{url[:200]!r} is not the URL of a server: {error}.") from error
 
 
 def _check_address(url: str) -> None:

@@ -9,6 +9,8 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from contextbase.errors import ContextbaseError, Unavailable, error_of_code
+from contextbase.sdk.connection import check_server
+from contextbase.sdk.lines import lines_of
 from contextbase.wire.feed import FeedItemView
 from contextbase.wire.problem import Problem
 
@@ -32,6 +34,7 @@ class FeedReader:
     def __init__(
         self, url: str, token: str, project: str, *, path: str | None = None, after: str | None = None
     ) -> None:
+        check_server(url, token)
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream"}
         self._query = {"project": project} | ({"path": path} if path else {})
@@ -65,7 +68,7 @@ class FeedReader:
                 if not response.is_success:
                     response.read()
                     raise _error_of(response)
-                yield from self._items(response.iter_lines())
+                yield from self._items(lines_of(response))
         except httpx.HTTPError as error:
             raise Unavailable(f"The server at {self._url} does not answer ({type(error).__name__}).") from error
 

@@ -45,7 +45,10 @@ class ChangeBody(BaseModel):
     kind: Literal["file", "symlink"] = Field(default="file", description="A symlink's content is its target.")
     executable: bool | None = Field(default=None, description="Null: as it was.")
     mime: str = Field(
-        default="", max_length=200, pattern=r"^$|^[\w.+-]+/[\w.+-]+$", description="Empty: from the name."
+        default="",
+        max_length=200,
+        pattern=r"^$|^[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+$",
+        description="Empty: from the name.",
     )
     text: str | None = Field(default=None, description="The content, as text.")
     base64: str | None = Field(default=None, description="The content, as base64.")

@@ -31,10 +31,12 @@ class ProjectView(BaseModel):
 
 
 class ProjectDetail(ProjectView):
-    files: int
-    bytes: int = Field(description="Of the files at the head.")
-    versions: int
-    stored_bytes: int = Field(description="Of all versions, equal contents counted once.")
+    """With its size; null for who may not see everything in it."""
+
+    files: int | None = None
+    bytes: int | None = Field(default=None, description="Of the files at the head.")
+    versions: int | None = None
+    stored_bytes: int | None = Field(default=None, description="Of all versions, equal contents counted once.")
 
 
 class ProjectPage(BaseModel):

@@ -130,6 +130,30 @@ async def test_who_may_only_add_adds_beside_what_is_there(world: GateWorld) -> N
     assert (changed.status, changed.code) == (ChangeStatus.REFUSED, "forbidden")
 
 
+async def test_a_name_that_is_too_long_with_a_number_is_refused_alone(world: GateWorld) -> None:
+    bob = await world.agent("bob")
+    await world.rule("box/**", "RA", bob)
+    long = f"box/{'n' * 251}.txt"
+    await world.commit(write(long, b"owner's", 0))
+    answer = await world.commit(write(long, b"bob's", 0), write("box/other.txt", b"bob's", 0), who=bob)
+    assert [(change.status, change.code) for change in answer.changes] == [
+        (ChangeStatus.REFUSED, "forbidden"),
+        (ChangeStatus.WRITTEN, None),
+    ]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+async def test_a_number_tells_nothing_of_what_is_hidden_below_the_name_with_it(world: GateWorld, exists: bool) -> None:
+    bob = await world.agent("bob")
+    await world.rule("box/**", "RA", bob)
+    await world.rule("box/note (1).txt/secret", "hidden", bob)
+    await world.commit(write("box/note.txt", b"owner's", 0))
+    if exists:
+        await world.commit(write("box/note (1).txt/secret", b"s", 1))
+    added = await world.one(write("box/note.txt", b"bob's", 0), bob)
+    assert added.result_path == "box/note (2).txt"
+
+
 async def test_a_hidden_path_answers_the_same_whether_it_exists_or_not(world: GateWorld) -> None:
     bob = await world.agent("bob")
     await world.rule("secret/**", "hidden")
@@ -331,3 +355,38 @@ async def test_what_came_into_a_folder_keeps_it_from_being_deleted_by_who_can_se
     answer = await world.one(delete("d", 1), agent)
     assert (answer.status, answer.reason) == (ChangeStatus.IN_REVIEW, "folder-not-empty")
     assert await world.files() == {"d": None, "d/a-secret": b"1", "d/new": b"2"}
+
+
+async def test_what_was_moved_to_a_hidden_place_is_not_shown_by_a_conflict_with_what_took_its_place(
+    world: GateWorld,
+) -> None:
+    agent = await world.agent("bob")
+    await world.rule("vault/**", "hidden", agent)
+    await world.commit(write("plan.txt", b"the code is 1234\n", 0))
+    await world.commit(rename("plan.txt", "vault/plan.txt", 1))
+    await world.commit(write("plan.txt", b"nothing to see\n", 2))
+    change = await world.one(write("plan.txt", b"x\n", 1), agent)
+    assert change.status is ChangeStatus.IN_REVIEW
+    assert [(conflict.base, conflict.ours) for conflict in change.conflicts] == [(b"", b"nothing to see\n")]
+    copied = await world.one(rename("plan.txt", "copy.txt", 1), agent)
+    assert (copied.status, copied.code) == (ChangeStatus.REFUSED, "not_found")
+
+
+async def test_a_stale_write_does_not_bring_back_what_was_moved_to_a_hidden_place(world: GateWorld) -> None:
+    agent = await world.agent("bob")
+    await world.rule("vault/**", "hidden", agent)
+    await world.commit(write("plan.txt", b"the code is 1234\n", 0))
+    await world.commit(rename("plan.txt", "vault/plan.txt", 1))
+    change = await world.one(write("plan.txt", b"the code is 12345\n", 1), agent)
+    assert (change.status, change.conflicts) == (ChangeStatus.IN_REVIEW, ())
+    assert await world.files() == {"vault/plan.txt": b"the code is 1234\n"}
+
+
+async def test_an_old_folder_is_changed_without_what_was_moved_to_a_hidden_place(world: GateWorld) -> None:
+    agent = await world.agent("bob")
+    await world.rule("vault/**", "hidden", agent)
+    await world.commit(mkdir("d", 0), write("d/a", b"1", 0), write("d/code", b"1234", 0))
+    await world.commit(rename("d/code", "vault/code", 1))
+    answer = await world.commit(rename("d", "e", 1), who=agent)
+    assert [(change.path, change.result_path) for change in answer.changes] == [("d", "e"), ("d/a", "e/a")]
+    assert set(await world.files()) == {"e", "e/a", "vault/code"}

@@ -2,15 +2,20 @@
 
 import asyncio
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.support.gate_world import GateWorld, write
+from tests.support.gate_world import GateWorld, delete, rename, write
 
 from contextbase.db.database import Connection, Database
-from contextbase.errors import Conflict
+from contextbase.errors import Conflict, InvalidInput, TooLarge
+from contextbase.gate import folders as folders_module
 from contextbase.gate.draft import Drafter
-from contextbase.gate.model import ChangeStatus
+from contextbase.gate.leader import GroupCommit
+from contextbase.gate.model import ChangeStatus, CommitAnswer
+from contextbase.merge import settle
 from contextbase.storage.head import HeadRepository
 from contextbase.storage.landing import Landing
 
@@ -137,3 +142,65 @@ async def test_a_draft_that_takes_its_time_does_not_bring_back_what_did_not_happ
     assert second.changes[0].status is ChangeStatus.MERGED
     assert await world.files() == {"a.txt": b"kept\n2\n3\n4\nfive\n"}
     assert await world.problems() == []
+
+
+async def test_a_merge_of_much_text_holds_up_nobody_else(world: GateWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [b"%d\n" % number for number in range(5_000)]
+    await world.commit(write("long.txt", b"".join(lines), 0))
+    await world.commit(write("long.txt", b"".join([b"first\n", *lines]), 1))
+    others_were_served, waited = threading.Event(), []
+
+    def settle_slowly(*arguments: Any, **options: Any) -> Any:
+        waited.append(others_were_served.wait(5))
+        return settle(*arguments, **options)
+
+    monkeypatch.setattr("contextbase.gate.settlement.settle", settle_slowly)
+    merging = asyncio.create_task(world.one(write("long.txt", b"".join([*lines, b"last\n"]), 1)))
+    while not waited and not merging.done():
+        await asyncio.sleep(0.01)
+        others_were_served.set()
+    assert (await merging).status is ChangeStatus.MERGED
+    assert waited == [True]
+    assert (await world.files())["long.txt"] == b"".join([b"first\n", *lines, b"last\n"])
+
+
+async def test_a_folder_that_cannot_be_spelt_out_fails_its_own_request_alone(
+    world: GateWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.commit(write("d/a", b"1", 0))
+    one_by_one, replayed = GroupCommit._one_by_one, 0
+
+    async def counted(*arguments: Any) -> None:
+        nonlocal replayed
+        replayed += len(arguments[3]) > 1
+        await one_by_one(*arguments)
+
+    monkeypatch.setattr(GroupCommit, "_one_by_one", counted)
+    bad, good = await asyncio.gather(
+        world.commit(rename("d", "e", 1), write("e/a", b"2", 1)),
+        world.commit(write("b", b"2", 1)),
+        return_exceptions=True,
+    )
+    assert isinstance(bad, InvalidInput)
+    assert isinstance(good, CommitAnswer)
+    assert replayed == 0
+
+
+async def test_folders_within_folders_are_spelt_out_no_further_than_a_commit_can_hold(
+    world: GateWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = ["/".join("d" * depth) for depth in range(1, 30)]
+    await world.commit(*(write(f"{folders[-1]}/{number}", b"1", 0) for number in range(10)))
+    monkeypatch.setattr("contextbase.gate.folders.MOST_CHANGES", 20)
+    spelt_out = 0
+    within = folders_module._within
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal spelt_out
+        spelt_out += 1
+        return within(*arguments)
+
+    monkeypatch.setattr(folders_module, "_within", counted)
+    with pytest.raises(TooLarge):
+        await world.commit(*(delete(folder, 1) for folder in folders))
+    assert spelt_out < 100

@@ -1,5 +1,6 @@
 """A leaked secret leaves all history."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -81,6 +82,23 @@ async def test_one_content_goes_and_other_versions_stay(world: GateWorld) -> Non
     assert answer.deleted == ()
     assert await world.files() == {"conf": b"mended\n"}
     assert await world.problems() == []
+
+
+async def test_a_purge_is_told_in_each_projects_trail_as_far_as_it_is_about_that_project(
+    world: GateWorld, tmp_path: Path
+) -> None:
+    other = await GateWorld.start(world.database, tmp_path / "other")
+    await world.commit(write("keys/prod", SECRET, 0), write("keys/test", b"hunter3", 0))
+    await other.commit(write("copy", SECRET, 0))
+    await purge(world, "keys")
+    async with world.database.connection() as connection:
+        rows = await connection.fetch("SELECT chain, path, details FROM audit WHERE action = 'purge'")
+    told = {row["chain"]: (row["path"], json.loads(row["details"])["contents"]) for row in rows}
+    names = {content: str(ContentHash.of(content)) for content in (SECRET, b"hunter3")}
+    assert told == {
+        world.project.id: ("keys", sorted(names.values())),
+        other.project.id: (None, [names[SECRET]]),
+    }
 
 
 async def test_what_was_purged_cannot_come_back(world: GateWorld) -> None:

@@ -3,6 +3,8 @@
 from uuid import UUID, uuid4
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contextbase.errors import InvalidInput
 from contextbase.identity.levels import Level, PathAuthority, PathRule, SubjectKind, check_pattern
@@ -115,3 +117,51 @@ def test_the_level_is_that_of_the_decision(may_write: bool, below: TreePath | No
     )  # fmt: skip
     for path in map(TreePath, ("docs", "docs/a", "docs/secret", "elsewhere")):
         assert authority.level(path) is authority.decide(path).level
+
+
+def test_an_intricate_pattern_is_soon_asked_about_a_path_that_nearly_matches_it() -> None:
+    # Trying all ways in which the stars could share the name would not end.
+    assert level("d/" + "a" * 255, rule("**/" + "*a" * 60 + "*b/**", "hidden")) == "RW"
+
+
+_NAMES = st.sampled_from(["a", "b", "ab", "*", "**", "a*"])
+_RULES = st.lists(
+    st.builds(
+        lambda names, hidden: rule("/".join(names), "hidden" if hidden else "R"),
+        st.lists(_NAMES, min_size=1, max_size=3).filter(lambda names: "***" not in "".join(names)),
+        st.booleans(),
+    ),
+    max_size=4,
+)
+_PATHS = st.lists(st.sampled_from(["a", "b", "ab"]), min_size=1, max_size=3).map("/".join)
+
+
+@given(rules=_RULES, default=st.sampled_from(["hidden", "R"]), folder=_PATHS, rest=_PATHS, below=st.none() | _PATHS)
+def test_nothing_can_be_seen_in_a_folder_that_shows_nothing(
+    rules: list[PathRule], default: str, folder: str, rest: str, below: str | None
+) -> None:
+    authority = PathAuthority(
+        rules=rules,
+        principal_id=ANN,
+        groups=frozenset(),
+        default=Level.parse(default),
+        below=None if below is None else TreePath(below),
+    )
+    if authority.shows_nothing_in(TreePath(folder)):
+        assert not authority.sees(TreePath(folder))
+        assert not authority.sees(TreePath(f"{folder}/{rest}"))
+
+
+def test_a_folder_hidden_with_all_in_it_shows_nothing_unless_a_narrower_rule_shows_something() -> None:
+    def shows_nothing(folder: str, *rules: PathRule, default: str = "RW") -> bool:
+        authority = PathAuthority(rules=rules, principal_id=ANN, groups=frozenset(), default=Level.parse(default))
+        return authority.shows_nothing_in(TreePath(folder))
+
+    hidden = rule("vault/**", "hidden")
+    assert shows_nothing("vault", hidden)
+    assert shows_nothing("vault/deep/down", hidden, rule("*", "RW"), rule("docs/**", "R"))
+    assert not shows_nothing("vault", hidden, rule("vault/open/**", "R"))
+    assert shows_nothing("vault/shut", hidden, rule("vault/open/**", "R"))
+    assert not shows_nothing("vault", hidden, rule("vault/*/open", "R"))
+    assert not shows_nothing("vaults", hidden)
+    assert shows_nothing("docs", default="hidden")

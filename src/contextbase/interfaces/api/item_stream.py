@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from contextbase.errors import ContextbaseError
 from contextbase.interfaces.api.feed_stream import EVENT_STREAM
+from contextbase.interfaces.api.middleware import NOBODY_THERE
 from contextbase.interfaces.api.problems import problem_of
 from contextbase.wire.sandbox import FailedItem
 
@@ -18,7 +19,6 @@ __all__ = ["begun_item_stream", "item_stream", "unless_hung_up"]
 
 _SILENCE_SECONDS: Final = 10.0
 _SILENCE: Final = ":\n\n"
-_NOBODY_THERE: Final = 499  # as nginx has it; for the log alone
 
 
 async def item_stream(items: AsyncGenerator[BaseModel, None]) -> StreamingResponse:
@@ -37,7 +37,7 @@ async def unless_hung_up(request: Request, work: Coroutine[None, None, BaseModel
     working, leaving = asyncio.create_task(work), asyncio.create_task(_hung_up(request))
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else Response(status_code=_NOBODY_THERE)
+        return working.result() if working.done() else Response(status_code=NOBODY_THERE)
     finally:
         for task in (working, leaving):
             task.cancel()

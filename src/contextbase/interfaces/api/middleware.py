@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextvars import Context
 from typing import Final
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextbase.errors import TooLarge
@@ -15,7 +16,10 @@ from contextbase.interfaces.api.metrics import Metrics
 from contextbase.interfaces.api.problems import problem_response, unexpected_problem
 from contextbase.logs import new_trace_id, trace_id
 
-__all__ = ["RequestMiddleware"]
+__all__ = ["NOBODY_THERE", "RequestMiddleware"]
+
+NOBODY_THERE: Final = 499
+"""As nginx has it; for the log and the metrics alone."""
 
 _log = logging.getLogger("contextbase.requests")
 
@@ -68,6 +72,8 @@ class RequestMiddleware:
                 await response(scope, receive, send_with_headers)
                 return
             await self._app(scope, _limited(receive, most), send_with_headers)
+        except ClientDisconnect:
+            status = NOBODY_THERE
         except Exception:
             _log.exception("the request failed")
             if begun:

@@ -68,6 +68,9 @@ def show(name: Name, data: Data = None, as_json: Json = False) -> None:
     console.print(f"[bold]{project.name}[/]  {escape(project.description)}", highlight=False)
     console.print(f"id        {project.id}", highlight=False)
     console.print(f"created   {project.created_at:%Y-%m-%d %H:%M:%S}", highlight=False)
+    if project.bytes is None or project.stored_bytes is None:
+        console.print(f"head      commit {project.head}; its size is for who may see everything in it", highlight=False)
+        return
     console.print(f"head      commit {project.head}, {project.files} files, {decimal(project.bytes)}", highlight=False)
     console.print(f"history   {project.versions} versions, {decimal(project.stored_bytes)} stored", highlight=False)
 
@@ -86,7 +89,8 @@ def delete(
         if not yes:
             if as_json:
                 raise InvalidInput("Deleting with --json needs --yes.")
-            typer.confirm(f"Delete project {project.name} ({project.files} files, commit {project.head})?", abort=True)
+            files = "" if project.files is None else f"{project.files} files, "
+            typer.confirm(f"Delete project {project.name} ({files}commit {project.head})?", abort=True)
         deleted = client.delete_project(str(project.id))
     if as_json:
         print_json(deleted)

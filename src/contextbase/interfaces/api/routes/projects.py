@@ -1,5 +1,6 @@
 """Projects."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -44,16 +45,12 @@ async def list_projects(
 async def show_project(
     project: NameOrId, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> ProjectDetail:
-    """A project with its size."""
+    """A project, with its size for who may see everything in it: it would tell others of what is hidden."""
     found = await services.projects.find(caller, project)
-    sizes = await services.projects.sizes(found.id)
-    return ProjectDetail(
-        **_view(found).model_dump(),
-        files=sizes.files,
-        bytes=sizes.bytes,
-        versions=sizes.versions,
-        stored_bytes=sizes.stored_bytes,
-    )
+    async with services.database.connection() as connection:
+        authority = await services.gate.authority(connection, caller, found.id)
+    sizes = asdict(await services.projects.sizes(found.id)) if authority.sees_everything else {}
+    return ProjectDetail(**_view(found).model_dump(), **sizes)
 
 
 @router.delete("/{project}")

@@ -181,7 +181,7 @@ async def _content_response(
         await _begun(reads, stored, start, end),
         status_code=200 if wanted is None else 206,
         headers=headers,
-        media_type=stored.mime or "application/octet-stream",
+        media_type=stored.mime if stored.mime and stored.mime.isascii() else "application/octet-stream",
     )
 
 

@@ -1,0 +1,31 @@
+"""The lines of an answer as it comes. A line ends with a line feed and with nothing else: what Unicode, and httpx, also
+take for the end of one (U+2028, U+0085) may stand in a message or a file's name."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import httpx
+
+__all__ = ["lines_of", "lines_of_async"]
+
+
+def lines_of(response: httpx.Response) -> Iterator[str]:
+    rest = b""
+    for piece in response.iter_bytes():
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from map(_text, whole)
+    if rest:
+        yield _text(rest)
+
+
+async def lines_of_async(response: httpx.Response) -> AsyncIterator[str]:
+    rest = b""
+    async for piece in response.aiter_bytes():
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield _text(line)
+    if rest:
+        yield _text(rest)
+
+
+def _text(line: bytes) -> str:
+    return line.decode(errors="replace")
