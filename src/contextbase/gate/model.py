@@ -116,9 +116,9 @@ class CommitRequest:
         if self.key is not None and not (1 <= len(self.key.encode()) <= LONGEST_KEY and self.key.isprintable()):
             raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} printable bytes.")
         places = [place for change in self.changes for place in (change.path, change.target) if place is not None]
-        [(most_named, times)] = Counter(places).most_common(1)
-        if times > 1:
-            raise InvalidInput(f"Two changes of one commit are about {most_named}; join them.")
+        if len(set(places)) != len(places):
+            [(twice, _)] = Counter(places).most_common(1)
+            raise InvalidInput(f"Two changes of one commit are about {twice}; join them.")
 
 
 class ChangeStatus(StrEnum):

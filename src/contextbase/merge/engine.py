@@ -13,6 +13,7 @@ from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind,
 from contextbase.merge.policy import MergePolicy, Strategy
 from contextbase.merge.ports import InvalidResult, Unstructured
 from contextbase.merge.rules import settle_contained, settle_lines, settle_prose
+from contextbase.merge.shared import alike
 from contextbase.merge.sniff import AS_IT_IS, decode, file_type, is_binary, is_wide, respell
 from contextbase.merge.structure import merge_structured
 from contextbase.merge.texts import Texts
@@ -22,6 +23,7 @@ __all__ = ["merge"]
 
 MAX_STRUCTURED_BYTES: Final = 8 << 20
 MAX_TEXT_BYTES: Final = 64 << 20
+MAX_LINES_APART: Final = 200_000  # a merge by line cannot be interrupted, and takes their square
 
 _DEFAULT_POLICY: Final = MergePolicy()
 
@@ -58,9 +60,21 @@ def merge(
         merged = _whole(theirs, other=ours, strategy=Strategy.LAST_WRITER, notes=(note,))
     elif strategy is Strategy.CRDT:
         return merge_crdt(base or b"", ours, theirs, seconds=policy.seconds)
+    elif _are_far_apart(base or b"", ours, theirs):
+        note = f"Over {MAX_LINES_APART:,} lines lie between the first and the last that differ: not merged."
+        merged = replace(_conflict_of_files(base, ours, theirs, Reason.BOTH_CHANGED), notes=(note,))
+        strategy = Strategy.AUTO if strategy is Strategy.UNION else strategy
     else:
         merged = _TextMerge(base or b"", ours, theirs, path=path, seconds=policy.seconds).merged()
     return _by_strategy(merged, strategy, base, ours, theirs)
+
+
+def _are_far_apart(*sides: bytes) -> bool:
+    """Whether it could take long to find which lines are the same."""
+    if max(map(len, sides)) <= MAX_LINES_APART:
+        return False
+    head, tail = alike(*sides)
+    return max(side.count(b"\n", head, len(side) - tail) for side in sides) > MAX_LINES_APART
 
 
 def _by_strategy(

@@ -167,6 +167,23 @@ def test_no_time_means_lines_not_an_endless_merge() -> None:
     assert "no time" in merged.notes[0]
 
 
+@pytest.mark.parametrize("strategy", [Strategy.AUTO, Strategy.UNION])
+def test_too_many_lines_that_may_differ_are_contested_as_a_whole(strategy: Strategy) -> None:
+    lines = b"x\n" * 200_001
+    policy = MergePolicy(rules=(MergeRule(pattern="*", strategy=strategy),))
+    base, ours, theirs = b"a\n" + lines + b"a\n", b"b\n" + lines + b"a\n", b"a\n" + lines + b"b\n"
+    merged = merge(base, ours, theirs, path="a.txt", policy=policy)
+    assert (merged.outcome, merged.content, len(merged.notes)) == (Outcome.CONFLICT, None, 1)
+    [conflict] = merged.conflicts
+    assert (conflict.place.kind, conflict.ours, conflict.theirs) == (PlaceKind.FILE, ours, theirs)
+
+
+def test_a_long_text_whose_differences_are_close_is_merged() -> None:
+    lines = b"x\n" * 200_001
+    merged = merge(lines + b"a\n\nb\n", lines + b"c\n\nb\n", lines + b"a\n\nd\n", path="a.txt")
+    assert (merged.outcome, merged.content) == (Outcome.MERGED, lines + b"c\n\nd\n")
+
+
 def test_the_public_surface_is_sorted_and_there() -> None:
     assert surface.__all__ == sorted(surface.__all__)
     assert all(hasattr(surface, name) for name in surface.__all__)
