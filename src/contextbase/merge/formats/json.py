@@ -317,5 +317,7 @@ def _group(kind: str, source: _Source, items: list[Item], at: int, close: int, *
         keyed=bracket == "}",
         separator=",",
         closed=closed,
+        keeps_between=False,
+        joins_new=False,
         contests_renames=False,
     )
