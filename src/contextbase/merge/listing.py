@@ -48,6 +48,7 @@ class ListMerge:
         contest: _Contest,
         keeps_both: bool,
         keeps_between: bool,
+        elements_stand_alone: bool,
         budget: Budget,
     ) -> None:
         self._merge_item = merge_item
@@ -55,6 +56,7 @@ class ListMerge:
         self._contest = contest
         self._keeps_both = keeps_both
         self._keeps_between = keeps_between
+        self._elements_stand_alone = elements_stand_alone
         self._budget = budget
 
     def merged(self, base: list[Item], ours: list[Item], theirs: list[Item]) -> list[Item | Contested]:
@@ -63,7 +65,7 @@ class ListMerge:
         theirs_hunks = hunks(was.tokens, other.tokens, self._budget)
         entries: list[Item | Contested] = []
         at = ours_at = theirs_at = 0
-        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks):
+        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks, apart=self._elements_stand_alone):
             start = min(hunk.start for hunk in (*ours_run, *theirs_run))
             end = max(hunk.end for hunk in (*ours_run, *theirs_run))
             kept = start - at
@@ -179,17 +181,20 @@ def _not_among(run: _Run, others: _Run) -> list[Item]:
     return remaining
 
 
-def _clusters(ours: list[Hunk], theirs: list[Hunk]) -> list[tuple[list[Hunk], list[Hunk]]]:
-    """Hunks of both sides, together where nothing unchanged stands between them: of such neighbours people keep both
-    as they are only one time in three."""
+def _clusters(ours: list[Hunk], theirs: list[Hunk], *, apart: bool) -> list[tuple[list[Hunk], list[Hunk]]]:
+    """Hunks of both sides, together where nothing unchanged stands between them: of neighbours in prose people keep
+    both as they are only one time in three. `apart`: those that both take the place of elements are not together; where
+    one only inserts, it may be beside or instead of the other."""
     clusters: list[tuple[list[Hunk], list[Hunk]]] = []
-    reach = -1
+    reach, is_insertion = -1, False
     for hunk, mine in sorted([*((h, True) for h in ours), *((h, False) for h in theirs)], key=lambda pair: pair[0][:2]):
-        if hunk.start <= reach:
+        inserts = hunk.start == hunk.end
+        if hunk.start < reach or (hunk.start == reach and not (apart and not inserts and not is_insertion)):
             clusters[-1][0 if mine else 1].append(hunk)
         else:
             clusters.append(([hunk], []) if mine else ([], [hunk]))
-        reach = max(reach, hunk.end)
+        if hunk.end >= reach:
+            reach, is_insertion = hunk.end, inserts
     return clusters
 
 

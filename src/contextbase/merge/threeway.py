@@ -149,6 +149,7 @@ class _Merge:
             ),
             keeps_both=keeps_both,
             keeps_between=framed.keeps_between,
+            elements_stand_alone=framed.elements_stand_alone,
             budget=self.budget,
         )
         return elements.merged(base, ours, theirs)

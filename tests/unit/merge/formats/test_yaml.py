@@ -231,3 +231,11 @@ def test_lists_that_both_sides_made_are_contested_but_one_that_was_there_has_bot
     assert merged_text("list:\n  - m\n", "list:\n  - m\n  - n\n", "list:\n  - m\n  - b\n") == (
         "list:\n  - m\n  - n\n  - b\n"
     )
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_neighbouring_elements_that_either_side_replaced_or_removed_are_merged_one_by_one(swapped: bool) -> None:
+    base = "list:\n  - a\n  - b\n  - c\n  - d\n"
+    ours, theirs = base.replace("  - a\n", ""), base.replace("- b\n  - c", "- x y\n  - z")
+    sides = (theirs, ours) if swapped else (ours, theirs)
+    assert merged_text(base, *sides) == "list:\n  - x y\n  - z\n  - d\n"
