@@ -155,6 +155,17 @@ class _UniqueKeyLoader(yaml.CSafeLoader):
             raise ValueError("a key stands twice")
         return super().construct_mapping(node, deep=deep)
 
+    def construct_tagged(self, tag: str, node: yaml.Node) -> tuple[str, Any]:
+        if isinstance(node, yaml.MappingNode):
+            return tag, self.construct_mapping(node, deep=True)
+        if isinstance(node, yaml.SequenceNode):
+            return tag, self.construct_sequence(node, deep=True)
+        return tag, node.value
+
+
+# A file with tags of its own (`!include`) is YAML all the same: what they mean is their program's business.
+_UniqueKeyLoader.add_multi_constructor("!", _UniqueKeyLoader.construct_tagged)
+
 
 READERS = {
     "json": lambda text: json.loads(text, object_pairs_hook=_unique),

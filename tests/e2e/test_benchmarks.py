@@ -97,3 +97,14 @@ def test_merge(folder: Path) -> None:
     assert types["json"].items() >= counted.items()
     assert types["json"].keys() >= {"precision", "ms_median", "ms_p95"}
     assert speed.keys() == {"ours_ms_1k", "git_process_ms_1k", "ours_ms_20k", "git_process_ms_20k"}
+
+
+def test_merge_counts_no_change_where_git_makes_a_key_stand_twice_in_yaml_with_tags_of_its_own(folder: Path) -> None:
+    base = "a: !include a.yaml\n" + "".join(f"key{number}: {number}\n" for number in range(9))
+    ours, theirs = "new: 1\n" + base, base + "new: 1\n"
+    case = {"type": "yaml", "path": "a.yaml", "base": base, "ours": ours, "theirs": theirs, "resolved": ours}
+    corpus = folder / "corpus.jsonl.xz"
+    corpus.write_bytes(lzma.compress(json.dumps({**case, "git": "differs"}).encode()))
+    types = figures_of("merge", "--corpus", str(corpus), folder=folder)["types"]
+    assert isinstance(types, dict)
+    assert types["yaml"].items() >= {"cases": 1, "git_clean_changed": 0, "invalid_new": 0}.items()

@@ -78,37 +78,41 @@ def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _myers(a: Sequence[Hashable], b: Sequence[Hashable], budget: Budget) -> list[tuple[int, int]]:
-    trace: list[dict[int, int]] = []
-    frontier = {1: 0}
-    for edits in range(min(len(a) + len(b), _MAX_EDITS) + 1):
-        trace.append(frontier)
-        frontier = dict(frontier)
+    numbers: dict[Hashable, int] = {}  # which compare faster than what they stand for
+    left = [numbers.setdefault(element, len(numbers)) for element in a]
+    right = [numbers.setdefault(element, len(numbers)) for element in b]
+    a_end, b_end = len(left), len(right)
+    most = min(a_end + b_end, _MAX_EDITS)
+    middle = most + 1  # where diagonal 0 stands
+    frontier = [0] * (2 * middle + 1)
+    trace: list[list[int]] = []  # the frontier before each edit, from diagonal -edits - 1 to edits + 1
+    for edits in range(most + 1):
+        trace.append(frontier[middle - edits - 1 : middle + edits + 2])
         budget.tick(2 * edits + 1)
-        for diagonal in range(-edits, edits + 1, 2):
-            if diagonal == -edits or (diagonal != edits and frontier[diagonal - 1] < frontier[diagonal + 1]):
-                x = frontier[diagonal + 1]
-            else:
-                x = frontier[diagonal - 1] + 1
-            y = x - diagonal
-            while x < len(a) and y < len(b) and a[x] == b[y]:
-                x, y = x + 1, y + 1
-            frontier[diagonal] = x
-            if x >= len(a) and y >= len(b):
-                return _backtrack(trace, len(a), len(b))
+        first, last = middle - edits, middle + edits
+        for at in range(first, last + 1, 2):
+            x = frontier[at + 1]
+            if at != first and (at == last or frontier[at - 1] >= x):
+                x = frontier[at - 1] + 1
+            y = x - at + middle
+            while x < a_end and y < b_end and left[x] == right[y]:
+                x += 1
+                y += 1
+            frontier[at] = x
+            if x >= a_end and y >= b_end:
+                return _backtrack(trace, a_end, b_end)
     return []
 
 
-def _backtrack(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+def _backtrack(trace: list[list[int]], x: int, y: int) -> list[tuple[int, int]]:
     pairs: list[tuple[int, int]] = []
     for edits in range(len(trace) - 1, -1, -1):
         frontier = trace[edits]
-        diagonal = x - y
-        if diagonal == -edits or (diagonal != edits and frontier[diagonal - 1] < frontier[diagonal + 1]):
-            previous = diagonal + 1
-        else:
-            previous = diagonal - 1
+        at = x - y + edits + 1
+        is_insertion = at == 1 or (at != 2 * edits + 1 and frontier[at - 1] < frontier[at + 1])
+        previous = at + 1 if is_insertion else at - 1
         previous_x = frontier[previous]
-        previous_y = previous_x - previous
+        previous_y = previous_x - (previous - edits - 1)
         while x > max(previous_x, 0) and y > max(previous_y, 0):
             x, y = x - 1, y - 1
             pairs.append((x, y))

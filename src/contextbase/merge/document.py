@@ -77,10 +77,8 @@ class Item(NamedTuple):
 class Insertions(NamedTuple):
     """What both sides put at one spot of a keyed group."""
 
-    above: Hashable  # the key they stand below; None at the start
     ours: list[Item]
     theirs: list[Item]
-    at_end: bool  # no key that all sides have stands below them
 
 
 class Contested(NamedTuple):
@@ -99,6 +97,9 @@ class Group(NamedTuple):
     separator: written between items and, if `closed`, after the last one too.
     keeps_both: when both sides insert different items at one spot, both are kept (ours first), equal ones once;
     otherwise that is a conflict (prose), unless one side's items contain the other's.
+    keeps_between: whether that also holds between two items that were there; at the end it does in any case.
+    elements_stand_alone: whether changes of two neighbours in a list have nothing to do with each other (data), or are
+    most likely about the same (prose).
     joins_new: whether lists that both sides made anew are taken for one that both inserted into.
     may_join: says of a keyed group whether such insertions are both kept; None: always.
     contests_renames: when both sides removed the same keys and each put other keys in their place, that is a conflict;
@@ -114,6 +115,8 @@ class Group(NamedTuple):
     separator: str = ""
     closed: bool = False
     keeps_both: bool = True
+    keeps_between: bool = True
+    elements_stand_alone: bool = False
     joins_new: bool = True
     may_join: Callable[[Insertions], bool] | None = None
     contests_renames: bool = True

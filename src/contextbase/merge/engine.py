@@ -241,12 +241,19 @@ def _agree_by_chance(sides: Sides, contested: Sides) -> bool:
     they have in common is nothing that both started from."""
     if contested.base == sides.base:
         return False
-    added = set(contested.base.split(b"\n")) - {b""}
-    added.difference_update(sides.base.split(b"\n"))
+    added = _lines_apart(contested.base, sides.base)
     for side in (sides.ours, sides.theirs):
         if added:  # mostly one side alone has them
-            added.intersection_update(side.split(b"\n"))
-    return bool(added)
+            added &= _lines_apart(side, sides.base)
+    return bool(added) and not added.issubset(sides.base.split(b"\n"))
+
+
+def _lines_apart(text: bytes, other: bytes) -> set[bytes]:
+    """The lines of a text without those that both begin and end with: of a long text, most."""
+    head, tail = alike(text, other)
+    start = text.rfind(b"\n", 0, head) + 1
+    end = text.find(b"\n", len(text) - tail)
+    return {*text[start : end if end >= 0 else len(text)].split(b"\n")} - {b""}
 
 
 def _with_ours(pieces: Sequence[bytes | Sides]) -> bytes:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from contextbase.merge.alignment import Hunk, hunks
 from contextbase.merge.budget import Budget
@@ -24,24 +24,39 @@ class _Run(NamedTuple):
         return _Run(self.items[start:end], self.tokens[start:end])
 
 
+class _Insertion(NamedTuple):
+    items: list[Item]
+    are_in_order: bool  # as one side has them, or as the list is sorted
+
+
+class _Contest(Protocol):
+    def __call__(
+        self, position: int, base: list[Item], ours: list[Item], theirs: list[Item], /, *, both: list[Item]
+    ) -> Contested: ...
+
+
 class ListMerge:
     """`merge_item(position, base, ours, theirs)` settles an element all sides have; `merge_named(base, ours, theirs)` a
-    stretch whose elements have names, or is None; `contest(position, base, ours, theirs)` records a stretch no rule
-    settles. Positions count in ours."""
+    stretch whose elements have names, or is None; `contest(position, base, ours, theirs, both)` records a stretch no
+    rule settles, `both` being the elements of both sides if that may be what is meant. Positions count in ours."""
 
     def __init__(
         self,
         *,
         merge_item: Callable[[int, Item | None, Item, Item], Item | Contested | None],
         merge_named: Callable[[list[Item], list[Item], list[Item]], list[Item | Contested] | None],
-        contest: Callable[[int, Sequence[Item], Sequence[Item], Sequence[Item]], Contested],
+        contest: _Contest,
         keeps_both: bool,
+        keeps_between: bool,
+        elements_stand_alone: bool,
         budget: Budget,
     ) -> None:
         self._merge_item = merge_item
         self._merge_named = merge_named
         self._contest = contest
         self._keeps_both = keeps_both
+        self._keeps_between = keeps_between
+        self._elements_stand_alone = elements_stand_alone
         self._budget = budget
 
     def merged(self, base: list[Item], ours: list[Item], theirs: list[Item]) -> list[Item | Contested]:
@@ -50,7 +65,7 @@ class ListMerge:
         theirs_hunks = hunks(was.tokens, other.tokens, self._budget)
         entries: list[Item | Contested] = []
         at = ours_at = theirs_at = 0
-        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks):
+        for ours_run, theirs_run in _clusters(ours_hunks, theirs_hunks, apart=self._elements_stand_alone):
             start = min(hunk.start for hunk in (*ours_run, *theirs_run))
             end = max(hunk.end for hunk in (*ours_run, *theirs_run))
             kept = start - at
@@ -88,8 +103,9 @@ class ListMerge:
     ) -> list[Item | Contested]:
         if ours.tokens == theirs.tokens:
             return self._settled(position, [None] * len(ours.items), ours.items, theirs.items)
-        if not base.items and self._keeps_both:
-            return [*_both_inserts(ours, theirs, neighbours)]
+        inserted = None if base.items or not self._keeps_both else _both_inserts(ours, theirs, neighbours)
+        if inserted is not None and (inserted.are_in_order or self._keeps_between or not all(neighbours)):
+            return [*inserted.items]
         if not base.items and _is_subsequence(theirs.tokens, ours.tokens):
             return [*ours.items]
         if not base.items and _is_subsequence(ours.tokens, theirs.tokens):
@@ -103,7 +119,10 @@ class ListMerge:
         if beside is not None:
             return [*beside]
         named = self._merge_named(base.items, ours.items, theirs.items)
-        return [self._contest(position, base.items, ours.items, theirs.items)] if named is None else named
+        if named is not None:
+            return named
+        both = [] if inserted is None else inserted.items
+        return [self._contest(position, base.items, ours.items, theirs.items, both=both)]
 
 
 def _beside(base: _Run, changed: _Run, inserted: _Run) -> list[Item] | None:
@@ -122,19 +141,25 @@ def _is_scalar(body: Body) -> bool:
     return isinstance(body, Leaf) and "\n" not in body.text
 
 
-def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]) -> list[Item]:
+def _both_inserts(ours: _Run, theirs: _Run, neighbours: tuple[list[Hashable], list[Hashable]]) -> _Insertion:
     """Theirs, if it has ours in it; else ours, then what theirs has more; in order, if the list is around them and the
     whole fits in."""
     if _is_subsequence([item.text for item in ours.items], [item.text for item in theirs.items]):
-        return theirs.items
-    both = [*ours.items, *_not_among(theirs, ours)]
+        return _Insertion(theirs.items, are_in_order=True)
+    more = _not_among(theirs, ours)
+    both = [*ours.items, *more]
     above, below = neighbours
     around = [*above, *below]
-    if len(around) < _ENOUGH_NEIGHBOURS or not all(map(is_sorted, (around, ours.tokens, theirs.tokens))):
-        return both
-    in_order = sorted(both, key=lambda item: sort_key(item.body.value))
-    fits = is_sorted([*above[-1:], *(item.body.value for item in in_order), *below[:1]])
-    return in_order if fits else both
+    if len(around) >= _ENOUGH_NEIGHBOURS and all(map(is_sorted, (around, ours.tokens, theirs.tokens))):
+        in_order = sorted(both, key=lambda item: sort_key(item.body.value))
+        if _fit(above, in_order, below):
+            return _Insertion(in_order, are_in_order=True)
+    return _Insertion(both, are_in_order=not more or _fit(above, both, below))
+
+
+def _fit(above: list[Hashable], items: list[Item], below: list[Hashable]) -> bool:
+    """Whether they are in order, with those above and below them."""
+    return is_sorted([*above[-1:], *(item.body.value for item in items), *below[:1]])
 
 
 def _not_among(run: _Run, others: _Run) -> list[Item]:
@@ -156,17 +181,20 @@ def _not_among(run: _Run, others: _Run) -> list[Item]:
     return remaining
 
 
-def _clusters(ours: list[Hunk], theirs: list[Hunk]) -> list[tuple[list[Hunk], list[Hunk]]]:
-    """Hunks of both sides, together where nothing unchanged stands between them: of such neighbours people keep both
-    as they are only one time in three."""
+def _clusters(ours: list[Hunk], theirs: list[Hunk], *, apart: bool) -> list[tuple[list[Hunk], list[Hunk]]]:
+    """Hunks of both sides, together where nothing unchanged stands between them: of neighbours in prose people keep
+    both as they are only one time in three. `apart`: those that both take the place of elements are not together; where
+    one only inserts, it may be beside or instead of the other."""
     clusters: list[tuple[list[Hunk], list[Hunk]]] = []
-    reach = -1
+    reach, is_insertion = -1, False
     for hunk, mine in sorted([*((h, True) for h in ours), *((h, False) for h in theirs)], key=lambda pair: pair[0][:2]):
-        if hunk.start <= reach:
+        inserts = hunk.start == hunk.end
+        if hunk.start < reach or (hunk.start == reach and not (apart and not inserts and not is_insertion)):
             clusters[-1][0 if mine else 1].append(hunk)
         else:
             clusters.append(([hunk], []) if mine else ([], [hunk]))
-        reach = max(reach, hunk.end)
+        if hunk.end >= reach:
+            reach, is_insertion = hunk.end, inserts
     return clusters
 
 

@@ -50,7 +50,8 @@ class Lockstep:
 
 
 class Siblings:
-    """What each side of a group put in the place of its versions: `{ workspace = true }`, say, or `catalog:`."""
+    """What each side of a group made of its versions: which it raised wherever they stood, and what it put in their
+    place: `{ workspace = true }`, say, or `catalog:`."""
 
     def __init__(
         self, base: Mapping[Hashable, Item], ours: Mapping[Hashable, Item], theirs: Mapping[Hashable, Item]
@@ -61,10 +62,19 @@ class Siblings:
 
     def in_step(self, inserted: str, *, is_ours: bool) -> str | None:
         """What the other side would have put in the place of what one side inserted; None if there is no such thing."""
-        meant = self._put_by_theirs if is_ours else self._put_by_ours
-        if meant is None or len(inserted) > _MAX_REQUIREMENT or not find_versions(inserted).versions:
+        if len(inserted) > _MAX_REQUIREMENT or not find_versions(inserted).versions:
             return None
-        return meant
+        if is_ours:
+            return self._raised_by_theirs.get(inserted) or self._put_by_theirs
+        return self._raised_by_ours.get(inserted) or self._put_by_ours
+
+    @cached_property
+    def _raised_by_ours(self) -> Mapping[str, str]:
+        return _raised_together(self._base, self._ours)
+
+    @cached_property
+    def _raised_by_theirs(self) -> Mapping[str, str]:
+        return _raised_together(self._base, self._theirs)
 
     @cached_property
     def _put_by_ours(self) -> str | None:
@@ -73,6 +83,19 @@ class Siblings:
     @cached_property
     def _put_by_theirs(self) -> str | None:
         return _put_in_place_of_versions(self._base, self._theirs)
+
+
+def _raised_together(base: Mapping[Hashable, Item], side: Mapping[Hashable, Item]) -> Mapping[str, str]:
+    """By each text that several entries had, the one that all of them became, if it is that with a higher version."""
+    became: dict[str, list[str]] = {}
+    for key, was in base.items():
+        if key in side:
+            became.setdefault(was.body.text, []).append(side[key].body.text)
+    return {
+        was: now[0]
+        for was, now in became.items()
+        if len(now) >= _SEVERAL and now[0] != was and len(set(now)) == 1 and only_raises(was, now[0])
+    }
 
 
 def _put_in_place_of_versions(base: Mapping[Hashable, Item], side: Mapping[Hashable, Item]) -> str | None:

@@ -1,16 +1,16 @@
 """The one structural merge: three documents of a format become one, with contested places where no rule decides."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Contested, Folded, Group, Insertions, Item, Leaf, items_of
+from contextbase.merge.document import Body, Contested, Folded, Group, Item, Leaf, items_of
 from contextbase.merge.listing import ListMerge
 from contextbase.merge.lockstep import Lockstep, Siblings
 from contextbase.merge.model import Reason
 from contextbase.merge.ordering import merged_order, old_names, shared_identity
 from contextbase.merge.ports import Format, Path
+from contextbase.merge.spots import contested_spots, keys_astray
 from contextbase.merge.versions import only_raises
 
 __all__ = ["Contest", "merge_documents"]
@@ -51,7 +51,7 @@ class _Merge:
         if base.keyed and ours.keyed and theirs.keyed:
             entries = self._keyed(path, [[item.key for item in side] for side in items], items, framed=ours)
         else:
-            keeps_both = ours.keeps_both and theirs.keeps_both and (bool(items[0]) or ours.joins_new)
+            keeps_both = ours.keeps_both and theirs.keeps_both
             named = self._by_name(path, *items, framed=ours, of_all=True)
             entries = self._by_value(path, *items, framed=ours, keeps_both=keeps_both) if named is None else named
         framing = _framing(base, ours, theirs)
@@ -83,9 +83,10 @@ class _Merge:
         framed: Group,
     ) -> list[Item | Contested]:
         entries: list[Item | Contested] = []
-        contested = _contested_spots(base, ours, theirs, framed)
+        contested = contested_spots(base, ours, theirs, framed)
         settled: set[Hashable] = set()
         siblings = Siblings(base, ours, theirs)
+        astray = keys_astray(base, ours, theirs, framed)
         for key in merged_order(list(base), list(ours), list(theirs)):
             if key in settled:
                 continue
@@ -103,19 +104,22 @@ class _Merge:
                     continue  # a version was raised of what the other side does without, and put nothing in its place
             merged = mine if was is mine is other else self._item((*path, key), was, mine, other)
             if was is None and (mine is None or other is None):
-                merged = self._left_behind((*path, key), mine, other, siblings) or merged
+                merged = self._left_behind((*path, key), mine, other, siblings, is_astray=key in astray) or merged
             if merged is not None:
                 entries.append(merged)
         return entries
 
-    def _left_behind(self, path: Path, ours: Item | None, theirs: Item | None, siblings: Siblings) -> Contested | None:
-        """What one side inserted, contested if it has a version that the other side changed wherever it knew of one."""
+    def _left_behind(
+        self, path: Path, ours: Item | None, theirs: Item | None, siblings: Siblings, *, is_astray: bool
+    ) -> Contested | None:
+        """What one side inserted, contested if it has a version that the other side changed wherever it knew of one, or
+        if what it stood next to is gone."""
         inserted, is_ours = ours or theirs, theirs is None
         text = inserted.body.text if inserted is not None else ""
         meant = self.lockstep.caught_up(text, is_ours=is_ours) or siblings.in_step(text, is_ours=is_ours)
-        if meant is None:
+        if meant is None and not is_astray:
             return None
-        return self._contest(path, [], [ours] if ours else [], [theirs] if theirs else [], suggestion=meant)
+        return self._contest(path, [], [ours] if ours else [], [theirs] if theirs else [], suggestion=meant or text)
 
     def _by_name(
         self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, framed: Group, of_all: bool
@@ -140,8 +144,12 @@ class _Merge:
             merge_item=lambda position, *sides: self._item((*path, position), *sides),
             # Not all elements of the list have a name of their own, but those of a stretch may.
             merge_named=lambda *sides: self._by_name(path, *sides, framed=framed, of_all=False),
-            contest=lambda position, *sides: self._contest((*path, position), *sides),
+            contest=lambda position, base, ours, theirs, *, both: self._contest(
+                (*path, position), base, ours, theirs, suggestion=_side_by_side(both, framed) if both else None
+            ),
             keeps_both=keeps_both,
+            keeps_between=framed.keeps_between,
+            elements_stand_alone=framed.elements_stand_alone,
             budget=self.budget,
         )
         return elements.merged(base, ours, theirs)
@@ -213,6 +221,8 @@ class _Merge:
                 # A single entry is written alike in a list with blank lines between its entries and in one without.
                 known = set() if base_group is None else set(map(id, base_group.items))
                 base_group = ours_group._replace(items=tuple(item for item in ours_group.items if id(item) in known))
+                if not base_group.items and not ours_group.joins_new:
+                    ours_group = ours_group._replace(keeps_both=False)
             return self._group_below(path, base_group, ours_group, theirs_group)
         if ours.value == theirs.value:
             return ours
@@ -260,42 +270,6 @@ class _Merge:
         shown = (_shown(base), _shown(ours), _shown(theirs))
         self.contests.append(Contest(path, reason, *shown, suggestion=suggestion))
         return Contested(tuple(base), tuple(ours), tuple(theirs))
-
-
-def _contested_spots(
-    base: dict[Hashable, Item], ours: dict[Hashable, Item], theirs: dict[Hashable, Item], group: Group
-) -> dict[Hashable, tuple[list[Hashable], list[Hashable], list[Hashable]]]:
-    """Where each side put keys of its own and keeping both would be a guess: by each of these keys, what was removed
-    there by both (renamed twice, most likely) and the keys of either side."""
-    renames = group.contests_renames and not all(key in ours or key in theirs for key in base)
-    if not renames and group.may_join is None:
-        return {}
-    shared = base.keys() & ours.keys() & theirs.keys()
-    mine = _by_neighbour(ours, shared, lambda key: key not in base and key not in theirs)
-    other = _by_neighbour(theirs, shared, lambda key: key not in base and key not in ours)
-    gone = _by_neighbour(base, shared, lambda key: key not in ours and key not in theirs) if renames else {}
-    last = next((key for key in reversed(ours) if key in shared), None)
-    contested: dict[Hashable, tuple[list[Hashable], list[Hashable], list[Hashable]]] = {}
-    for spot in mine.keys() & other.keys():
-        of_ours, of_theirs = mine[spot], other[spot]
-        inserted = Insertions(spot, [ours[key] for key in of_ours], [theirs[key] for key in of_theirs], spot == last)
-        if spot in gone or (group.may_join is not None and not group.may_join(inserted)):
-            contested |= dict.fromkeys((*of_ours, *of_theirs), (gone.get(spot, []), of_ours, of_theirs))
-    return contested
-
-
-def _by_neighbour(
-    keys: Iterable[Hashable], shared: AbstractSet[Hashable], wanted: Callable[[Hashable], bool]
-) -> dict[Hashable, list[Hashable]]:
-    """The wanted keys by the last shared key before them."""
-    found: dict[Hashable, list[Hashable]] = {}
-    spot: Hashable = None
-    for key in keys:
-        if key in shared:
-            spot = key
-        elif wanted(key):
-            found.setdefault(spot, []).append(key)
-    return found
 
 
 def _unfolded(body: Body) -> Group | None:
@@ -365,6 +339,10 @@ def _merge_head(base: str | None, ours: str, theirs: str) -> str | None:
     if squeezed is None:
         return None
     return ours if squeezed == "".join(ours.split()) else theirs
+
+
+def _side_by_side(items: Sequence[Item], framed: Group) -> str:
+    return framed._replace(items=tuple(items), open="", close="", closed=False).text.strip()
 
 
 def _shown(items: Sequence[Item]) -> str | None:

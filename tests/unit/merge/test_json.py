@@ -171,3 +171,43 @@ def test_members_too_deep_for_one_pattern_are_taken_apart_all_the_same() -> None
     base = '{"a": [[[[[[[[{"x": 1, "y": 1}]]]]]]]], "b": 1}'
     ours, theirs = base.replace('"x": 1', '"x": 2'), base.replace('"y": 1', '"y": 2').replace('"b": 1', '"b": 2')
     assert merged(base, ours, theirs) == base.replace(" 1", " 2")
+
+
+def test_an_insertion_with_a_version_that_the_other_side_raised_in_every_entry_beside_it_is_contested() -> None:
+    entries = {"aa": "^4.2.0-alpha.0", "ac": "^4.2.0-alpha.0", "ba": "^5.2.0-alpha.0", "bc": "^5.2.0-alpha.0"}
+    base = json.dumps({"dependencies": entries}, indent=2)
+    ours = base.replace('    "ac"', '    "ab": "^4.2.0-alpha.0",\n    "ac"')
+    (conflict,) = merge(base.encode(), ours.encode(), base.replace("a.0", "a.1").encode(), path="a.json").conflicts
+    assert (conflict.place.at, conflict.suggestion) == ("/dependencies/ab", b'"^4.2.0-alpha.1"')
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_key_put_next_to_many_that_the_other_side_removed_is_contested(swapped: bool) -> None:
+    keys = "abcdefgh"
+    base, few, many = ({key: key for key in kept} for kept in (keys, keys[:2] + keys[5:], keys[:2] + keys[6:]))
+    added = {**{key: key for key in keys[:4]}, "new": "x", **{key: key for key in keys[4:]}}
+    assert json.loads(merged(*(json.dumps(side, indent=1) for side in (base, few, added)))) == {**few, "new": "x"}
+    sides = [json.dumps(side, indent=1).encode() for side in ((added, many) if swapped else (many, added))]
+    (conflict,) = merge(json.dumps(base, indent=1).encode(), *sides, path="a.json").conflicts
+    assert (conflict.place.at, conflict.suggestion) == ("/new", b'"x"')
+
+
+def test_elements_both_sides_put_between_two_others_are_contested_unless_the_list_is_sorted() -> None:
+    base, ours, theirs = '["m", "c", "x"]', '["m", "n", "c", "x"]', '["m", "b", "c", "x"]'
+    (conflict,) = merge(base.encode(), ours.encode(), theirs.encode(), path="a.json").conflicts
+    assert (conflict.ours, conflict.theirs, conflict.suggestion) == (b'"n"', b'"b"', b'"n", "b"')
+    base, ours, theirs = '["a", "b", "x", "z"]', '["a", "b", "n", "x", "z"]', '["a", "b", "c", "x", "z"]'
+    assert merged(base, ours, theirs) == '["a", "b", "c", "n", "x", "z"]'
+
+
+def test_elements_both_sides_append_are_both_kept() -> None:
+    assert merged('["m", "c"]', '["m", "c", "n"]', '["m", "c", "b"]') == '["m", "c", "n", "b"]'
+    assert json.loads(merged('{"list": []}', '{"list": ["n"]}', '{"list": ["b"]}')) == {"list": ["n", "b"]}
+
+
+def test_lists_that_both_sides_made_are_contested_unless_one_has_the_other_in_it() -> None:
+    base, ours, theirs = '{"a": 1}', '{"a": 1, "list": ["n"]}', '{"a": 1, "list": ["b"]}'
+    (conflict,) = merge(base.encode(), ours.encode(), theirs.encode(), path="a.json").conflicts
+    assert (conflict.place.at, conflict.ours, conflict.theirs) == ("/list/0", b'"n"', b'"b"')
+    more = '{"a": 1, "list": ["b", "n"]}'
+    assert merged(base, ours, more) == more

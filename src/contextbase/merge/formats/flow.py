@@ -91,6 +91,9 @@ def _group(text: str, style: FlowStyle, budget: Budget) -> Group:
         keyed=text[0] == "{",
         separator=_SEPARATOR,
         closed=closed,
+        keeps_between=False,
+        elements_stand_alone=True,
+        joins_new=False,
     )
     return _on_one_line(group, text)
 

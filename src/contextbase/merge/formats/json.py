@@ -286,7 +286,7 @@ def _elements(source: _Source, start: int, values: list[Any]) -> Group:
 
 
 def _lines(source: _Source, start: int, values: list[Any]) -> Group:
-    return _elements(source, start, values)._replace(kind="lines", keeps_both=False)
+    return _elements(source, start, values)._replace(kind="lines", keeps_both=False, elements_stand_alone=False)
 
 
 def _string(text: str) -> str:
@@ -317,5 +317,8 @@ def _group(kind: str, source: _Source, items: list[Item], at: int, close: int, *
         keyed=bracket == "}",
         separator=",",
         closed=closed,
+        keeps_between=False,
+        elements_stand_alone=True,
+        joins_new=False,
         contests_renames=False,
     )

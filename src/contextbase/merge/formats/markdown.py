@@ -31,7 +31,7 @@ class MarkdownFormat:
         shared = shared or Shared()
         items: list[Item] = []
         start, end, after = _front_matter_bounds(text)
-        outline = Outline(text, name=_key, keeps_both=False, may_join=_is_newest_first, budget=budget, shared=shared)
+        outline = Outline(text, name=_key, keeps_both=False, may_join=_never, budget=budget, shared=shared)
         find = partial(_headings_below, after, budget)
         passage = shared.once("passage", lambda: find_passage(shared, find) if shared.head > after else None)
         if passage is not None:
@@ -84,10 +84,10 @@ def _front_matter(text: str, budget: Budget, shared: Shared) -> Group:
         return Group(kind="text", items=(Item(key="", body=Leaf(text, text)),))
 
 
-def _is_newest_first(insertions: Insertions) -> bool:
-    """Sections right below a title with others after them are news, and both stay; elsewhere their order is anyone's
-    guess."""
-    return insertions.above in (None, "") and not insertions.at_end
+def _never(_insertions: Insertions) -> bool:
+    """Sections both sides inserted at one spot: their order is anyone's guess, and most often they are one section, or
+    one is a part of the other."""
+    return False
 
 
 def _key(title: str) -> SectionKey:

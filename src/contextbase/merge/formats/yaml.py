@@ -193,7 +193,14 @@ class _Parser:
                 item = self.known[margin, entry] = self._element(entry, indent, depth, lead=margin)
             items.append(item)
         named = self.shared.once("named", _Named).with_identities(items)
-        elements = Group(kind="sequence", items=tuple(named), keyed=False, filler=_END)
+        elements = Group(
+            kind="sequence",
+            items=tuple(named),
+            keyed=False,
+            elements_stand_alone=True,
+            joins_new=False,
+            filler=_END,
+        )
         # What stands below the last element is kept apart, so that elements alone are compared with each other.
         source = text.removesuffix(end[0].body.text) if end else text
         folded = Folded(source, source, lambda: elements, _in_short)

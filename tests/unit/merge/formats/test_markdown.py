@@ -1,3 +1,5 @@
+import pytest
+
 from contextbase.merge import Outcome, PlaceKind, merge
 
 BASE = """\
@@ -73,17 +75,20 @@ def contested_texts(ours: str, theirs: str, base: str = BASE) -> list[tuple[byte
     return [(conflict.ours, conflict.theirs) for conflict in merged.conflicts]
 
 
-def test_sections_both_sides_put_on_top_are_both_kept_with_one_blank_line_between() -> None:
-    news, other_news = "## Use\n\nText.\n\n", "## Help\n\nAsk.\n\n"
-    text = merged_text(
-        BASE.replace("## Install", news + "## Install"), BASE.replace("## Install", other_news + "## Install")
-    )
-    assert text == BASE.replace("## Install", news + other_news + "## Install")
+@pytest.mark.parametrize("below", ["## Install", "[home]"])
+def test_sections_both_sides_put_at_one_spot_are_contested(below: str) -> None:
+    ours, theirs = (BASE.replace(below, new + below) for new in ("## Use\n\nText.\n\n", "## Help\n\nAsk.\n\n"))
+    assert len(contested_texts(ours, theirs)) == 1
 
 
-def test_sections_both_sides_put_at_another_spot_are_contested() -> None:
-    ours, theirs = BASE + "\n## Use\n\nText.\n", BASE + "\n## Help\n\nAsk.\n"
-    assert contested_texts(ours, theirs) == [(b"Text.\n", b"Ask.\n")]
+def test_a_section_put_next_to_one_that_the_other_side_removed_is_contested() -> None:
+    base = "# Guide\n\n## Old\n\nWords.\n\n## Last\n\nMore.\n"
+    ours = base.replace("## Last", "## New\n\nAbout the old.\n\n## Last")
+    theirs = base.replace("## Old\n\nWords.\n\n", "")
+    merged = merge(base.encode(), ours.encode(), theirs.encode(), path="guide.md")
+    assert [(conflict.place.at, conflict.ours) for conflict in merged.conflicts] == [
+        ("Guide > New", b"About the old.\n")
+    ]
 
 
 def test_rows_both_sides_put_at_one_spot_are_contested() -> None:

@@ -223,3 +223,19 @@ def test_an_element_in_the_place_of_another_is_not_the_other_renamed() -> None:
     base = "- name: one\n  uses: a\n  with: b\n- name: run\n  run: b\n"
     ours, theirs = base.replace("one\n  uses: a\n  with: b", "two\n  run: c"), base.replace("with: b", "with: B")
     assert merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml").outcome is Outcome.CONFLICT
+
+
+def test_lists_that_both_sides_made_are_contested_but_one_that_was_there_has_both() -> None:
+    base, ours, theirs = "a: 1\n", "a: 1\nlist:\n  - n\n", "a: 1\nlist:\n  - b\n"
+    assert merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml").outcome is Outcome.CONFLICT
+    assert merged_text("list:\n  - m\n", "list:\n  - m\n  - n\n", "list:\n  - m\n  - b\n") == (
+        "list:\n  - m\n  - n\n  - b\n"
+    )
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_neighbouring_elements_that_either_side_replaced_or_removed_are_merged_one_by_one(swapped: bool) -> None:
+    base = "list:\n  - a\n  - b\n  - c\n  - d\n"
+    ours, theirs = base.replace("  - a\n", ""), base.replace("- b\n  - c", "- x y\n  - z")
+    sides = (theirs, ours) if swapped else (ours, theirs)
+    assert merged_text(base, *sides) == "list:\n  - x y\n  - z\n  - d\n"
