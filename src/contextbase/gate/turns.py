@@ -22,13 +22,18 @@ __all__ = ["Turn", "Turns"]
 
 _log = logging.getLogger(__name__)
 
-TURN_SECONDS: Final = 0.1
+_TURN_SECONDS: Final = 0.1
 _NOTICED_SECONDS: Final = 1.0  # for so long others are taken to be there
 _LIMIT_WAIT: Final = "SET lock_timeout = '2s'"
+_GIVE_UP_SECONDS: Final = 60.0  # not to wait again for a server that stands still in its turn, or was cut off
 
 
 class _NoTurn(Exception):
     """It cannot be had now: go on without."""
+
+    def __init__(self, reason: str, *, ask_again_after: float = 0.0) -> None:
+        super().__init__(reason)
+        self.ask_again_after = ask_again_after
 
 
 class Turns:
@@ -55,7 +60,7 @@ class Turns:
         try:
             await connection.execute("SELECT pg_advisory_lock($1)", key)
         except asyncpg.LockNotAvailableError as error:
-            raise _NoTurn("another server kept it for too long") from error
+            raise _NoTurn("another server keeps it", ask_again_after=_GIVE_UP_SECONDS) from error
         return True
 
     def _give_back(self) -> None:
@@ -69,12 +74,14 @@ class Turn:
         self._turns = turns
         self._project_id = project_id
         self._noticed_until = 0.0
+        self._given_up_until = 0.0
         self._ends = 0.0
         self._held: AsyncExitStack | None = None
 
     def notice(self) -> None:
         """Another server writes to the project, too."""
-        self._noticed_until = time.monotonic() + _NOTICED_SECONDS
+        if time.monotonic() >= self._given_up_until:
+            self._noticed_until = time.monotonic() + _NOTICED_SECONDS
 
     @property
     def is_over(self) -> bool:
@@ -93,13 +100,19 @@ class Turn:
         try:
             async with AsyncExitStack() as stack:
                 had_to_wait = await self._turns.take(self._project_id, stack)
-                self._held, self._ends = stack.pop_all(), time.monotonic() + TURN_SECONDS
-        except (_NoTurn, DatabaseUnavailable) as reason:  # if the database is away, whoever writes is told
-            self._noticed_until = 0.0
-            _log.info("a project is written to without a turn", extra={"reason": str(reason)})
+                self._held, self._ends = stack.pop_all(), time.monotonic() + _TURN_SECONDS
+        except _NoTurn as none:
+            self._go_without(none, none.ask_again_after)
+            return
+        except DatabaseUnavailable as error:  # whoever writes is told
+            self._go_without(error, 0.0)
             return
         if had_to_wait:
             self.notice()
+
+    def _go_without(self, reason: Exception, seconds: float) -> None:
+        self._noticed_until, self._given_up_until = 0.0, time.monotonic() + seconds
+        _log.info("a project is written to without a turn", extra={"reason": str(reason)})
 
     async def end(self) -> None:
         held, self._held = self._held, None

@@ -79,6 +79,8 @@ async def test_a_server_that_stands_still_in_its_turn_is_not_waited_for_again_an
     await still.next()
     await other.next()
     assert (await held(embedded_database), other.is_due) == (1, False)
+    other.notice()  # of a third
+    assert not other.is_due
     await still.end()
 
 
@@ -129,3 +131,20 @@ async def test_servers_that_know_of_each_other_draft_upon_what_the_other_left(
     for number in range(4, 10):
         await (one, other, other)[number % 3].commit(write("a", b"%d" % number, number))
     assert [*map(counted, figures)] == [lost, batches + 6, tries + 6]  # all landed at once
+
+
+async def test_a_turn_whose_connection_is_lost_is_over_and_no_error(
+    embedded_database: Database, project_id: ProjectId
+) -> None:
+    one, other = noticing(embedded_database, project_id), noticing(embedded_database, project_id)
+    await one.next()
+    async with embedded_database.connection() as connection:
+        await connection.execute(
+            """SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database d ON d.oid = pg_locks.database
+               WHERE locktype = 'advisory' AND granted AND d.datname = current_database()"""
+        )
+    await other.next()
+    assert await held(embedded_database) == 1
+    await one.end()
+    await other.end()
+    assert await held(embedded_database) == 0
