@@ -89,7 +89,7 @@ class Places:
 
     def read(self, workspace_id: WorkspaceId) -> tuple[Workspace, Stack]:
         stack = self.pins.read(str(workspace_id))
-        if stack is None:
+        if stack is None or not os.path.isdir(self.kept(workspace_id)[0]):  # noqa: PTH112 - a Path costs more than the look
             raise NotFound(f"There is no workspace {workspace_id} on this machine.")
         return Workspace(id=workspace_id, view=stack.view, path=Path(self.path(workspace_id))), stack
 
@@ -107,8 +107,11 @@ class Places:
         return tuple(sorted(WorkspaceId(name) for name in names if not name.startswith(_VIEW)))
 
     def remove(self, workspace_id: WorkspaceId) -> None:
-        """All its folders, each at once for everyone who looks, then for good. What crashes left goes along."""
-        for folder in (self.path(workspace_id), *self.kept(workspace_id)):
+        """All its folders, each at once for everyone who looks, then for good. What crashes left goes along.
+
+        The one that reserves its id goes first: without that it is not found any more, should this be cut off."""
+        reserving, *others = self.kept(workspace_id)
+        for folder in (reserving, self.path(workspace_id), *others):
             self._take_away(folder, str(workspace_id))
         self.pins.remove(str(workspace_id))
         (self.root / "locks" / str(workspace_id)).unlink(missing_ok=True)

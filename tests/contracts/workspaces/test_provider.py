@@ -16,7 +16,9 @@ from tests.support.workspaces import PROVIDERS, Site, new_site, open_site, read_
 
 from contextbase.errors import Conflict, NotFound
 from contextbase.ids import ContentHash, TreePath
+from contextbase.workspaces import places
 from contextbase.workspaces.model import Problem, View, WorkspaceId
+from contextbase.workspaces.syscalls import Rename, rename
 
 
 @pytest.fixture(params=[*PROVIDERS, "overlay by user", *(f"{provider} on XFS" for provider in PROVIDERS)])
@@ -372,6 +374,39 @@ async def test_cleanup_removes_everything_and_may_be_repeated(site: Site) -> Non
     with pytest.raises(NotFound):
         await site.detect(workspace)
     assert [path for path in site.root.rglob("*") if str(workspace.id) in path.name] == []
+
+
+class CutOff(Exception):
+    pass
+
+
+async def test_a_removal_that_was_cut_off_leaves_a_whole_workspace_or_none(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for steps in range(3):
+        workspace = await site.create()
+        (workspace.path / "new").write_bytes(b"1")
+        left = iter(range(steps))
+
+        def taken_away(source: str, target: str, how: Rename, left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise CutOff
+            rename(source, target, how)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(places, "rename", taken_away)
+            with pytest.raises(CutOff):
+                await site.provider.cleanup(workspace.id)
+        restarted = new_site(site.root, site.provider.name, site.snapshots)
+        assert await restarted.provider.workspaces() == (workspace.id,)
+        if steps == 0:
+            opened = await restarted.provider.open_workspace(workspace.id)
+            assert (opened.path / "new").read_bytes() == b"1"
+        else:
+            with pytest.raises(NotFound):
+                await restarted.provider.open_workspace(workspace.id)
+        await restarted.provider.cleanup(workspace.id)
+        assert [path for path in site.root.rglob("*") if str(workspace.id) in path.name] == []
 
 
 async def test_an_id_names_one_workspace(site: Site) -> None:
