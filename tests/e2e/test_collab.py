@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import asyncpg
 import pytest
 import pytest_asyncio
 from starlette.types import Message
 from tests.support.api import MAX_BODY, Api, assert_problem, opened_api, url_of
 from tests.support.collab import COLLAB, Project, write
 from tests.support.postgres import database_copy
+from tests.support.statements import StatementCount
 
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
@@ -700,26 +700,19 @@ async def test_a_checkout_asks_the_database_as_much_however_much_is_hidden(
         await project.rule("everyone", f"{folder}/**", "hidden")
     bot = await project.token("unhurried")
     monkeypatch.setattr("contextbase.gate.reads._PAGE", 2)
-    run, asked = asyncpg.Connection._do_execute, 0
-
-    async def counted(*arguments: object, **options: object) -> object:
-        nonlocal asked
-        asked += 1
-        return await run(*arguments, **options)
-
-    monkeypatch.setattr(asyncpg.Connection, "_do_execute", counted)
+    database = StatementCount(monkeypatch)
     counts: dict[tuple[str, bool], int] = {}
     for folder in ("first", "full", "void"):  # the first finds less at hand than the others
         for recursive in (True, False):
-            asked = 0
+            database.asked = 0
             assert await project.paths(bot, prefix=folder, recursive=recursive, limit=1) == []
-            counts[folder, recursive] = asked
+            counts[folder, recursive] = database.asked
     assert counts["full", True] == counts["void", True]
     assert counts["full", False] == counts["void", False]
     assert await project.paths(bot, recursive=False, limit=10) == ["full-not", "z"]
-    asked = 0
+    database.asked = 0
     assert await project.paths(bot, limit=3) == ["full-not", "z"]
-    assert asked <= 5  # the project; what comes up to the hidden folder and into it, and what comes after it
+    assert database.asked <= 5  # the project; what comes up to the hidden folder and into it, and what comes after it
 
 
 async def test_commits_with_more_changes_than_one_reading_holds_are_told_whole(

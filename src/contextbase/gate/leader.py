@@ -1,9 +1,9 @@
 """Group commit: concurrent requests to a project are folded into one transaction, by one leader per process.
 
 The leader drafts a batch in memory, upon the head as this process left it, while the batch before is being written.
-The writer locks the head, sees whether it is the one the draft was made upon, writes the plan in a handful of
-statements and answers when the COMMIT is durable. If another process moved the head meanwhile, the batch is planned
-anew under the lock, so that nobody starves; from then on the processes take turns.
+The writer lands the batch in one statement, which does nothing unless the head is the one the draft was made upon, and
+answers when that is durable. If another process moved the head meanwhile, the batch is planned anew under its lock, so
+that nobody starves; from then on the processes take turns.
 """
 
 import asyncio

@@ -5,9 +5,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import asyncpg
 import pytest
 from tests.support.gate_world import GateWorld, delete, mkdir, rename, write
+from tests.support.statements import StatementCount
 
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, InvalidInput
@@ -312,6 +312,15 @@ async def test_deleting_a_folder_of_which_all_is_hidden_is_told_like_deleting_an
     assert await world.problems() == []
 
 
+async def test_two_changes_of_a_request_that_meet_in_one_file_are_one_version(world: GateWorld) -> None:
+    await world.commit(write("a", b"1\n\n2\n\n3\n", 0))
+    await world.commit(rename("a", "b", 1))
+    answer = await world.commit(write("a", b"one\n\n2\n\n3\n", 1), write("b", b"1\n\n2\n\nthree\n", 2))
+    assert [(change.result_path, change.number) for change in answer.changes] == [("b", 3), ("b", 3)]
+    assert await world.files() == {"b": b"one\n\n2\n\nthree\n"}
+    assert await world.problems() == []
+
+
 async def test_deleting_a_folder_asks_the_database_as_much_whether_hidden_things_are_in_it_or_not(
     world: GateWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,19 +328,12 @@ async def test_deleting_a_folder_asks_the_database_as_much_whether_hidden_things
     for folder in ("full", "bare"):
         await world.rule(f"{folder}/secret/**", "hidden", agent)
     await world.commit(*(mkdir(folder, 0) for folder in ("first", "full", "bare")), write("full/secret/a", b"1", 0))
-    run, asked = asyncpg.Connection._do_execute, 0
-
-    async def counted(*arguments: object, **options: object) -> object:
-        nonlocal asked
-        asked += 1
-        return await run(*arguments, **options)
-
-    monkeypatch.setattr(asyncpg.Connection, "_do_execute", counted)
+    database = StatementCount(monkeypatch)
     counts = {}
     for folder in ("first", "full", "bare"):  # the first finds less at hand than the others
-        asked = 0
+        database.asked = 0
         await world.one(delete(folder, 1), agent)
-        counts[folder] = asked
+        counts[folder] = database.asked
     assert counts["full"] == counts["bare"] > 0
 
 
