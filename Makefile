@@ -14,7 +14,7 @@ help: ## list the targets
 setup: $(VENV)/.installed ## make .venv and install everything into it (quick when nothing changed)
 
 $(VENV)/.installed: pyproject.toml requirements/bootstrap.lock requirements/dev.lock scripts/setup.sh
-	PYTHON="$(PYTHON)" sh scripts/setup.sh $(VENV)
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh $(VENV)
 	@touch $@
 
 run: setup ## start the server with its embedded database; DATA=folder PORT=number
@@ -38,7 +38,7 @@ format: setup ## let ruff rewrite what it can
 bench: setup ## run the benchmarks, one after the other; BENCH_ARGS="--json"
 	@for name in $(BENCHES); do $(BIN)/python -m bench.$$name $(BENCH_ARGS) || exit 1; done
 
-lock: setup ## resolve the dependencies anew into requirements/*.lock
+lock: setup ## resolve the dependencies again into requirements/*.lock
 	sh scripts/lock.sh $(BIN)/uv
 
 build: setup ## wheel and sdist into dist/

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import obstore
 
-from contextbase.storage.blobs.disk import flush
+from contextbase.durable import flush
 from contextbase.storage.blobs.local import LocalBlobStore
 from contextbase.storage.blobs.ports import BlobStore
 from contextbase.storage.blobs.s3 import S3BlobStore

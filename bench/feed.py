@@ -24,7 +24,7 @@ from tests.support.server import ServerProcess, start_server
 from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import open_services
 from contextbase.config import Settings
-from contextbase.gate.model import Change, ChangeAction, CommitRequest, Content
+from contextbase.gate.model import ChangeAction, CommitRequest, Content, RequestedChange
 from contextbase.ids import ContentHash, Seq, TreePath
 
 _SEQ: Final = re.compile(rb'"seq":([0-9]+),"at":"([^"]+)"')
@@ -64,7 +64,7 @@ async def _write(running: ServerProcess, token: str, *, readers: int, seconds: f
 
         async def land(number: int) -> None:
             content = f"line {number}\n".encode()
-            change = Change(
+            change = RequestedChange(
                 action=ChangeAction.WRITE,
                 path=TreePath(f"notes/{number}.md"),
                 base=Seq(0),

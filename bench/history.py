@@ -32,9 +32,10 @@ from bench.history_undo import measure_undo
 from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services, open_services
 from contextbase.compare import render_patch
+from contextbase.compute.thread import ThreadCompute
 from contextbase.config import Settings
-from contextbase.gate.cache import ContentCache
-from contextbase.gate.model import Change, ChangeAction, CommitRequest, Content
+from contextbase.gate.content_cache import ContentCache
+from contextbase.gate.model import ChangeAction, CommitRequest, Content, RequestedChange
 from contextbase.gate.repository import GateRepository
 from contextbase.history.blame import Blames
 from contextbase.history.contents import ContentLoader
@@ -119,6 +120,7 @@ class World:
             gate=services.gate,
             snapshots=services.snapshots,
             contents=self._contents(),
+            compute=ThreadCompute(),
         )
         found = await blames.lines(self.owner, self.project_id, _LONG)
         seqs = {origin.number: origin.seq for origin in found.origins}
@@ -137,7 +139,7 @@ class World:
 
 def _request(project_id: ProjectId, commit: Commit, head: int) -> CommitRequest:
     changes = tuple(
-        Change(
+        RequestedChange(
             action=ChangeAction.WRITE,
             path=TreePath(path),
             base=Seq(head),

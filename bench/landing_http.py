@@ -16,7 +16,6 @@ from contextbase.data_folder import DataFolder
 from contextbase.db.database import Database
 from contextbase.db.embedded import embedded_address
 from contextbase.sdk.client import Client
-from contextbase.wire.token import TokenCreate
 
 __all__ = ["measure_http"]
 
@@ -60,9 +59,8 @@ def _tokens(server: ServerProcess, data: Path, agents: int) -> list[str]:
     owner = DataFolder(data).read_owner_token()
     assert owner is not None
     with Client(server.url, owner) as client:
-        client.create_project(_PROJECT)
-        wanted = [TokenCreate(principal=f"agent{number:04}", kind="agent") for number in range(agents)]
-        return [client.create_token(token).secret for token in wanted]
+        client.projects.create(_PROJECT)
+        return [client.tokens.create(f"agent{number:04}").secret for number in range(agents)]
 
 
 async def _clients(load: dict[str, object]) -> Tally:

@@ -23,7 +23,7 @@ from typing import Any, TypedDict
 
 import yaml
 
-from contextbase.merge import Outcome, merge
+from contextbase.merge import MergeOutcome, merge
 
 REPEATS = 3
 
@@ -89,7 +89,7 @@ def read(corpus: Path) -> Iterator[Case]:
 def count(case: Case, tally: Tally) -> None:
     base, ours, theirs = (case[side].encode() for side in ("base", "ours", "theirs"))
     merged = merge(base, ours, theirs, path=case["path"])
-    clean = None if merged.outcome is Outcome.CONFLICT else (merged.content or b"").decode()
+    clean = None if merged.outcome is MergeOutcome.CONFLICT else (merged.content or b"").decode()
     parseable = all(value_of(case["type"], case[side]) is not None for side in ("base", "ours", "theirs"))
     tally.cases += 1
     if clean is not None and parseable and value_of(case["type"], clean) is None:

@@ -26,13 +26,13 @@ from tests.support.workspaces import unmount_all
 from bench.sandbox_docker import measure_docker
 from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services, open_services
+from contextbase.commands.model import RunRequest
 from contextbase.config import Settings
 from contextbase.gate.model import CommitRequest
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, new_uuid
-from contextbase.runs.model import RunRequest
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
-from contextbase.sandbox.model import SANDBOX_LIMITS, Command, Outcome, SandboxId, SandboxSpec, TerminalSize
+from contextbase.sandbox.model import SANDBOX_LIMITS, Command, CommandOutcome, SandboxId, SandboxSpec, TerminalSize
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.model import Owner
@@ -152,7 +152,7 @@ async def _run(server: _Server, command: Command) -> None:
     request = RunRequest(command=command, limits=services.sandbox_limits, wish=Wish())
     steps = services.runs.run(server.owner, server.project_id, None, request, operator_type=OperatorType.API)
     async with aclosing(steps):
-        [outcome] = [step async for step in steps if isinstance(step, Outcome)]
+        [outcome] = [step async for step in steps if isinstance(step, CommandOutcome)]
     assert outcome.succeeded
 
 

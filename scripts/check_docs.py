@@ -44,10 +44,9 @@ def missing_from_reference(texts: dict[str, str]) -> list[str]:
 
 
 def commands() -> list[str]:
-    group = get_command(app)
     names = []
-    for name, command in getattr(group, "commands", {}).items():
-        inner = getattr(command, "commands", None)
+    for name, command in getattr(get_command(app), "commands", {}).items():
+        inner = getattr(command.load(), "commands", None)
         names.extend([f"{name} {child}" for child in inner] if inner else [name])
     return names
 

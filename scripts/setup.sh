@@ -20,6 +20,7 @@ if ! "$python" -c 'import ensurepip' 2>/dev/null; then
   fi
 fi
 
+echo "Installing into $venv (the first time this takes a minute or so) …"
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
 "$venv/bin/uv" pip sync --quiet --compile-bytecode --python "$venv/bin/python" --require-hashes requirements/dev.lock

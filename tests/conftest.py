@@ -2,13 +2,16 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import uuid4
 
+import hypothesis.core
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.vendor.pretty import RepresentationPrinter
 from tests.support.disks import xfs_disk
 from tests.support.docker_engine import DockerEngine, running_docker_engine
 from tests.support.postgres import database_copy, embedded_server, external_server, named, run_on_server
@@ -19,16 +22,40 @@ from contextbase.db.migrations.runner import migrate
 from contextbase.storage.blobs.s3_connection import S3Connection
 
 # How long an example takes says something about the machine, not about the code. CI tries the same examples every time,
-# so that it judges the change at hand; everybody else's runs go on looking for new ones.
+# so that it judges the change at hand; everybody else's runs go on looking for new ones. A failure prints the example,
+# and the line that tries it again.
 settings.register_profile(
     "contextbase",
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize="CONTEXTBASE_TEST_REQUIRE" in os.environ,
+    print_blob=True,
 )
 settings.load_profile("contextbase")
 
 _TEMPLATE = "contextbase_template"
+
+
+def pytest_configure() -> None:
+    """Undo an ignored SIGINT, as in a shell's background job: the programs that tests interrupt would inherit it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let Hypothesis print examples: schemathesis replaces its printer by one that prints nothing, to be faster. Its
+    own tests do without the printer as well."""
+    if not hasattr(getattr(item, "module", None), "schemathesis"):
+        hypothesis.core.RepresentationPrinter = RepresentationPrinter
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Servers and commands of the tests neither see nor change what this account keeps about its own servers."""
+    folder = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_STATE_HOME", str(folder))
+        yield folder
 
 
 @pytest.fixture(scope="session")

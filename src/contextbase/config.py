@@ -1,5 +1,6 @@
 """Settings: read once, at the edge. Environment (`CONTEXTBASE_*`) beats the TOML file, which beats the defaults."""
 
+import json
 import os
 import re
 import tomllib
@@ -11,19 +12,26 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from contextbase.data_folder import DEFAULT_DATA
 from contextbase.errors import InvalidSettings
 
-__all__ = ["DEFAULT_DATA", "ENV_PREFIX", "BlobLocation", "Setting", "Settings", "load_settings"]
+__all__ = ["ENV_PREFIX", "BlobLocation", "Setting", "Settings", "load_settings"]
 
 ENV_PREFIX: Final = "CONTEXTBASE_"
-DEFAULT_DATA: Final = Path(".contextbase-data")
 SETTINGS_FILE: Final = "contextbase.toml"
 
 SettingSource = Literal["environment", "file", "default"]
 
 # Variables with our prefix that are not settings of the server.
 _OTHER_VARIABLES: Final = frozenset(
-    {"CONTEXTBASE_CONFIG", "CONTEXTBASE_URL", "CONTEXTBASE_TOKEN", "CONTEXTBASE_PROJECT", "CONTEXTBASE_TEST_REQUIRE"}
+    {
+        "CONTEXTBASE_CONFIG",
+        "CONTEXTBASE_PROJECT",
+        "CONTEXTBASE_SERVER",
+        "CONTEXTBASE_TEST_REQUIRE",
+        "CONTEXTBASE_TOKEN",
+        "CONTEXTBASE_URL",
+    }
 )
 
 
@@ -76,7 +84,13 @@ class Settings(BaseSettings):
         24.0, description="How long an unreferenced blob is kept before `contextbase gc` may remove it."
     )
     event_retention_days: Annotated[float, Field(gt=0, le=3650)] = Field(
-        7.0, description="How long the feed keeps events that are not commits; commits stay for good."
+        7.0, description="How long a project's events that are not commits are kept; commits stay for good."
+    )
+    user_event_retention_days: Annotated[float, Field(gt=0, le=3650)] = Field(
+        30.0, description="How long notices to a user, agent or adapter are kept."
+    )
+    system_event_retention_days: Annotated[float, Field(gt=0, le=3650)] = Field(
+        30.0, description="How long events of the system are kept."
     )
     resolver_url: str | None = Field(
         None,
@@ -158,6 +172,17 @@ class Settings(BaseSettings):
     max_upload_bytes: Annotated[int, Field(ge=1024, le=5_497_558_138_880)] = Field(
         5_368_709_120, description="Largest streamed upload."
     )
+    max_connections: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        None, description="Most connections of clients at once; unset: half of the files the process may open."
+    )
+    client_timeout_seconds: Annotated[float, Field(ge=0.1, le=3600)] = Field(
+        30.0,
+        description="Longest a client may take to send a request's headers; also the time over which "
+        "client_min_bytes_per_second is measured.",
+    )
+    client_min_bytes_per_second: Annotated[float, Field(ge=0, le=1_000_000)] = Field(
+        100.0, description="A client that sends a body, or reads an answer, more slowly than this is disconnected."
+    )
     shutdown_grace_seconds: Annotated[float, Field(ge=0, le=600)] = Field(
         10.0, description="How long running requests may finish after a stop signal."
     )
@@ -209,11 +234,18 @@ class Settings(BaseSettings):
                 "environment" if environment.get(variable) else "file" if name in file_values else "default"
             )
             value = getattr(self, name)
-            shown = "(set, hidden)" if isinstance(value, SecretStr) else "" if value is None else str(value)
+            shown = "(set, hidden)" if isinstance(value, SecretStr) else _as_typed(value)
             rows.append(
                 Setting(name=name, variable=variable, value=shown, source=source, description=field.description or "")
             )
         return rows
+
+
+def _as_typed(value: object) -> str:
+    """As a person would write it into the environment."""
+    if value is None:
+        return ""
+    return json.dumps(value) if isinstance(value, bool | tuple) else str(value)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,11 +16,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from contextbase.config import DEFAULT_DATA
 from contextbase.errors import Conflict, MachineProblem
 
-__all__ = ["DataFolder", "RunningServer", "default_data_folder"]
+__all__ = ["DEFAULT_DATA", "DataFolder", "RunningServer", "default_data_folder", "write_private"]
 
+DEFAULT_DATA: Final = Path(".contextbase-data")
+_OWN: Final = frozenset(
+    {"audit.key", "blobs", "contextbase.toml", "lock", "lost+found", "node", "node-name", "owner-token", "postgres"}
+    | {"server.json"}
+)
+_OWN_LEFTOVER: Final = re.compile(r"\.(audit\.key|node-name|owner-token|server\.json)\.[0-9a-f]{8}")
 _SHARED_FALLBACK: Final = Path("/var/lib/contextbase")
 
 
@@ -41,7 +46,7 @@ class DataFolder:
     <data>/audit.key       the audit chain's HMAC key, 0600
     <data>/postgres/       the embedded database: see db/embedded.py
     <data>/blobs/          large blobs, unless they go to S3
-    <data>/node/           agents' folders and the mirrors they stand on: see workspaces/places.py
+    <data>/node/           agents' folders and the mirrors they stand on: see workspaces/workspace_folders.py
     <data>/node-name       what this server calls itself
     <data>/contextbase.toml  settings, if the operator writes them
     """
@@ -75,14 +80,21 @@ class DataFolder:
         return self.path / "owner-token"
 
     def read_owner_token(self) -> str | None:
-        """The owner's token; None when there is none, or none this account may read."""
+        """The owner's token; None when there is none, or none this account may read. A link is not followed, and a file
+        of another account than the folder's is not read: somebody could have put our token from elsewhere there."""
         try:
-            return self.owner_token.read_text(encoding="utf-8").strip()
+            handle = os.open(self.owner_token, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(handle, encoding="utf-8") as file:
+                if os.fstat(handle).st_uid != self.path.stat().st_uid:
+                    return None
+                return file.read(1000).strip()
         except (FileNotFoundError, PermissionError):
             return None
         except UnicodeDecodeError:
             return None  # not what a server wrote: no token either
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                return None
             raise MachineProblem(f"{self.owner_token} cannot be read: {error.strerror}.") from error
 
     def write_owner_token(self, secret: str) -> None:
@@ -101,6 +113,29 @@ class DataFolder:
             ) from error
         if not os.access(self.path, os.W_OK | os.X_OK):
             raise MachineProblem(f"The data folder {self.path} is not writable. Choose another with --data.")
+
+    def refuse_foreign(self) -> None:
+        """Raise `Conflict` if the folder has anything that no contextbase put there."""
+        try:
+            names = sorted(entry.name for entry in self.path.iterdir())
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise MachineProblem(f"The data folder {self.path} cannot be listed: {error.strerror}.") from error
+        foreign = [name for name in names if name not in _OWN and not _OWN_LEFTOVER.fullmatch(name)]
+        if foreign:
+            more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+            raise Conflict(
+                f"The folder {self.path} has files that are not contextbase's: "
+                f"{', '.join(map(repr, foreign[:3]))}{more}. Choose an empty folder with --data, or move them away."
+            )
+
+    def holds_database(self) -> bool:
+        return _is_there(self.postgres / "cluster" / "PG_VERSION")
+
+    def is_in_use(self) -> bool:
+        """Whether a server was ever started here: with an embedded database, or with one elsewhere."""
+        return self.holds_database() or _is_there(self.key_file("audit"))
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -149,6 +184,13 @@ class DataFolder:
         if len(key) < 32:
             raise MachineProblem(f"The key {path} is not the 64 hex digits that were written; restore it.")
         return key
+
+    def is_of_this_account(self) -> bool:
+        """Whether nobody else made it, nor a link to it that is in its place."""
+        try:
+            return {self.path.stat().st_uid, self.path.lstat().st_uid} == {os.geteuid()}
+        except FileNotFoundError:
+            return False
 
     def announce(self, server: RunningServer) -> None:
         content = json.dumps({"url": server.url, "process_id": server.process_id}) + "\n"
@@ -234,6 +276,13 @@ def _flock(handle: int, kind: int, *, tries: int = 1) -> bool:
         except BlockingIOError:
             time.sleep(0.02 if left else 0)
     return False
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # perhaps, but this account cannot use it
+        return False
 
 
 def _everyone_can_pass(folder: Path) -> bool:

@@ -12,7 +12,8 @@
     │   ├── CursorOutdated      a cursor from before the project was restored: start anew
     │   ├── HeldElsewhere       another server has it: ask that one
     │   ├── LeaseHeld           somebody else has a lease there, and kept it for as long as we waited
-    │   └── LeaseLost           the lease expired or was given to somebody else: what it guarded may have changed
+    │   ├── LeaseLost           the lease expired or was given to somebody else: what it guarded may have changed
+    │   └── PreconditionFailed  the file is not what If-Match or If-None-Match asks for
     ├── TooLarge                over a stated size limit
     ├── Unavailable             a part we depend on does not answer now; trying again may help
     │   ├── DatabaseUnavailable
@@ -55,6 +56,7 @@ __all__ = [
     "MachineProblem",
     "Misconfigured",
     "NotFound",
+    "PreconditionFailed",
     "SchemaTooNew",
     "TooBusy",
     "TooLarge",
@@ -131,6 +133,10 @@ class LeaseHeld(Conflict):
 
 class LeaseLost(Conflict):
     code = "lease_lost"
+
+
+class PreconditionFailed(Conflict):
+    code = "precondition_failed"
 
 
 class TooLarge(ContextbaseError):

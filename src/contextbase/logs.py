@@ -4,8 +4,10 @@ import json
 import logging
 import secrets
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from logging.handlers import MemoryHandler
 from typing import Final, Literal
 
 __all__ = ["configure_logs", "new_trace_id", "trace_id"]
@@ -23,15 +25,30 @@ def new_trace_id() -> str:
     return secrets.token_hex(16)
 
 
-def configure_logs(*, level: str, format: Literal["auto", "text", "json"]) -> None:  # noqa: A002 - the setting's name
-    """Send all log lines to standard error."""
+def configure_logs(
+    *,
+    level: str,
+    format: Literal["auto", "text", "json"],  # noqa: A002 - the setting's name
+    held_back: bool = False,
+) -> Callable[[], None]:
+    """Send all log lines to standard error. `held_back`: only when the function is called that is given back, on the
+    first warning, or when the process ends."""
     as_json = format == "json" or (format == "auto" and not sys.stderr.isatty())
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonLines() if as_json else _TextLines())
+    stream = logging.StreamHandler(sys.stderr)
+    stream.setFormatter(_JsonLines() if as_json else _TextLines())
+    handler = MemoryHandler(1000, flushLevel=logging.WARNING, target=stream) if held_back else stream
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for chatty in ("uvicorn.access", "uvicorn.error", "httpx", "httpcore"):
         # Their lines hold full URLs; ours hold the path alone.
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+    def let_go() -> None:
+        if handler is not stream:
+            logging.getLogger().addHandler(stream)
+            logging.getLogger().removeHandler(handler)
+            handler.close()  # writes what it holds
+
+    return let_go
 
 
 class _JsonLines(logging.Formatter):

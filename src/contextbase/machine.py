@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Literal
 
 from contextbase.config import Settings
+from contextbase.data_folder import DataFolder
 from contextbase.db.binaries import find_binaries
 from contextbase.errors import ContextbaseError, MachineProblem
-from contextbase.workspaces.choosing import choose_provider
+from contextbase.workspaces.backend_choice import choose_provider
 from contextbase.workspaces.quotas import refusal_of_quotas
 from contextbase.workspaces.syscalls import clone_file
 
@@ -66,7 +67,9 @@ def _data_folder(settings: Settings) -> Finding:
         advice = "Choose another with --data or CONTEXTBASE_DATA."
         return Finding(name="data folder", answer="broken", detail=f"{place} is not writable", advice=advice)
     free = shutil.disk_usage(place).free
-    detail = f"{settings.data.absolute()}, {free / 1e9:.1f} GB free"
+    is_new = settings.database_url is None and not DataFolder(settings.data.absolute()).holds_database()
+    state = "nothing in it yet, " if is_new else ""
+    detail = f"{settings.data.absolute()}, {state}{free / 1e9:.1f} GB free"
     if free < 1e9:
         return Finding(name="data folder", answer="broken", detail=detail, advice="Free some space: 1 GB is the least.")
     return Finding(name="data folder", answer="yes", detail=detail)
@@ -114,13 +117,13 @@ def _reflink(settings: Settings) -> Finding:
 
 
 def _quota(settings: Settings) -> Finding:
-    most = f"{settings.workspace_max_bytes / 1e9:.1f} GB and {settings.workspace_max_files} changes"
+    most = f"{settings.workspace_max_bytes / 1e9:.1f} GB and {settings.workspace_max_files:,} changes"
     with _place_like(settings) as folder:
         refusal = refusal_of_quotas(folder)
     if refusal is None:
-        detail = f"{most} are the most for a workspace; held by the file system while it is written"
+        detail = f"A workspace may have {most}. The file system enforces this while an agent writes."
         return Finding(name="quota", answer="yes", detail=detail)
-    detail = f"{most} are the most for a workspace; looked at when it is committed: {refusal}"
+    detail = f"A workspace may have {most}. This is only checked at a commit: {refusal}."
     advice = (
         "To keep a runaway agent from filling the disk, put the data folder on XFS mounted with pquota, or on any file "
         "system of its own."

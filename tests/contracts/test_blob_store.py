@@ -20,7 +20,7 @@ from contextbase.storage.blobs.integrity import PIECE_SIZE
 from contextbase.storage.blobs.local import LocalBlobStore
 from contextbase.storage.blobs.memory import MemoryBlobStore
 from contextbase.storage.blobs.ports import BlobStore
-from contextbase.storage.blobs.retrying import RetryingBlobStore
+from contextbase.storage.blobs.retry import RetryingBlobStore
 from contextbase.storage.blobs.s3 import PART_SIZE, S3BlobStore
 from contextbase.storage.blobs.s3_connection import S3Connection
 from contextbase.storage.blobs.spool import SpoolFolder

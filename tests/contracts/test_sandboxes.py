@@ -351,10 +351,58 @@ async def test_no_more_processes_are_made_than_may_be(site: Site, driver: Sandbo
     assert "fork" in ran.stderr or ran.outcome.stopped_by is Limit.PROCESSES
 
 
+_LEAVE = "i=0; while [ $i -lt 40 ]; do sleep 1000 & i=$((i+1)); done; exit 0"
+_BOMB = "b() { b | b & }; b"
+_TRIES = 500
+
+
+@pytest.mark.parametrize(
+    "left", [_LEAVE, f"({_LEAVE}) & exit 0", f"{_BOMB}; exit 0", f"setsid sh -c '{_BOMB}' & exit 0"]
+)
+async def test_a_sandbox_that_leftovers_filled_works_again_and_says_whose_they_were(
+    implementation: Implementation, site: Site, driver: SandboxDriver, left: str
+) -> None:
+    site.require_groups()
+    spec = site.spec(limits=limited(max_processes=20, max_memory=1 << 30))
+    await driver.create(spec)
+    await driver.start(spec.id)
+    is_told = implementation.keeps_leftovers and left == _LEAVE  # others may leave room, or end by themselves
+    told: list[str] = []
+    in_a_row = 0
+    try:
+        told += (await finish(await driver.exec(spec.id, shell(left)))).outcome.leftovers_of
+        for _ in range(_TRIES):  # what runs on in the background takes its time to fill it
+            ran = await finish(await driver.exec(spec.id, shell("/bin/true; /bin/true; echo on")))
+            told += ran.outcome.leftovers_of
+            in_a_row = in_a_row + 1 if ran.stdout == "on\n" else 0
+            if in_a_row >= 3:
+                break
+    finally:
+        await driver.stop(spec.id)
+    assert in_a_row >= 3
+    assert any(left in words for words in told) is (is_told or bool(told))
+
+
+async def test_what_a_command_left_running_stays_while_there_is_room(
+    implementation: Implementation, site: Site, driver: SandboxDriver
+) -> None:
+    site.require_groups()
+    if not (implementation.keeps_leftovers and implementation.tells_leftovers_apart):
+        return
+    spec = site.spec(limits=limited(max_processes=20))
+    await driver.create(spec)
+    await driver.start(spec.id)
+    await finish(await driver.exec(spec.id, shell("echo mine > note; sleep 1000 & echo $! > number; exit 0")))
+    crowd = await finish(await driver.exec(spec.id, shell(_LEAVE)))
+    ran = await finish(await driver.exec(spec.id, shell("kill -0 $(cat number) && echo there")))
+    assert ran.stdout == "there\n"
+    assert [words for words in (*crowd.outcome.leftovers_of, *ran.outcome.leftovers_of) if "note" in words] == []
+
+
 @one_shot
 async def test_who_wants_too_much_of_the_processor_is_slowed_down(site: Site, driver: SandboxDriver) -> None:
     site.require_groups()
-    spec = site.spec(limits=limited(max_cpu=20))
+    spec = site.spec(limits=limited(max_cpu=2))
     ran = await finish(await driver.run(spec, shell("timeout 1 sh -c 'while :; do :; done'; exit 0")))
     assert ran.outcome.slowed_down
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +149,68 @@ async def test_without_the_bucket_it_is_healthy_but_not_ready(
                 {"status": "not_ready", "database": "ok", "blobs": "blob_store_unavailable"},
             )
             assert (await api.stranger.get("/healthz")).status_code == 200
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    for _ in range(1200):
+        if await condition():
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("it did not come true")
+
+
+async def test_with_a_database_that_takes_no_writes_it_is_not_ready(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    async with (
+        database_copy(embedded_database_server, "template0") as address,
+        opened_api(Settings(data=tmp_path, database_url=url_of(address))) as api,
+    ):
+        assert (await api.stranger.get("/readyz")).status_code == 200
+
+        async def set_read_only(value: str) -> None:
+            """For the connections to come; those there are end."""
+            async with api.services.database.connection() as connection:
+                name = await connection.fetchval("SELECT current_database()")
+                await connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {value}")
+                others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> $2"
+                await connection.fetch(others, name, connection.get_server_pid())
+            await api.services.database._pool.expire_connections()
+
+        async def has(status: int) -> bool:
+            reads = (await api.client.get("/api/v1/projects")).status_code == 200
+            return reads and (await api.stranger.get("/readyz")).status_code == status
+
+        await set_read_only("on")
+        await until(lambda: has(503))
+        assert (await api.stranger.get("/readyz")).json()["blobs"] == "ok"
+        assert_problem(
+            await api.client.post("/api/v1/projects", json={"name": "unwritten"}), 503, "database_unavailable"
+        )
+        async with api.services.database.connection() as connection:
+            await connection.execute("SET default_transaction_read_only = off")
+            name = await connection.fetchval("SELECT current_database()")
+            await connection.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+        await api.services.database._pool.expire_connections()
+        await until(lambda: has(200))
+
+
+async def test_with_a_blob_store_that_takes_no_writes_it_is_not_ready(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    async with (
+        database_copy(embedded_database_server, "template0") as address,
+        opened_api(Settings(data=tmp_path, database_url=url_of(address))) as api,
+    ):
+        assert (await api.stranger.get("/readyz")).status_code == 200
+        objects = tmp_path / "blobs" / "objects"
+        assert not any(path.is_file() for path in objects.rglob("*")), "what it writes to see, it removes"
+        objects.rename(tmp_path / "blobs" / "away")
+        objects.write_bytes(b"")  # not a folder any more: also root cannot write there
+
+        async def is_not_ready() -> bool:
+            return (await api.stranger.get("/readyz")).status_code == 503
+
+        await until(is_not_ready)
+        ready = (await api.stranger.get("/readyz")).json()
+        assert ready == {"status": "not_ready", "database": "ok", "blobs": "machine_problem"}

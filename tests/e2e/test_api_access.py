@@ -86,12 +86,14 @@ async def test_a_token_for_one_project_cannot_tell_whether_another_exists(api: A
     listed = (await api.stranger.get("/api/v1/projects", headers=headers)).json()["projects"]
     assert [project["name"] for project in listed] == ["mine"]
     assert_problem(await api.stranger.delete("/api/v1/projects/theirs", headers=headers), 404, "not_found")
+    elsewhere = await api.token(project="theirs")
+    tokens = (await api.stranger.get("/api/v1/tokens", headers=headers)).json()["tokens"]
+    assert [found["id"] for found in tokens] == [token["id"]]
     for method, path, body in (
         ("POST", "/api/v1/projects", {"name": "another"}),
         ("POST", "/api/v1/tokens", {"principal": "x"}),
         ("POST", "/api/v1/tokens", {"principal": "x", "project": "theirs"}),
-        ("GET", "/api/v1/tokens", None),
-        ("DELETE", f"/api/v1/tokens/{token['id']}", None),
+        ("DELETE", f"/api/v1/tokens/{elsewhere['id']}", None),
     ):
         answer = await api.stranger.request(method, path, json=body, headers=headers)
         assert answer.status_code in (403, 404), (method, path, answer.text)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.api import MAX_BODY, Api, assert_problem
+from tests.support.api import BROKEN_ROUTES, MAX_BODY, Api, assert_problem
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -251,3 +251,27 @@ async def test_half_a_character_is_the_callers_error(api: Api) -> None:
     headers = {"Content-Type": "application/json"}
     answer = await api.client.post("/api/v1/collab/commit", content=body, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input"), answer.text
+
+
+async def test_every_route_refuses_a_query_parameter_that_it_does_not_have(api: Api) -> None:
+    tried = 0
+    documented = api.app.openapi()["paths"]
+    for path in documented.keys() - BROKEN_ROUTES:
+        operations = documented[path]
+        for method in operations:
+            url = path.replace("{", "").replace("}", "")
+            for name in ("id", "review_id", "sandbox_id", "tag_id", "token_id"):
+                url = url.replace(f"/{name}", "/00000000-0000-0000-0000-000000000000")
+            answer = await api.client.request(method, f"{url}?misspelt=1&project=p", json={})
+            problem = assert_problem(answer, 422, "invalid_input")
+            places = [problem["where"] for problem in problem["details"]["problems"]]
+            assert "query.misspelt" in places, (method, path)
+            assert ("query.project" in places) == ("project" not in _parameters(operations[method])), (method, path)
+            tried += 1
+    assert tried > 60
+    for page in ("/", "/login", "/logout", "/docs", "/openapi.json"):
+        assert_problem(await api.client.get(f"{page}?misspelt=1"), 422, "invalid_input")
+
+
+def _parameters(operation: dict[str, list[dict[str, str]]]) -> set[str]:
+    return {parameter["name"] for parameter in operation.get("parameters", []) if parameter["in"] == "query"}

@@ -65,6 +65,10 @@ def query(**fields: Any) -> Callable[[World, str], dict[str, Any]]:
     return lambda _, project: {"params": {"project": project} | fields}
 
 
+def scoped(**fields: Any) -> Callable[[World, str], dict[str, Any]]:
+    return lambda _, project: {"params": {"scope": f"project:{project}"} | fields}
+
+
 def body(**fields: Any) -> Callable[[World, str], dict[str, Any]]:
     return lambda _, project: {"json": {"project": project} | fields}
 
@@ -115,7 +119,9 @@ A_SANDBOX = ("POST", SANDBOXES)
 TABLE: dict[tuple[str, str], Route] = {
     ("GET", "/api/v1/version"): route("", "anyone"),
     ("GET", "/api/v1/me"): route("", "anyone"),
-    ("GET", "/metrics"): route("", "anyone"),
+    ("GET", "/metrics"): route("admin", "server"),
+    ("GET", "/api/v1/system/audit"): route("admin", "server"),
+    ("GET", "/api/v1/system/audit/export"): route("admin", "server"),
     ("GET", "/openapi.json"): route("", "anyone"),
     ("GET", "/docs"): route("", "anyone"),
     ("GET", "/api/v1/projects"): route("read", "anyone"),
@@ -123,10 +129,15 @@ TABLE: dict[tuple[str, str], Route] = {
         "admin", "server", lambda _, __: {"json": {"name": f"n-{uuid4().hex}"}}, ok=201
     ),
     ("GET", "/api/v1/projects/{project}"): route("read", "project", fill=by_name),
+    ("PATCH", "/api/v1/projects/{project}"): route(
+        "admin", "project", lambda _, __: {"json": {"reads_gitignore": True}}, fill=by_name
+    ),
     ("DELETE", "/api/v1/projects/{project}"): route("read admin", "project", fill=by_name),
-    ("GET", "/api/v1/tokens"): route("admin", "server"),
-    ("POST", "/api/v1/tokens"): route("admin", "server", lambda _, __: {"json": {"principal": "new"}}, ok=201),
-    ("DELETE", "/api/v1/tokens/{token_id}"): route("admin", "server", fill=lambda w, _: {"{token_id}": w.spare_token}),
+    ("GET", "/api/v1/tokens"): route("admin", "anyone"),
+    ("POST", "/api/v1/tokens"): route(
+        "admin", "server", lambda _, __: {"json": {"principal": "new", "actions": ["admin"]}}, ok=201
+    ),
+    ("DELETE", "/api/v1/tokens/{token_id}"): route("admin", "project", fill=lambda w, _: {"{token_id}": w.spare_token}),
     ("POST", f"{COLLAB}/commit"): route("write", "project", body(base_seq=0, changes=[write("w.txt", "1")])),
     ("POST", f"{COLLAB}/uploads"): route(
         "write", "project", lambda _, project: {"params": {"project": project}, "content": b"x"}, ok=201
@@ -147,6 +158,9 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{HISTORY}/blame"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{HISTORY}/archive"): route("read", "project", query()),
     ("GET", f"{COLLAB}/feed"): route("read", "project", query()),
+    # Of its other scopes: tests/e2e/test_events.py.
+    ("GET", "/api/v1/events"): route("read", "project", scoped()),
+    ("GET", "/api/v1/events/body"): route("read", "project", scoped(number=1), ok=404),  # there is none
     ("POST", f"{HISTORY}/rollback"): route("read write", "project", body(to="head")),
     ("POST", f"{HISTORY}/undo"): route("read write", "project", body(seqs=[1])),
     ("POST", f"{HISTORY}/bring-back"): route("read write", "project", aside),
@@ -155,13 +169,15 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{COLLAB}/audit/export"): route("admin", "project", query()),
     ("GET", REVIEWS): route("read", "project", query()),
     ("GET", f"{REVIEWS}/{{review_id}}"): route("read", "project", query(), fill=by_review),
-    ("POST", f"{REVIEWS}/{{review_id}}/claim"): route("write", "project", body(), fill=by_review),
+    ("POST", f"{REVIEWS}/{{review_id}}/claim"): route("read write", "project", body(), fill=by_review),
     ("POST", f"{REVIEWS}/{{review_id}}/release"): route(
-        "write", "project", body(), fill=by_review, ok=409
+        "read write", "project", body(), fill=by_review, ok=409
     ),  # nobody has claimed it
-    ("POST", f"{REVIEWS}/{{review_id}}/comments"): route("write", "project", body(text="x"), fill=by_review, ok=201),
-    ("POST", f"{REVIEWS}/{{review_id}}/resolve"): route("write", "project", body(choice="theirs"), fill=by_review),
-    ("POST", f"{REVIEWS}/{{review_id}}/reject"): route("write", "project", body(), fill=by_review),
+    ("POST", f"{REVIEWS}/{{review_id}}/comments"): route(
+        "read write", "project", body(text="x"), fill=by_review, ok=201
+    ),
+    ("POST", f"{REVIEWS}/{{review_id}}/resolve"): route("read write", "project", body(choice="theirs"), fill=by_review),
+    ("POST", f"{REVIEWS}/{{review_id}}/reject"): route("read write", "project", body(), fill=by_review),
     A_WORKSPACE: route("read", "project", lambda _, project: {"json": {"project_id": project}}, ok=201),
     ("GET", WORKSPACE): route("read", "project", its_own),
     ("GET", f"{WORKSPACE}/{{project_id}}/path"): route(
@@ -177,7 +193,9 @@ TABLE: dict[tuple[str, str], Route] = {
     ("POST", f"{WORKSPACE}/{{agent_id}}/complete"): route(
         "read", "project", its_own, fill=as_itself, first=A_WORKSPACE
     ),
-    ("POST", f"{WORKSPACE}/{{agent_id}}/abandon"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
+    ("POST", f"{WORKSPACE}/{{agent_id}}/abandon"): route(
+        "read write", "project", its_own, fill=as_itself, first=A_WORKSPACE
+    ),
     ("POST", "/api/v1/runs/command"): route(
         "read write", "project", lambda _, project: {"json": {"project_id": project, "command": "true"}}
     ),
@@ -238,7 +256,7 @@ async def a_world(api: Api) -> World:
         side_version_id=contested["changes"][0]["side_version_id"],
         review_id=contested["changes"][0]["review_id"],
         group=group,
-        spare_token=(await api.token())["id"],
+        spare_token=(await api.token(project=project.name))["id"],
     )
 
 
@@ -322,9 +340,11 @@ async def test_a_sandbox_is_its_agents_and_its_managers_and_there_for_nobody_els
             method, place, headers=api.as_bearer(who), **entry.request(world, world.project.name)
         )
 
+    looker = await world.project.token(f"{name}-5", kind="user", actions=["read", "admin"])
     for who in (stranger, elsewhere):
         assert_problem(await asked(who), 404, "not_found")
-    assert_problem(await asked(reader), 403, "forbidden")
+    for who in (reader, looker):
+        assert_problem(await asked(who), 403, "forbidden")
     assert (await asked(secret)).status_code == entry.ok
     if method == "DELETE":
         made = await ask(world, A_SANDBOX, secret)

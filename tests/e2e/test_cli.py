@@ -148,11 +148,11 @@ def test_an_output_that_has_not_every_character_is_no_obstacle(tmp_path: Path, e
 
 
 def test_people_get_sentences_and_tables(here: Cli, server: ServerProcess) -> None:
-    assert "Made project for-people" in here("project", "create", "for-people").stdout
+    assert "for-people" in here("project", "create", "for-people").stdout
     assert "for-people" in here("project", "list").stdout
     assert "head      commit 0" in here("project", "show", "for-people").stdout
     assert re.search(r"^cb_[\w-]{43}$", here("token", "create", "person", "--kind", "user").stdout, re.MULTILINE)
-    assert "user person" in here("token", "list").stdout.replace("\n", " ")
+    assert "user:person" in here("token", "list").stdout.replace("\n", " ")
     assert "ready" in here("status").stdout
     assert "No problems found" in here("fsck").stdout
     assert "CONTEXTBASE_PORT = 8787" in here("config").stdout
@@ -244,6 +244,7 @@ BAD_VARIABLES: list[tuple[str, str]] = [
     ("CONTEXTBASE_URL", "http://["),
     ("CONTEXTBASE_URL", "http://server:port"),
     ("CONTEXTBASE_URL", "http://server:999999"),
+    ("CONTEXTBASE_SERVER", "unheard-of"),
     ("CONTEXTBASE_TOKEN", "tökén"),
     ("CONTEXTBASE_TOKEN", "a\nb"),
 ]
@@ -281,7 +282,8 @@ def test_a_bad_variable_is_exit_code_2_and_its_value_stays_secret(here: Cli, nam
     variables = {name: value}
     if name == "CONTEXTBASE_URL":
         variables["CONTEXTBASE_TOKEN"] = "cb_x"
-    done = here("status", "--json", **variables)
+    command = "status" if name in ("CONTEXTBASE_URL", "CONTEXTBASE_TOKEN", "CONTEXTBASE_SERVER") else "config"
+    done = here(command, "--json", **variables)
     assert_refused(done)
     assert "hunter2" not in done.stderr
 

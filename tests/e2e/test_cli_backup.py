@@ -42,14 +42,14 @@ def test_an_operator_backs_up_a_running_server_and_restores_it_elsewhere(server:
     assert [project["name"] for project in made["projects"]] == ["notes"]
     again = here(server, "backup", "create", str(target))
     assert again.code == 0, again.stderr
-    assert "1 projects" in again.stdout
-    assert "new: 0 bytes" in again.stdout
+    assert "1 project" in again.stdout
+    assert "0 bytes are new" in again.stdout
     listed = run_cli("backup", "list", str(target), "--json").json
     assert listed[0]["snapshot"] == made["snapshot"]
     assert len(listed) == 2
     assert made["snapshot"] in run_cli("backup", "list", str(target)).stdout
     assert run_cli("backup", "verify", str(target), "--json").json["ok"]
-    assert "is whole" in run_cli("backup", "verify", str(target), "--snapshot", made["snapshot"]).stdout
+    assert "No problems found" in run_cli("backup", "verify", str(target), "--snapshot", made["snapshot"]).stdout
     with reachable_folder() as folder:
         done = run_cli("restore", str(target), "--data", str(folder / "data"), "--json").json
         assert (done["ok"], done["checked"], done["rows"]) == (True, True, listed[1]["rows"])
@@ -57,7 +57,7 @@ def test_an_operator_backs_up_a_running_server_and_restores_it_elsewhere(server:
         assert (refused.code, refused.error["code"]) == (1, "conflict")
         with start_server(folder / "data") as copy, Client(copy.url, token_of(copy)) as client:
             assert b"".join(client.download("notes", path="large.bin")) == LARGE
-            assert str(client.project("notes").epoch) != made["projects"][0]["epoch"]
+            assert str(client.projects.get("notes").epoch) != made["projects"][0]["epoch"]
             bring_back_as_documented(old=copy, live=server)
 
 
@@ -87,7 +87,7 @@ def test_a_damaged_backup_is_named_and_exits_1(server: ServerProcess, tmp_path: 
     target.write_bytes(content)
     verified = run_cli("backup", "verify", str(target), "--json")
     assert (verified.code, verified.json["ok"], len(verified.json["problems"])) == (1, False, 1)
-    assert "1 problems" in run_cli("backup", "verify", str(target)).stdout
+    assert "1 problem " in run_cli("backup", "verify", str(target)).stdout
     target.write_bytes(content[:-5000])
     cut = run_cli("backup", "verify", str(target), "--json")
     assert cut.code == 1
@@ -101,3 +101,19 @@ def test_a_backup_that_is_not_there_is_said(command: tuple[str, ...], tmp_path: 
         done = run_cli(*command, str(tmp_path / "nowhere"), *data, "--json")
         assert (done.code, done.error["code"]) == (1, "not_found")
         assert not (folder / "data").exists()
+
+
+def test_a_restore_refuses_a_folder_with_files_of_somebody_else(server: ServerProcess, tmp_path: Path) -> None:
+    assert run_cli("backup", "create", str(tmp_path / "backups"), "--data", str(server.data)).code == 0
+    with reachable_folder() as folder:
+        target = folder / "data"
+        target.mkdir()
+        (target / "holiday.jpg").write_bytes(b"")
+        (target / "contextbase.toml").write_text('log_level = "error"\n')
+        arguments = ("restore", str(tmp_path / "backups"), "--data", str(target), "--json")
+        refused = run_cli(*arguments)
+        assert (refused.code, refused.error["code"]) == (1, "conflict")
+        assert "'holiday.jpg'" in refused.error["message"]
+        assert sorted(entry.name for entry in target.iterdir()) == ["contextbase.toml", "holiday.jpg"]
+        (target / "holiday.jpg").unlink()
+        assert run_cli(*arguments).code == 0

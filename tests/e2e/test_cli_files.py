@@ -64,7 +64,17 @@ def test_a_change_made_from_an_old_commit_is_merged_or_put_up_for_review(cb: Cli
     assert cb("cat", "a.txt").stdout == "one\n2\n3\n4\nfive\n"
     note.write_text("uno\n2\n3\n4\n5\n")
     review = cb("put", str(note), "a.txt", "--base", "1")
-    assert (review.code, "in review" in review.stdout, "for a person to decide" in review.stdout) == (0, True, True)
+    assert (review.code, "in review" in review.stdout, "contextbase review show" in review.stdout) == (0, True, True)
+
+
+def test_a_change_made_from_an_old_version_of_a_file_is_merged(cb: Cli, note: Path) -> None:
+    for text in ("1\n2\n3\n4\n5\n", "one\n2\n3\n4\n5\n"):
+        note.write_text(text)
+        cb("put", str(note), "a.txt")
+    note.write_text("1\n2\n3\n4\nfive\n")
+    assert "merged" in cb("put", str(note), "a.txt", "--base-version", "1").stdout
+    assert cb("cat", "a.txt").stdout == "one\n2\n3\n4\nfive\n"
+    assert cb("put", str(note), "a.txt", "--base", "1", "--base-version", "1").code == 2
 
 
 def test_what_cannot_be_done_says_what_to_do(cb: Cli, tmp_path: Path, note: Path) -> None:

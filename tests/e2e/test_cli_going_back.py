@@ -29,7 +29,7 @@ def test_a_rollback_is_shown_made_and_then_there_is_nothing_to_do(cb: Cli, put: 
     assert cb("cat", "a.txt").stdout == "2\n"
     assert "Commit 3." in cb("rollback", "1").stdout
     assert cb("cat", "a.txt").stdout == "1\n"
-    assert "so already" in cb("rollback", "1").stdout
+    assert "already matches" in cb("rollback", "1").stdout
     assert cb("rollback", "--file", "a.txt", "--version", "2", "--json").json["seqs"] == [4]
     assert cb("rollback", "nowhere").code == 1
     assert cb("rollback").code == 2
@@ -59,12 +59,12 @@ def test_what_was_set_aside_comes_back(cb: Cli, put: Cli) -> None:
 def test_a_purge_asks_and_is_for_good(cb: Cli, put: Cli) -> None:
     put("hunter2\n", "secret.txt")
     shown = cb("purge", "secret.txt", "--dry-run")
-    assert "1 contents" in shown.stdout
-    assert "deletes  secret.txt" in shown.stdout
+    assert "1 content " in shown.stdout
+    assert "delete  secret.txt" in shown.stdout
     assert cb("purge", "secret.txt", "--json").code == 2  # nobody can be asked
     assert cb("cat", "secret.txt").stdout == "hunter2\n"
     done = cb("purge", "secret.txt", "--yes")
-    assert "Purged 1 contents; 1 files were deleted." in done.stdout
+    assert "Purged 1 content, and deleted 1 file." in done.stdout
     gone = cb("cat", "secret.txt", "--at", "1")
     assert gone.code == 1
     assert "content_purged" in gone.stderr

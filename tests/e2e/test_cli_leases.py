@@ -43,9 +43,9 @@ def test_a_lease_is_acquired_listed_and_released(cb: Cli, other: dict[str, str])
     assert cb("lease", "list", "docs", "--json").json == []
     assert [lease["token"] for lease in cb("lease", "list", "src/a", "--json").json] == [token]
     assert cb("lease", "release", str(token)).stdout == "Released.\n"
-    assert cb("lease", "list").stdout == "Nobody has a lease there.\n"
+    assert cb("lease", "list").stdout == "There are no leases.\n"
     assert cb("lease", "acquire", "src/a", "--json", **other).json["owner"] == "agent:other"
-    assert cb("lease", "release", "--all").stdout == "Released 0.\n"
+    assert cb("lease", "release", "--all").stdout == "Released 0 leases.\n"
     assert cb("lease", "release", "--owner", "agent:other", "--json").json == {"released": 1}
     assert cb("lease", "release").code == 2
 
@@ -57,7 +57,7 @@ def test_a_command_runs_under_a_lease_and_its_exit_code_is_ours(cb: Cli, other: 
     assert int(done.stdout) > 0
     assert cb("lease", "list", "--json").json == []
     assert cb("lease", "run", "src/**", "--", sys.executable, "-c", "import os; os.kill(os.getpid(), 9)").code == 137
-    assert "cannot be run" in cb("lease", "run", "src/**", "--", "no-such-program").stderr
+    assert "no-such-program could not be started" in cb("lease", "run", "src/**", "--", "no-such-program").stderr
     assert cb("lease", "acquire", "src/a", **other).code == 0
     held = cb("lease", "run", "src/**", "--wait", "0", "--", sys.executable, "-c", "print('ran')")
     assert (held.code, "ran" in held.stdout, "[lease_held]" in held.stderr) == (1, False, True)
@@ -77,7 +77,7 @@ def test_a_put_under_a_lease_comes_too_late_without_it(cb: Cli, tmp_path: Path) 
 
 def test_where_leases_bind_others_are_refused(cb: Cli, other: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1\n")
-    assert cb("policy", "leases").stdout == "There are no lease rules: leases advise.\n"
+    assert cb("policy", "leases").stdout.startswith("There are no lease rules")
     shown = cb("policy", "leases", "**=binding", "tmp/**=advice").stdout.split()
     assert shown[-4:] == ["**", "binding", "tmp/**", "advice"]
     assert "binding" in cb("policy", "list").stdout

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.support.cli import Cli
 from tests.support.require import require_program, require_root
-from tests.support.server import Done
+from tests.support.server import Done, ServerProcess
 
 pytestmark = pytest.mark.xdist_group("cli")
 
@@ -124,7 +124,7 @@ def test_who_interrupts_many_is_told_which_of_them_came_to_no_end(cb: Cli) -> No
         _, told = running.communicate(timeout=60)
     assert running.returncode == 130
     for number in (1, 2):
-        assert f"two-{number}: came to no end; its workspace has what it had changed" in told
+        assert f"two-{number}: did not finish; its changes, if any, are in its workspace." in told
 
 
 def test_of_twenty_agents_on_one_line_those_that_are_not_in_wait_for_a_person(cb: Cli) -> None:
@@ -139,3 +139,22 @@ def test_of_twenty_agents_on_one_line_those_that_are_not_in_wait_for_a_person(cb
     assert changes.total() == 40
     assert [one["went_well"] for one in done.json].count(False) == changes["in_review"]
     assert len(cb("review", "list", "--json").json) == changes["in_review"]
+
+
+def test_a_token_that_may_not_run_commands_is_refused_once_for_all_agents(cb: Cli, server: ServerProcess) -> None:
+    token = cb("token", "create", "lone", "--project", os.environ["CONTEXTBASE_PROJECT"], "--json").json["secret"]
+    variables = {"CONTEXTBASE_URL": server.url, "CONTEXTBASE_TOKEN": token}
+    done = cb("run", "-n", "20", "--", "true", **variables)
+    assert done.code == 1
+    assert done.stderr.count("error:") == 1
+    assert len(done.stderr.strip().splitlines()) == 1
+    told = cb("run", "-n", "20", "--json", "--", "true", **variables)
+    assert (told.code, told.stdout, told.error["code"]) == (1, "", "forbidden")
+
+
+def test_of_several_agents_it_is_said_what_ran_and_what_became_of_their_changes(cb: Cli) -> None:
+    script = "sleep 2; echo $CONTEXTBASE_RUN_INDEX > line.txt"
+    told = cb("run", "-n", "3", "--agent", "some", "--", "sh", "-c", script).stderr
+    assert "3 agents: 3 succeeded.\nChanges: 1 written, 2 waiting for review.\n" in told, told
+    failed = cb("run", "--count", "2", "--agent", "bad", "--", "sh", "-c", "exit $CONTEXTBASE_RUN_INDEX").stderr
+    assert "2 agents: 2 failed.\nNothing was committed.\n" in failed, failed

@@ -1,7 +1,6 @@
 """`contextbase worker …`, as a user runs it: no server, no database."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -14,8 +13,6 @@ from tests.support.cli import Cli
 from tests.support.server import Done
 
 from contextbase.interfaces.cli.main import main
-
-GUIDE = Path(__file__).parents[2] / "docs/guides/worker-sandbox.md"
 
 
 @pytest.fixture
@@ -63,7 +60,7 @@ def test_a_command_works_on_a_copy_and_its_changes_come_back(worker: Cli, base: 
 def test_a_failed_command_leaves_the_base_alone_and_its_sandbox_to_look_at(worker: Cli, base: Path) -> None:
     done = worker("run", "one", "--copy", "a.txt", "--", "sh", "-c", "echo b > a.txt; exit 3")
     assert done.code == 1
-    assert "ended with 3" in done.stderr
+    assert "exit code 3" in done.stderr
     assert (base / "a.txt").read_text() == "a\n"
     assert names(worker) == ["one"]
     refused = worker("clean", "one")
@@ -160,17 +157,3 @@ def test_what_is_wrong_is_said_with_a_way_out(worker: Cli) -> None:
     assert worker("clean", "one", "--all").code == 2
     missing = worker("run", "one", "--copy", "missing.txt", "--json", "--", "true")
     assert json.loads(missing.stderr)["error"]["code"] == "not_found"
-
-
-def test_the_guide_runs_as_it_stands(tmp_path: Path) -> None:
-    """Its shell and Python parts, in the order they stand there."""
-    blocks = re.findall(r"^```(sh|python)\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
-    assert {language for language, _ in blocks} == {"sh", "python"}
-    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": programs, "HOME": str(tmp_path)}
-    for language, block in blocks:
-        command = ["bash", "-euc", block] if language == "sh" else [sys.executable, "-c", block]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
-        )
-        assert done.returncode == 0, block + done.stdout + done.stderr

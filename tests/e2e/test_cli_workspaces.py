@@ -45,6 +45,24 @@ def test_create_prints_the_path_and_nothing_else(shared: Cli) -> None:
     assert os.environ["CONTEXTBASE_PROJECT"] in listed
 
 
+def test_credentials_are_held_back_until_they_are_allowed_and_the_folder_stays(shared: Cli) -> None:
+    folder = Path(shared("workspace", "create", "-a", "one").stdout.rstrip())
+    (folder / ".env").write_text("PASSWORD=1")
+    (folder / ".gitignore").write_text("*.log\n")
+    (folder / "a.log").write_text("1")
+    [ignored] = shared("workspace", "status", "-a", "one", "--json").json["ignored"]
+    assert ignored == {"path": "a.log", "source": ".gitignore", "line": 1, "pattern": "*.log"}
+    status = shared("workspace", "status", "-a", "one").stdout
+    assert "X  .env: '.env' looks like a file of environment variables" in status
+    assert "!! a.log  (.gitignore:1: *.log)" in status
+    kept = shared("workspace", "complete", "-a", "one")
+    assert (kept.code, "The folder is kept" in kept.stdout, "--allow .env" in kept.stdout) == (1, True, True)
+    assert (folder / ".env").read_text() == "PASSWORD=1"
+    assert shared("workspace", "complete", "-a", "one", "--allow", ".env").code == 0
+    assert shared("cat", ".env").stdout == "PASSWORD=1"
+    assert not folder.exists()
+
+
 def test_status_looks_like_git_s_and_completing_says_what_was_written_merged_and_contested(shared: Cli) -> None:
     one, two = (Path(shared("workspace", "create", "-a", name).stdout.rstrip()) for name in ("one", "two"))
     edit(one / "plan.md", "May", "June")
@@ -56,7 +74,7 @@ def test_status_looks_like_git_s_and_completing_says_what_was_written_merged_and
     assert heading == f"## agent:two, from snapshot 1: {two}"
     assert lines[:2] == ["A  new.md", "M  plan.md"]
     assert lines[2].startswith("X  pipe: ")
-    assert lines[3:] == ["!! .git/"]
+    assert lines[3:] == ["!! .git/  (built-in: .git)"]
     assert "-We launch in May.\n+We launch in July.\n" in shared("workspace", "diff", "plan.md", "-a", "two").stdout
     done = shared("workspace", "complete", "-a", "one", "-m", "June")
     assert done.code == 0, done.stdout
@@ -64,7 +82,7 @@ def test_status_looks_like_git_s_and_completing_says_what_was_written_merged_and
     kept = shared("workspace", "complete", "-a", "two", "-m", "July")
     assert kept.code == 1
     assert "written    A new.md\n" in kept.stdout
-    assert "in review  M plan.md  waits for a person: contextbase review show " in kept.stdout
+    assert "in review  M plan.md  decide with: contextbase review show " in kept.stdout
     assert f"The folder is kept: {two}\n" in kept.stdout
     (two / "pipe").unlink()
     again = shared("workspace", "complete", "-a", "two")
@@ -93,7 +111,7 @@ def test_abandoning_asks_only_when_there_is_something_to_lose(shared: Cli) -> No
     refused = shared("workspace", "abandon", "-a", "four", "--json")
     assert (refused.code, refused.error["code"], folder.is_dir()) == (2, "invalid_input", True)
     (folder / "new.md").unlink()
-    assert shared("workspace", "abandon", "-a", "four").stdout == "The workspace of agent:four is gone.\n"
+    assert shared("workspace", "abandon", "-a", "four").code == 0
     assert not folder.exists()
     assert shared("workspace", "status", "-a", "four").code == 1
     assert shared("workspace", "list", "--state", "abandoned", "--json").json[0]["agent_id"] == "agent:four"

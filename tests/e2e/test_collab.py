@@ -283,7 +283,7 @@ async def test_pages_of_a_checkout_hold_every_entry_once(project: Project, recur
 
 
 async def test_contents_beyond_the_bound_come_by_reference(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contextbase.gate.reads.MOST_INLINE_BYTES", 10)
+    monkeypatch.setattr("contextbase.reads.service.MOST_INLINE_BYTES", 10)
     await project.commit(write("a", "12345678"), write("b", "12345678"), write("c", "12"))
     entries = (await project.checkout(contents=True)).json()["entries"]
     assert [entry["text"] for entry in entries] == ["12345678", None, "12"]
@@ -672,8 +672,8 @@ async def test_a_long_log_is_read_in_pages_however_much_of_it_is_hidden(
         await project.write(f"{'open' if number % 6 == 0 else 'secret'}/{number}", "x")
     await project.rule("everyone", "secret/**", "hidden")
     bot = await project.token("patient")
-    monkeypatch.setattr("contextbase.gate.history._PAGE", 2)
-    monkeypatch.setattr("contextbase.gate.history._MOST_SCANNED", 3)
+    monkeypatch.setattr("contextbase.reads.commit_log._PAGE", 2)
+    monkeypatch.setattr("contextbase.reads.commit_log._MOST_SCANNED", 3)
 
     async def seqs(who: str | None, limit: int) -> list[int]:
         seen: list[int] = []
@@ -699,7 +699,7 @@ async def test_a_checkout_asks_the_database_as_much_however_much_is_hidden(
     for folder in ("full", "void"):
         await project.rule("everyone", f"{folder}/**", "hidden")
     bot = await project.token("unhurried")
-    monkeypatch.setattr("contextbase.gate.reads._PAGE", 2)
+    monkeypatch.setattr("contextbase.reads.service._PAGE", 2)
     database = StatementCount(monkeypatch)
     counts: dict[tuple[str, bool], int] = {}
     for folder in ("first", "full", "void"):  # the first finds less at hand than the others
@@ -720,8 +720,8 @@ async def test_commits_with_more_changes_than_one_reading_holds_are_told_whole(
 ) -> None:
     await project.commit(*(write(f"a{number}", "x") for number in range(5)))
     await project.commit(*(write(f"b{number}", "x") for number in range(5)), base_seq=1)
-    monkeypatch.setattr("contextbase.gate.history._MOST_ROWS", 7)
-    monkeypatch.setattr("contextbase.gate.history.MOST_CHANGES_SHOWN", 3)
+    monkeypatch.setattr("contextbase.reads.commit_log._MOST_ROWS", 7)
+    monkeypatch.setattr("contextbase.reads.commit_log.MOST_CHANGES_SHOWN", 3)
     commits = (await project.get("log")).json()["commits"]
     assert [(commit["seq"], commit["change_count"], len(commit["changes"])) for commit in commits] == [
         (2, 5, 3),
@@ -734,10 +734,10 @@ async def test_a_long_audit_trail_is_read_and_exported_in_portions(
 ) -> None:
     for number in range(6):
         await project.write(f"f{number}", "x")
-    monkeypatch.setattr("contextbase.gate.trail._PAGE", 2)
+    monkeypatch.setattr("contextbase.reads.audit_search._PAGE", 2)
     assert [record["number"] for record in (await project.get("audit")).json()["records"]] == [7, 6, 5, 4, 3, 2, 1]
     assert len((await project.get("audit/export")).text.splitlines()) == 7
-    monkeypatch.setattr("contextbase.gate.trail._MOST_SCANNED", 3)
+    monkeypatch.setattr("contextbase.reads.audit_search._MOST_SCANNED", 3)
     page = (await project.get("audit", principal="nobody")).json()
     assert page == {"records": [], "next_before": None}
     page = (await project.get("audit", limit=2)).json()
@@ -747,3 +747,26 @@ async def test_a_long_audit_trail_is_read_and_exported_in_portions(
 async def test_after_all_this_fsck_finds_nothing(project: Project) -> None:
     problems = [step.problem async for step in project.api.services.fsck.run() if step.problem]
     assert problems == []
+
+
+async def test_a_files_type_is_that_of_its_content_however_it_came(project: Project) -> None:
+    picture = b"\x89PNG\r\n\x1a\n" + b"\x00" * 400_000  # too long for the database: it is in the blob store
+    query = {"project": project.name}
+    uploaded = (await project.call("POST", "uploads", params=query, content=picture)).json()
+    small = base64.b64encode(picture[:100]).decode()
+    changes = [
+        {"action": "write", "path": "typed/large.txt", "hash": uploaded["hash"], "base": 0},
+        {"action": "write", "path": "typed/small.txt", "base64": small, "base": 0},
+        write("typed/script", "echo\n", base=0),
+        write("typed/own", "echo\n", base=0, mime="text/x-shellscript"),
+    ]
+    made = (await project.commit(*changes)).json()
+    moved = {"action": "rename", "path": "typed/large.txt", "target": "typed/moved.txt", "base": made["seq"]}
+    assert (await project.commit(moved)).status_code == 200
+    entries = (await project.checkout(prefix="typed")).json()["entries"]
+    assert {entry["path"].removeprefix("typed/"): entry["mime"] for entry in entries} == {
+        "moved.txt": "image/png",
+        "small.txt": "image/png",
+        "script": "text/plain",
+        "own": "text/x-shellscript",
+    }

@@ -18,6 +18,8 @@ BODIES: dict[str, dict[str, bytes | dict[str, Any]]] = {
     "commit": {
         "a write": {"changes": [CHANGE]},
         "nothing": {"changes": []},
+        "a base version": {"changes": [write("a.txt", "one\n", base_version=1)]},
+        "a base version that is none": {"changes": [write("a.txt", "one\n", base_version=9)]},
         "no base": {"changes": [write("a.txt", "one\n")]},
         "a base to come": {"changes": [write("a.txt", "one\n", base=99)]},
         "a field that is none": {"changes": [CHANGE], "colour": "red"},

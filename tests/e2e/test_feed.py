@@ -131,7 +131,7 @@ async def test_a_long_poll_answers_when_something_lands(project: Project) -> Non
 async def test_a_long_poll_over_hidden_commits_ends_empty_with_the_cursor_moved_on(project: Project) -> None:
     secret = await project.token(project=project.name, path="docs", actions=["read"])
     before = (await project.get(secret)).json()["cursor"]
-    waiting = asyncio.create_task(project.get(secret, wait=2, after=before))
+    waiting = asyncio.create_task(project.get(secret, wait=10, after=before))
     await asyncio.sleep(0.5)
     await project.commit("secret")
     answer = (await waiting).json()

@@ -119,9 +119,9 @@ async def test_the_client_has_it_all(project: Project) -> None:
     async with AsyncClient("http://api", project.api.owner_secret, transport=transport) as client:
         for name in ("v1", "v2", "v3"):
             await client.history.create_tag(project.name, name, ref=name[1] if name < "v3" else "head", message=name)
-        page = await client.history.tags(project.name, limit=2)
+        page = await client.history.list_tags(project.name, limit=2)
         assert [(tag.name, tag.seq) for tag in page.tags] == [("v1", 1), ("v2", 2)]
-        rest = await client.history.tags(project.name, after=page.next_after or "")
+        rest = await client.history.list_tags(project.name, after=page.next_after or "")
         assert ([tag.name for tag in rest.tags], rest.next_after) == (["v3"], None)
         assert await client.history.resolve(project.name, "v1") == 1
         await client.history.delete_tag(project.name, "v1")

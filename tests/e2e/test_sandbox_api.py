@@ -54,7 +54,7 @@ def client(server: ServerProcess) -> Iterator[Client]:
 
 @pytest.fixture
 def project(client: Client) -> str:
-    return client.create_project(f"p-{uuid4().hex[:8]}").name
+    return client.projects.create(f"p-{uuid4().hex[:8]}").name
 
 
 def output(items: list[RunItem] | list[ExecItem]) -> bytes:
@@ -236,7 +236,7 @@ def test_a_sandbox_survives_a_restart_of_the_server() -> None:
         data = folder / "data"
         try:
             with start_server(data) as server, Client(server.url, secret_of(server)) as client:
-                project = client.create_project("first").name
+                project = client.projects.create("first").name
                 sandbox = client.sandboxes.create(project, agent="patient")
                 sandbox.exec("mkdir d; cd d; echo one > /tmp/kept")
                 server.stop(signal.SIGTERM)
@@ -252,7 +252,7 @@ def test_a_sandbox_survives_a_restart_of_the_server() -> None:
 async def test_a_terminal_shows_what_is_typed_and_takes_a_new_size(server: ServerProcess) -> None:
     require_root()
     async with AsyncClient(server.url, secret_of(server)) as client, asyncio.timeout(LONGEST):
-        project = (await client.create_project(f"p-{uuid4().hex[:8]}")).name
+        project = (await client.projects.create(f"p-{uuid4().hex[:8]}")).name
         sandbox = await client.sandboxes.create(project, agent="typist")
         async with sandbox.terminal(rows=10, columns=50) as terminal:
             await terminal.resize(rows=33, columns=77)
@@ -264,12 +264,12 @@ async def test_a_terminal_shows_what_is_typed_and_takes_a_new_size(server: Serve
         assert b"/dev/pts/" in shown
         assert terminal.outcome is not None
         assert terminal.outcome.exit_code == 5
-        await sandbox.remove()
+        await sandbox.delete()
 
 
 async def test_hanging_up_ends_what_does_not_read_what_was_typed(server: ServerProcess) -> None:
     async with AsyncClient(server.url, secret_of(server)) as client:
-        project = (await client.create_project(f"p-{uuid4().hex[:8]}")).name
+        project = (await client.projects.create(f"p-{uuid4().hex[:8]}")).name
         sandbox = await client.sandboxes.create(project, agent="deaf")
         idle = (await sandbox.status()).processes  # or one more, that made the sandbox and is about to end
         async with sandbox.terminal("stty raw -echo; echo begun; sleep 600") as terminal:
@@ -286,7 +286,7 @@ async def test_hanging_up_ends_what_does_not_read_what_was_typed(server: ServerP
 async def test_a_terminal_is_refused_like_any_other_request(server: ServerProcess) -> None:
     require_root()
     async with AsyncClient(server.url, secret_of(server)) as client, asyncio.timeout(LONGEST):
-        project = (await client.create_project(f"p-{uuid4().hex[:8]}")).name
+        project = (await client.projects.create(f"p-{uuid4().hex[:8]}")).name
         sandbox = await client.sandboxes.create(project, agent="private")
         async with AsyncClient(server.url, "cb_wrong") as stranger:
             sandbox_of_stranger = type(sandbox)(sandbox.view, stranger._connection, stranger.workspaces)
@@ -296,7 +296,7 @@ async def test_a_terminal_is_refused_like_any_other_request(server: ServerProces
         with pytest.raises(InvalidInput):
             async with sandbox.terminal(rows=0):
                 pass
-        await sandbox.remove()
+        await sandbox.delete()
 
 
 def test_a_page_of_another_site_opens_no_terminal_with_the_login_cookie(server: ServerProcess) -> None:
@@ -312,3 +312,22 @@ def test_a_page_of_another_site_opens_no_terminal_with_the_login_cookie(server: 
         },
     )
     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+
+
+def test_sandboxes_and_commands_are_in_the_audit_trail_without_secrets(client: Client, project: str) -> None:
+    client.runs.command(project, ["echo", "--token", "s3cr3t", "hello"], agent="agent:runner")
+    sandbox = client.sandboxes.create(project, agent="agent:shell")
+    sandbox.exec("export PASSWORD=s3cr3t; echo hello")
+    sandbox.delete()
+    told = [row for row in client.audit(project).records if row.action.startswith(("sandbox.", "command."))]
+    assert [(row.action, row.principal) for row in reversed(told)] == [
+        ("command.run", "agent:runner"),
+        ("sandbox.start", "agent:shell"),
+        ("command.run", "agent:shell"),
+        ("sandbox.stop", "agent:shell"),
+    ]
+    assert [row.details["command"] for row in reversed(told) if row.action == "command.run"] == [
+        "echo --token *** hello",
+        "export PASSWORD=***; echo hello",
+    ]
+    assert not any("s3cr3t" in row.model_dump_json() for row in told)

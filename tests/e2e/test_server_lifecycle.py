@@ -6,13 +6,14 @@ import signal
 import socket
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.support.postgres import reachable_folder
-from tests.support.server import processes_in, run_cli, start_server
+from tests.support.server import PROGRAM, environment, processes_in, run_cli, start_server
 
 pytestmark = pytest.mark.xdist_group("server-lifecycle")
 
@@ -42,28 +43,52 @@ def owner_headers(data: Path) -> dict[str, str]:
     return {"Authorization": f"Bearer {(data / 'owner-token').read_text().strip()}"}
 
 
-def test_the_first_start_gives_a_login_url_and_the_second_does_not(empty_folder: Path) -> None:
+def test_every_start_gives_an_address_that_logs_one_browser_in(empty_folder: Path) -> None:
     data = empty_folder / "data"
-    with start_server(data) as server:
-        assert server.ready["data"] == str(data)
-        ready = httpx.get(server.url + "/readyz")
-        assert (ready.status_code, ready.json()["status"]) == (200, "ready")
-        with httpx.Client(follow_redirects=True) as browser:
-            page = browser.get(server.ready["login_url"])
-            assert (page.status_code, page.url.path, page.url.query) == (200, "/", b"")
-            assert "<b>owner</b>" in page.text
-        token_file = data / "owner-token"
-        assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
-        assert token_file.read_text().strip() in server.ready["login_url"]
-        assert server.stop(signal.SIGINT) == 0
-    with start_server(data) as server:
-        assert server.ready["login_url"] is None
-        assert httpx.get(server.url + "/api/v1/me", headers=owner_headers(data)).json()["is_owner"] is True
-        assert (
-            run_cli("login", "--data", str(data), "--json")
-            .json["login_url"]
-            .startswith(server.url + "/login?token=cb_")
+    addresses = set()
+    for _ in range(2):
+        with start_server(data) as server:
+            assert server.ready["data"] == str(data)
+            ready = httpx.get(server.url + "/readyz")
+            assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+            address = server.ready["login_url"]
+            addresses.add(address)
+            with httpx.Client(follow_redirects=True) as browser:
+                page = browser.get(address)
+                assert (page.status_code, page.url.path, page.url.query) == (200, "/", b"")
+                assert "<b>owner</b>" in page.text
+            with httpx.Client(follow_redirects=True) as another:
+                refused = another.get(address)
+                assert (refused.status_code, len(another.cookies)) == (401, 0)
+                assert "contextbase login" in refused.text
+            token_file = data / "owner-token"
+            assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
+            assert token_file.read_text().strip() not in address
+            assert address.partition("code=")[2] not in server.log.read_text()
+            assert httpx.get(server.url + "/api/v1/me", headers=owner_headers(data)).json()["is_owner"] is True
+            later = run_cli("login", "--data", str(data), "--json").json["login_url"]
+            assert later == f"{server.url}/login?token={token_file.read_text().strip()}"
+            assert server.stop(signal.SIGINT) == 0
+    assert len(addresses) == 2
+
+
+def test_the_login_address_comes_before_the_first_log_line(empty_folder: Path) -> None:
+    data = empty_folder / "data"
+    output = empty_folder / "output"
+    with output.open("w") as file:
+        process = subprocess.Popen(
+            [PROGRAM, "up", "--data", str(data), "--port", "0"], env=environment(), stdout=file, stderr=file
         )
+    try:
+        while "applied migration" not in output.read_text():  # written when the server is ready
+            assert process.poll() is None, output.read_text()
+            time.sleep(0.05)
+        lines = output.read_text().splitlines()
+    finally:
+        process.terminate()
+        process.wait(60)
+    first_log_line = next(number for number, line in enumerate(lines) if line.startswith("{"))
+    assert any("/login?code=" in line for line in lines[:first_log_line])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -83,7 +83,8 @@ async def test_the_way_back_tells_what_became_of_each_change(api: Api) -> None:
         ("created", "new.md"),
         ("modified", "plan.md"),
     ]
-    assert ([one["name"] for one in status["reported"]], status["ignored"]) == (["odd-\\xff"], [".git/"])
+    assert [one["name"] for one in status["reported"]] == ["odd-\\xff"]
+    assert status["ignored"] == [{"path": ".git/", "source": "built-in", "line": None, "pattern": ".git"}]
     committed = await agent.done("POST", "/me/commit", json={"message": "mine", "conflicts_in": "files"})
     changes = {one["path"]: one for one in committed["changes"]}
     assert committed["seq"] == 4
@@ -128,7 +129,7 @@ async def test_a_diff_shows_what_is_not_committed_page_by_page(api: Api) -> None
 async def test_others_work_is_for_those_who_may_manage_the_project(api: Api) -> None:
     project = await a_project(api)
     one, two = await an_agent(project), await an_agent(project)
-    manager = await an_agent(project, actions=("read", "admin"))
+    manager = await an_agent(project, actions=("read", "write", "admin"))
     folder = await one.create(project)
     (folder / "new.md").write_text("new\n")
     for method, route in (
@@ -153,14 +154,29 @@ async def test_others_work_is_for_those_who_may_manage_the_project(api: Api) -> 
     assert not folder.exists()
 
 
+async def test_acting_for_an_agent_allows_no_action_that_the_managers_token_does_not_allow(api: Api) -> None:
+    project = await a_project(api)
+    one = await an_agent(project)
+    reader = await an_agent(project, actions=("read", "admin"))
+    manager = await an_agent(project, actions=("admin",))
+    folder = await one.create(project)
+    (folder / "new.md").write_text("new\n")
+    for route in ("commit", "complete"):
+        assert_problem(await reader.ask("POST", f"/{one.name}/{route}"), 403, "forbidden")
+    assert [change["path"] for change in (await reader.done("GET", f"/{one.name}/status"))["changes"]] == ["new.md"]
+    for route in ("status", "diff"):
+        assert_problem(await manager.ask("GET", f"/{one.name}/{route}"), 403, "forbidden")
+    assert (folder / "new.md").read_text() == "new\n"
+
+
 async def test_a_reader_may_have_a_folder_but_commit_nothing_from_it(api: Api) -> None:
     project = await a_project(api)
     reader = await an_agent(project, actions=("read",))
     folder = await reader.create(project)
     (folder / "new.md").write_text("new\n")
     assert_problem(await reader.ask("POST", "/me/complete"), 403, "forbidden")
+    assert_problem(await reader.ask("POST", "/me/abandon"), 403, "forbidden")
     assert (folder / "new.md").read_text() == "new\n"
-    assert (await reader.done("POST", "/me/abandon"))["state"] == "abandoned"
 
 
 async def test_the_project_is_to_be_named_only_when_there_are_several(api: Api) -> None:
@@ -208,3 +224,54 @@ async def test_a_folder_on_another_node_is_asked_for_there(api: Api) -> None:
     for method, route in (("GET", "/me/status"), ("POST", "/me/commit"), ("POST", "/me/complete")):
         problem = assert_problem(await agent.ask(method, route), 421, "held_elsewhere")
         assert problem["details"] == {"node": "far-away"}
+
+
+@pytest.mark.parametrize("content_type", [None, "application/x-www-form-urlencoded", "application/json; charset=utf-8"])
+async def test_a_json_body_is_taken_whatever_type_curl_calls_it(api: Api, content_type: str | None) -> None:
+    project = await a_project(api)
+    agent = await an_agent(project)
+    headers = dict(agent._headers) | ({} if content_type is None else {"Content-Type": content_type})
+
+    async def post(route: str, body: str) -> dict[str, Any]:
+        answer = await api.stranger.post(f"{WORKSPACE}{route}", content=body, headers=headers)
+        assert answer.is_success, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    created = await post("/create", f'{{"project_id": "{project.name}", "agent_id": "{agent.name}"}}')
+    (Path(created["workspace_path"]) / "new.txt").write_text("new\n")
+    await post(f"/{agent.name}/commit?project_id={project.name}", '{"message": "from curl"}')
+    assert "new.txt" in await project.paths()
+    await post(f"/{agent.name}/complete?project_id={project.name}", "")
+    refused = await api.stranger.post(f"{WORKSPACE}/create", content=b"project_id=a", headers=headers)
+    assert_problem(refused, 422, "invalid_input")
+
+
+async def test_an_agent_is_told_when_its_change_waits_for_review_or_lost_against_the_head(api: Api) -> None:
+    project = await a_project(api)
+    agent = await an_agent(project)
+    rules = {"project": project.name, "rules": [{"pattern": "ranked/*", "strategy": "priority"}]}
+    rank = {"project": project.name, "principal": f"agent:{agent.name}", "rank": -1}
+    for route, body in (("merge", rules), ("ranks", rank)):
+        assert (await project.call("PUT", f"policies/{route}", json=body)).is_success
+    base = (await project.write("ranked/a.txt", "one\n"))["seq"]
+    folder = await agent.create(project)
+    await project.write("ranked/a.txt", "the head's\n", base=base)
+    await project.write("plan.md", PLAN.replace("May", "June"), base=base)
+    (folder / "ranked" / "a.txt").write_text("the agent's\n")
+    (folder / "plan.md").write_text(PLAN.replace("May", "July"))
+    committed = await agent.done("POST", f"/{agent.name}/commit")
+    assert {change["path"]: change["status"] for change in committed["changes"]} == {
+        "ranked/a.txt": "superseded",
+        "plan.md": "in_review",
+    }
+    feed = (await project.get("feed", after="start", limit=1000)).json()
+    told = {item["kind"]: item for item in feed["items"] if item["type"] == "event"}
+    assert told["workspace.superseded"]["path"] == "ranked/a.txt"
+    assert told["workspace.superseded"]["payload"]["side_version_id"]
+    assert told["workspace.in_review"]["path"] == "plan.md"
+    review = told["workspace.in_review"]["payload"]["review_id"]
+    assert (await api.client.get(f"/api/v1/reviews/{review}", params={"project": project.name})).is_success
+    notices = (folder / ".contextbase" / "notices.md").read_text()
+    assert "plan.md: your version waits for a review" in notices
+    assert "ranked/a.txt: another version has precedence" in notices

@@ -30,7 +30,7 @@ from contextbase.errors import (
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.integrity import length_of
 from contextbase.storage.blobs.ports import BlobStore
-from contextbase.storage.blobs.retrying import Backoff, RetryingBlobStore
+from contextbase.storage.blobs.retry import Backoff, RetryingBlobStore
 from contextbase.storage.blobs.s3 import PART_SIZE, S3BlobStore
 from contextbase.storage.blobs.s3_connection import S3Connection
 from contextbase.storage.blobs.spool import SpoolFolder

@@ -11,7 +11,7 @@ from tests.support.history_writer import HistoryWriter
 
 from contextbase.db.database import Database
 from contextbase.errors import InvalidInput
-from contextbase.gate.model import Change, ChangeStatus
+from contextbase.gate.model import ChangeStatus, RequestedChange
 from contextbase.ids import Seq
 
 _SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -24,7 +24,7 @@ STEPS = st.lists(
 )
 
 
-def _change(step: tuple[str, str, str], number: int, head: int) -> Change:
+def _change(step: tuple[str, str, str], number: int, head: int) -> RequestedChange:
     action, path, other = step
     if action == "delete":
         return delete(path, head)

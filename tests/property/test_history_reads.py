@@ -9,7 +9,7 @@ from tests.support.history_world import HistoryWorld
 
 from contextbase.compare import Side, apply
 from contextbase.db.database import Database
-from contextbase.gate.model import Change, ChangeStatus, ContentKind
+from contextbase.gate.model import ChangeStatus, ContentKind, RequestedChange
 from contextbase.ids import Seq
 from contextbase.merge import EntryKind
 
@@ -46,7 +46,7 @@ STEPS = st.lists(
 Step = tuple[str, str, str, bytes, bool]
 
 
-def _change(step: Step, head: int) -> Change:
+def _change(step: Step, head: int) -> RequestedChange:
     action, path, other, content, executable = step
     if action == "delete":
         return delete(path, head)

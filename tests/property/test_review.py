@@ -16,8 +16,8 @@ from tests.support.review_world import ReviewWorld
 from contextbase.db.database import Database
 from contextbase.errors import Conflict
 from contextbase.gate.model import ReviewState
-from contextbase.merge import Conflict as Contested
-from contextbase.review.model import Choice, Pick, Shown
+from contextbase.merge import MergeConflict as Contested
+from contextbase.review.model import Choice, ConflictPick, Shown
 
 SLOTS = 5
 Values = dict[int, str | None]
@@ -180,7 +180,7 @@ async def _resolve(world: ReviewWorld, review: UUID, script: Script, shown: Show
     at = None if shown is None else shown.ours_seq
     if script.choice == "picked" and shown is not None and shown.by_conflict:
         picks = tuple(
-            Pick(conflict=number, side=Choice.THEIRS if theirs else Choice.OURS)
+            ConflictPick(conflict=number, side=Choice.THEIRS if theirs else Choice.OURS)
             for number, (_, theirs) in enumerate(zip(shown.conflicts, script.picks, strict=False), start=1)
         )
         await world.resolve(review, "picked", at=at, picks=picks)

@@ -17,7 +17,7 @@ from contextbase.backup.model import OnProgress, Restored
 from contextbase.bootstrap import Services, open_restore, open_services
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
-from contextbase.gate.model import Change, CommitAnswer, CommitRequest
+from contextbase.gate.model import CommitAnswer, CommitRequest, RequestedChange
 from contextbase.identity.model import Caller, PrincipalKind
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import ProjectId, Seq
@@ -68,7 +68,7 @@ class System:
             principal = await IdentityRepository().ensure_principal(connection, PrincipalKind.AGENT, name)
         return Caller(principal=principal, token=token_of(principal))
 
-    async def commit(self, project_id: ProjectId, *changes: Change, who: Caller | None = None) -> CommitAnswer:
+    async def commit(self, project_id: ProjectId, *changes: RequestedChange, who: Caller | None = None) -> CommitAnswer:
         request = CommitRequest(project_id=project_id, changes=changes)
         return await self.services.gate.commit(who or self.owner, request, operator_type=OperatorType.AGENT)
 

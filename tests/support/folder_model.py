@@ -9,6 +9,8 @@ from typing import Final
 
 from tests.support.snapshots import FOLDER, Link, Node, Script, Tree
 
+from contextbase.workspaces.syscalls import Rename, rename
+
 __all__ = ["Edit", "FolderModel", "with_folders", "without"]
 
 _NAMES: Final = ("a", "b.txt", ".c", "d", "ü")
@@ -38,11 +40,11 @@ class FolderModel:
     before: Tree
     roots: tuple[Path, ...]
     tree: Tree = field(init=False)
-    came_from: dict[str, str] = field(init=False)  # which file of `before` a file is
+    came_from: dict[str, str] = field(init=False)  # which file, link or folder of `before` it is
 
     def __post_init__(self) -> None:
         self.tree = dict(self.before)
-        self.came_from = {path: path for path, node in self.before.items() if isinstance(node, bytes | Script)}
+        self.came_from = {path: path for path in self.before}
 
     def apply(self, edit: Edit) -> None:
         verb, first, second, content = edit
@@ -52,9 +54,32 @@ class FolderModel:
         """As `described` would put it."""
         found = {path: self._change_of(path) for path in self.before.keys() | self.tree.keys()}
         for path, source in self.came_from.items():
-            if found[path] == "created" and found.get(source) == "deleted":
+            is_folder = FOLDER in (self.tree[path], self.before[source])
+            if found[path] == "created" and found.get(source) == "deleted" and not is_folder:
+                found[path], found[source] = f"renamed {source} ->", ""
+        for path, node in self.tree.items():
+            source = self._with_its_folder(path) or path
+            if (
+                found[path] == "created"
+                and found.get(source) == "deleted"
+                and FOLDER not in (node, self.before[source])
+            ):
                 found[path], found[source] = f"renamed {source} ->", ""
         return {self._described(path, change) for path, change in found.items() if change}
+
+    def moves(self) -> set[tuple[str, str]]:
+        """The folders that stand elsewhere now, but for those that went with the folder they are in."""
+        return {
+            (source, path)
+            for path, source in self.came_from.items()
+            if self.tree[path] is FOLDER and source != path and source not in self.tree
+            if self._with_its_folder(path) != source
+        }
+
+    def _with_its_folder(self, path: str) -> str | None:
+        folder, _, name = path.rpartition("/")
+        above = self.came_from.get(folder) if folder else ""
+        return None if above is None else f"{above}/{name}" if above else name
 
     def _change_of(self, path: str) -> str:
         before, after = self.before.get(path), self.tree.get(path)
@@ -75,6 +100,8 @@ class FolderModel:
     def _described(self, path: str, change: str) -> str:
         node = self.before[path] if change == "deleted" else self.tree[path]
         kind = " (directory)" if node is FOLDER else " (symlink)" if isinstance(node, Link) else ""
+        if change.startswith("renamed"):
+            kind = ""
         return f"{change} {path}{kind}"
 
     def _write(self, first: int, _: int, content: bytes) -> None:
@@ -139,7 +166,7 @@ class FolderModel:
             self.tree[path] = FOLDER
 
     def _rename(self, first: int, second: int, _: bytes) -> None:
-        path, target = self._file(first), self._file_or_new(second)
+        path, target = self._file_or_link(first), self._file_or_new(second)
         if path is None or target is None or path == target:
             return
         self._on_disk(lambda root: (root / path).rename(root / target))
@@ -148,6 +175,34 @@ class FolderModel:
         self.came_from.pop(target, None)
         if source is not None:
             self.came_from[target] = source
+
+    def _rename_folder(self, first: int, second: int, _: bytes) -> None:
+        """To a new name, or over an empty folder."""
+        path = self._folder(first)
+        empty = [folder for folder in self.tree if self.tree[folder] is FOLDER and not _has_child(self.tree, folder)]
+        target = _pick(empty, second // 2) if second % 4 == 0 else self._new(second // 2)
+        if path is None or target is None or target == path or target.startswith(f"{path}/"):
+            return
+        self._on_disk(lambda root: (root / path).rename(root / target))
+        self._forget(target)
+        self._move({path: target})
+
+    def _swap_folders(self, first: int, second: int, _: bytes) -> None:
+        path, other = self._folder(first), self._folder(second)
+        if path is None or other is None or f"{path}/".startswith(f"{other}/") or other.startswith(f"{path}/"):
+            return
+        self._on_disk(lambda root: rename(str(root / path), str(root / other), Rename.EXCHANGE))
+        self._move({path: other, other: path})
+
+    def _move(self, targets: dict[str, str]) -> None:
+        def moved(path: str) -> str:
+            for source, target in targets.items():
+                if path == source or path.startswith(f"{source}/"):
+                    return target + path[len(source) :]
+            return path
+
+        self.tree = {moved(path): node for path, node in self.tree.items()}
+        self.came_from = {moved(path): source for path, source in self.came_from.items()}
 
     def _copy_folder(self, first: int, second: int, _: bytes) -> None:
         """What `mv` does with a folder where the kernel will not: copies, then deletes."""
@@ -171,6 +226,9 @@ class FolderModel:
 
     def _file(self, number: int) -> str | None:
         return _pick([path for path, node in self.tree.items() if isinstance(node, bytes | Script)], number)
+
+    def _file_or_link(self, number: int) -> str | None:
+        return _pick([path for path, node in self.tree.items() if node is not FOLDER], number)
 
     def _folder(self, number: int) -> str | None:
         return _pick([path for path, node in self.tree.items() if node is FOLDER], number)

@@ -7,7 +7,14 @@ import asyncpg
 from tests.support.gate_script import Policies, Sent
 from tests.support.gate_world import GateWorld
 
-from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, ChangeStatus, CommitAnswer, CommitRequest
+from contextbase.gate.model import (
+    ChangeAction,
+    ChangeAnswer,
+    ChangeStatus,
+    CommitAnswer,
+    CommitRequest,
+    RequestedChange,
+)
 from contextbase.ids import ContentHash, Seq, TreePath
 
 __all__ = ["Ledger"]
@@ -56,13 +63,14 @@ class Ledger:
         for number, one in enumerate(sent):
             first = None if one.repeats is None else sent[one.repeats].answer
             if first is not None:
-                assert one.answer == first, f"C7: request {number} happened twice"
+                assert one.answer == self.seen(one, first), f"C7: request {number} happened twice"
                 continue
-            changes = self.spelt_out(one)
-            places = [place for change in changes for place in (change.path, change.target) if place is not None]
-            assert (one.answer is None) == (len(set(places)) < len(places)), "a valid request was refused, or the other"
             if one.answer is None:
+                heads = range(max(change.base for change in one.request.changes), self.head + 1)
+                assert any(_meet(self.spelt_out(one, Seq(head))) for head in heads), "a valid request was refused"
                 continue
+            changes = self.spelt_out(one, Seq(one.answer.seq - one.answer.committed))
+            assert not _meet(changes), "two changes about one place were accepted"
             self.check_allowed(one, one.answer)
             self.check_only_named_places_change(one.answer, changes)
             for change, answer in zip(changes, one.answer.changes, strict=True):
@@ -70,15 +78,29 @@ class Ledger:
             committed += [one.answer.seq] if one.answer.committed else []
         assert committed == list(range(1, self.head + 1)), "C2: each commit is one request's, in order"
 
-    def spelt_out(self, one: Sent) -> list[Change]:
-        """A change of a folder is one of all that its writer could see in it, and of the folder if it is an entry."""
+    def seen(self, one: Sent, first: CommitAnswer) -> CommitAnswer:
+        """What a request that is sent again is told: of places that its sender may not see any more, only what became
+        of the change."""
+
+        def told(change: ChangeAnswer) -> ChangeAnswer:
+            places = [place for place in (change.path, change.result_path) if place is not None]
+            if all(self.level(one, place) > HIDDEN for place in places):
+                return change
+            return ChangeAnswer(path=change.path, status=change.status, code=change.code, reason=change.reason)
+
+        return replace(first, changes=tuple(map(told, first.changes)))
+
+    def spelt_out(self, one: Sent, head: Seq) -> list[RequestedChange]:
+        """A change of a folder is one of all that its writer could see in it, and of the folder if it is an entry. What
+        was moved out of its sight since, up to the head that the request met, is not in it."""
         named = {change.path for change in one.request.changes}
-        spelt: list[Change] = []
+        spelt: list[RequestedChange] = []
         for change in one.request.changes:
             inside: list[str] = []
             if change.action in (ChangeAction.DELETE, ChangeAction.RENAME) and self.level(one, change.path) > HIDDEN:
-                inside = [path for path in self._below(change.path, change.base) if self.level(one, path) > HIDDEN]
-            if not inside or self._at(change.path, change.base) is not None:
+                below = self._below(change.path, change.base)
+                inside = [path for path in below if self._is_seen(one, path, change.base, head)]
+            if not inside or self._is_seen(one, change.path, change.base, head):
                 spelt.append(change)
             for path in inside:
                 if path in named:
@@ -126,7 +148,7 @@ class Ledger:
             if change.result_path is not None:
                 assert self.level(one, change.result_path) > HIDDEN, "C5: a hidden path was named"
 
-    def check_only_named_places_change(self, answer: CommitAnswer, changes: Sequence[Change]) -> None:
+    def check_only_named_places_change(self, answer: CommitAnswer, changes: Sequence[RequestedChange]) -> None:
         if not answer.committed:
             return
         named = {place for change in changes for place in (change.path, change.target)}
@@ -137,7 +159,7 @@ class Ledger:
             assert before is None or before["path"] in named
 
     def check_accounted(
-        self, request: CommitRequest, commit: CommitAnswer, change: Change, answer: ChangeAnswer
+        self, request: CommitRequest, commit: CommitAnswer, change: RequestedChange, answer: ChangeAnswer
     ) -> None:
         """C1: what the writer sent is where the answer says."""
         status = answer.status
@@ -170,7 +192,7 @@ class Ledger:
         elif wanted is not None:
             self._check_content(change, answer, row, wanted)
 
-    def _check_unchanged(self, seq: Seq, change: Change, answer: ChangeAnswer) -> None:
+    def _check_unchanged(self, seq: Seq, change: RequestedChange, answer: ChangeAnswer) -> None:
         now = self._at(change.target or answer.result_path or change.path, seq)
         base = self._at(change.path, change.base)
         if change.action is ChangeAction.DELETE:
@@ -181,7 +203,7 @@ class Ledger:
             if now["content_hash"] != change.content.hash and not as_it_was:
                 self._check_lines(change, base, now)
 
-    def _check_content(self, change: Change, answer: ChangeAnswer, row: Row, wanted: ContentHash) -> None:
+    def _check_content(self, change: RequestedChange, answer: ChangeAnswer, row: Row, wanted: ContentHash) -> None:
         if answer.status is ChangeStatus.WRITTEN:
             assert row["content_hash"] == wanted
             return
@@ -193,7 +215,7 @@ class Ledger:
         elif row["kind"] == "file" and row["content_hash"] != wanted:
             self._check_lines(change, base, row)
 
-    def _check_lines(self, change: Change, base: Row | None, result: Row) -> None:
+    def _check_lines(self, change: RequestedChange, base: Row | None, result: Row) -> None:
         """C1, C4: what the writer added is in the result, and the result has nothing that nobody wrote."""
         assert change.content is not None
         sent, made = self._lines(change.content.hash), self._lines(result["content_hash"])
@@ -213,6 +235,16 @@ class Ledger:
             if row["path"] == path and row["kind"] != "deleted" and row["seq"] <= seq and (ends is None or ends > seq):
                 return row
         return None
+
+    def _is_seen(self, one: Sent, path: str, base: Seq, head: Seq) -> bool:
+        """Whether there was something that the sender may see, where it stood in its base and where it was since."""
+        row = self._at(path, base)
+        if row is None or self.level(one, path) <= HIDDEN:
+            return False
+        number = max(
+            n for (node, n), version in self.versions.items() if node == row["node_id"] and version["seq"] <= head
+        )
+        return self.level(one, self.versions[row["node_id"], number]["path"]) > HIDDEN
 
     def _below(self, folder: str, seq: Seq) -> list[str]:
         paths = {row["path"] for row in self.versions.values() if row["path"].startswith(f"{folder}/")}
@@ -236,6 +268,12 @@ class Ledger:
             if (subject in (None, one.who) or one.who in one.members.get(str(subject), ())) and _matches(pattern, path)
         ]
         return -max(matching)[3] if matching else _LEVELS.index(self.policies.default)
+
+
+def _meet(changes: Sequence[RequestedChange]) -> bool:
+    """Whether two changes are about one place."""
+    places = [place for change in changes for place in (change.path, change.target) if place is not None]
+    return len(set(places)) < len(places)
 
 
 def _matches(pattern: str, path: str) -> bool:

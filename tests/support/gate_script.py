@@ -14,7 +14,7 @@ from tests.support.gate_world import GateWorld
 
 from contextbase.audit.model import OperatorType
 from contextbase.errors import InvalidInput
-from contextbase.gate.model import Change, ChangeAction, CommitAnswer, CommitRequest, Content, ContentKind
+from contextbase.gate.model import ChangeAction, CommitAnswer, CommitRequest, Content, ContentKind, RequestedChange
 from contextbase.identity.levels import Level
 from contextbase.identity.model import Caller, PrincipalName
 from contextbase.identity.policies import Subject
@@ -328,7 +328,7 @@ async def request_of(world: GateWorld, snapshots: Snapshots, head: int, step: St
         if edit.action is ChangeAction.WRITE or (renames and edit.place == 0):
             content = edited(edit.path, saw.get(edit.path), edit, token=f"r{number}")
         changes.append(
-            Change(
+            RequestedChange(
                 action=edit.action, path=TreePath(edit.path), base=Seq(base), kind=edit.kind,
                 target=TreePath(edit.target) if renames else None,
                 content=None if content is None else Content(

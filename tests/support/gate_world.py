@@ -1,6 +1,6 @@
 """A gate over a real database, and short ways to use it."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -10,13 +10,17 @@ from tests.support.tree_writer import TEST_AUDIT_KEY, owner_of
 
 from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
+from contextbase.compute.ports import Compute
+from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Database
-from contextbase.gate.cache import ContentCache, PolicyBook
+from contextbase.gate.content_cache import ContentCache
 from contextbase.gate.draft import Drafter
+from contextbase.gate.large_contents import LargeContents
 from contextbase.gate.leader import GroupCommit
+from contextbase.gate.long_merges import LongMerges
 from contextbase.gate.metrics import GateMetrics
-from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content
-from contextbase.gate.reads import Reads
+from contextbase.gate.model import ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content, RequestedChange
+from contextbase.gate.policy_cache import PolicyCache
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.gate.turns import Turns
@@ -26,9 +30,11 @@ from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import ContentHash, ProjectId, Seq, SystemClock, TokenId, TreePath, new_uuid
 from contextbase.leases.repository import LeaseRepository
+from contextbase.reads.service import Reads
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.local import LocalBlobStore
+from contextbase.storage.blobs.ports import BlobStore
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.storage.fsck import Fsck
 from contextbase.storage.head import HeadRepository
@@ -39,22 +45,22 @@ from contextbase.storage.tree import TreeRepository
 __all__ = ["GateWorld", "delete", "mkdir", "rename", "write"]
 
 
-def write(path: str, content: bytes, base: int, **options: object) -> Change:
+def write(path: str, content: bytes, base: int, **options: object) -> RequestedChange:
     name = ContentHash.of(content)
     made = Content(hash=name, size=len(content), inline=content)
-    return Change(action=ChangeAction.WRITE, path=TreePath(path), base=Seq(base), content=made, **options)  # type: ignore[arg-type]  # forwarded
+    return RequestedChange(action=ChangeAction.WRITE, path=TreePath(path), base=Seq(base), content=made, **options)  # type: ignore[arg-type]  # forwarded
 
 
-def delete(path: str, base: int) -> Change:
-    return Change(action=ChangeAction.DELETE, path=TreePath(path), base=Seq(base))
+def delete(path: str, base: int) -> RequestedChange:
+    return RequestedChange(action=ChangeAction.DELETE, path=TreePath(path), base=Seq(base))
 
 
-def rename(path: str, target: str, base: int) -> Change:
-    return Change(action=ChangeAction.RENAME, path=TreePath(path), target=TreePath(target), base=Seq(base))
+def rename(path: str, target: str, base: int) -> RequestedChange:
+    return RequestedChange(action=ChangeAction.RENAME, path=TreePath(path), target=TreePath(target), base=Seq(base))
 
 
-def mkdir(path: str, base: int) -> Change:
-    return Change(action=ChangeAction.MAKE_DIRECTORY, path=TreePath(path), base=Seq(base))
+def mkdir(path: str, base: int) -> RequestedChange:
+    return RequestedChange(action=ChangeAction.MAKE_DIRECTORY, path=TreePath(path), base=Seq(base))
 
 
 @dataclass
@@ -67,6 +73,7 @@ class GateWorld:
     project: Project
     policies: PolicyService
     metrics: CollectorRegistry
+    blobs: BlobStore  # where large ones are
     tree: TreeRepository = field(default_factory=TreeRepository)
 
     @classmethod
@@ -78,21 +85,26 @@ class GateWorld:
         limit: int = 262_144,
         project_name: str | None = None,
         hint: Callable[[ProjectId], None] = lambda _: None,
+        blobs: BlobStore | None = None,
+        compute: Compute | None = None,
+        **patience: float,
     ) -> Self:
         """A gate of this process, on a new project or on one that another process made."""
         audit, repository, head = AuditRepository(TEST_AUDIT_KEY), GateRepository(), HeadRepository()
+        blobs = blobs or LocalBlobStore(folder / "blobs")
         catalog = BlobCatalog(
             database=database,
             small=InlineBlobStore(database),
-            large=LocalBlobStore(folder / "blobs"),
+            large=blobs,
             limit=limit,
             spool=SpoolFolder(folder / "spool"),
         )
         contents = ContentCache()
-        book = PolicyBook(repository, contents)
+        book = PolicyCache(repository, contents)
+        large = LargeContents(catalog, **patience)
         drafter = Drafter(
-            repository=repository, policies=book, catalog=catalog, contents=contents, leases=LeaseRepository(),
-            clock=SystemClock(),
+            repository=repository, policies=book, large=large, merges=LongMerges(compute or ThreadCompute()),
+            contents=contents, leases=LeaseRepository(), clock=SystemClock(),
         )  # fmt: skip
         metrics = CollectorRegistry()
         group = GroupCommit(
@@ -100,8 +112,9 @@ class GateWorld:
             drafter=drafter, metrics=GateMetrics(metrics), turns=Turns(database), hint=hint,
         )  # fmt: skip
         gate = Gate(
-            database=database, repository=repository, head=head, catalog=catalog, policies=book, group_commit=group
-        )
+            database=database, repository=repository, head=head, catalog=catalog, large=large, policies=book,
+            group_commit=group,
+        )  # fmt: skip
         reads = Reads(
             database=database, gate=gate, repository=repository, tree=TreeRepository(), catalog=catalog,
             contents=contents,
@@ -115,7 +128,7 @@ class GateWorld:
         policies = PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=SystemClock())
         return cls(
             database=database, gate=gate, reads=reads, catalog=catalog, owner=owner, project=project, policies=policies,
-            metrics=metrics,
+            metrics=metrics, blobs=blobs,
         )  # fmt: skip
 
     async def agent(self, name: str) -> Caller:
@@ -123,9 +136,17 @@ class GateWorld:
             principal = await IdentityRepository().ensure_principal(connection, PrincipalKind.AGENT, name)
         return Caller(principal=principal, token=token_of(principal))
 
-    async def commit(self, *changes: Change, who: Caller | None = None, **options: object) -> CommitAnswer:
+    async def commit(self, *changes: RequestedChange, who: Caller | None = None, **options: object) -> CommitAnswer:
         request = CommitRequest(project_id=self.project.id, changes=changes, **options)  # type: ignore[arg-type]  # forwarded
         return await self.gate.commit(who or self.owner, request, operator_type=OperatorType.API)
+
+    async def upload(self, content: bytes, who: Caller | None = None) -> None:
+        """Store content that a commit will name."""
+
+        async def once() -> AsyncIterator[bytes]:
+            yield content
+
+        await self.gate.upload(who or self.owner, self.project.id, once())
 
     async def look(self, path: str, who: Caller | None = None) -> tuple[bytes, Seq]:
         """A file's content at the head, and the head."""
@@ -134,7 +155,7 @@ class GateWorld:
         assert entry.content is not None
         return entry.content, found.seq
 
-    async def one(self, change: Change, who: Caller | None = None) -> ChangeAnswer:
+    async def one(self, change: RequestedChange, who: Caller | None = None) -> ChangeAnswer:
         return (await self.commit(change, who=who)).changes[0]
 
     async def rule(self, pattern: str, level: str, who: Caller | None = None) -> None:

@@ -9,9 +9,9 @@ from tests.support.tree_writer import TEST_AUDIT_KEY
 
 from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
+from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Database
-from contextbase.gate.cache import ContentCache
-from contextbase.gate.history import History
+from contextbase.gate.content_cache import ContentCache
 from contextbase.gate.repository import GateRepository
 from contextbase.history.archive_writers import ArchiveFormat
 from contextbase.history.archives import Archives
@@ -22,6 +22,7 @@ from contextbase.history.diffs import ComparedFile, Diffs
 from contextbase.history.snapshots import Snapshots, Tag
 from contextbase.identity.model import Caller
 from contextbase.ids import Seq, SystemClock, TreePath
+from contextbase.reads.commit_log import CommitLog
 
 __all__ = ["HistoryWorld"]
 
@@ -33,7 +34,7 @@ class HistoryWorld:
     diffs: Diffs
     blames: Blames
     archives: Archives
-    log: History
+    log: CommitLog
 
     @classmethod
     async def start(cls, database: Database, folder: Path) -> Self:
@@ -45,12 +46,21 @@ class HistoryWorld:
         return cls(
             gate=world,
             snapshots=snapshots,
-            diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=contents),
-            blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=contents),
+            diffs=Diffs(
+                database=database,
+                gate=gate,
+                reads=reads,
+                snapshots=snapshots,
+                contents=contents,
+                compute=ThreadCompute(),
+            ),
+            blames=Blames(
+                database=database, gate=gate, snapshots=snapshots, contents=contents, compute=ThreadCompute()
+            ),
             archives=Archives(
                 database=database, gate=gate, repository=repository, snapshots=snapshots, catalog=catalog
             ),
-            log=History(database=database, gate=gate, reads=reads),
+            log=CommitLog(database=database, gate=gate, reads=reads),
         )
 
     async def diff(

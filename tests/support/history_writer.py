@@ -9,13 +9,15 @@ from tests.support.tree_writer import TEST_AUDIT_KEY
 
 from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
+from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Database
-from contextbase.gate.cache import ContentCache
+from contextbase.gate.content_cache import ContentCache
+from contextbase.gate.long_merges import LongMerges
 from contextbase.gate.repository import GateRepository
 from contextbase.history.changes import Selection
 from contextbase.history.contents import ContentLoader
+from contextbase.history.previews import StateDiffs
 from contextbase.history.rollback import Rollback, RollbackAnswer, RollbackWanted
-from contextbase.history.showing import StateDiffs
 from contextbase.history.snapshots import Snapshots
 from contextbase.history.undo import Undo, UndoAnswer, UndoPreview, UndoWanted
 from contextbase.identity.model import Caller, PrincipalName
@@ -34,13 +36,15 @@ class HistoryWriter:
     async def start(cls, database: Database, folder: Path) -> Self:
         world = await GateWorld.start(database, folder)
         contents = ContentLoader(repository=GateRepository(), catalog=world.catalog, cache=ContentCache())
-        diffs = StateDiffs(database=database, contents=contents)
+        diffs = StateDiffs(database=database, contents=contents, compute=ThreadCompute())
         snapshots = Snapshots(
             database=database, gate=world.gate, audit=AuditRepository(TEST_AUDIT_KEY), clock=SystemClock()
         )
         return cls(
             world=world,
-            undoing=Undo(database=database, gate=world.gate, contents=contents, diffs=diffs),
+            undoing=Undo(
+                database=database, gate=world.gate, contents=contents, diffs=diffs, merges=LongMerges(ThreadCompute())
+            ),
             rolling=Rollback(database=database, gate=world.gate, reads=world.reads, snapshots=snapshots, diffs=diffs),
         )
 

@@ -12,13 +12,13 @@ from tests.support.tree_writer import TEST_AUDIT_KEY, owner_of
 
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
-from contextbase.feed.notifier import Notifier
 from contextbase.ids import ProjectId, SystemClock
 from contextbase.leases import FolderLeases, LeaseEvent, Leases
-from contextbase.leases.books import LeaseBooks
 from contextbase.leases.postgres import PostgresLeases
 from contextbase.leases.repository import LeaseRepository, OpenedBook
+from contextbase.leases.store import LeaseStore
 from contextbase.storage.projects import ProjectService
+from contextbase.streams.notifier import Notifier
 
 __all__ = ["MovedClock", "Place", "folder_place", "postgres_place"]
 
@@ -77,10 +77,10 @@ async def postgres_place(database: Database) -> AsyncIterator[Place]:
     ).create(owner, "leases")
     async with AsyncExitStack() as stack:
 
-        def a_server() -> LeaseBooks:
+        def a_server() -> LeaseStore:
             wakes = Notifier(database, channel="contextbase_leases")
             stack.push_async_callback(wakes.close)
-            return LeaseBooks(database=database, repository=MovedTime(clock), wakes=wakes, hint=lambda _: None)
+            return LeaseStore(database=database, repository=MovedTime(clock), wakes=wakes, hint=lambda _: None)
 
         servers = cycle((a_server(), a_server()))
 

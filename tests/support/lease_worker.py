@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from contextbase.leases import BlockingLeases, FolderLeases
+from contextbase.leases import FolderLeases, SyncLeases
 from contextbase.leases.processes import this_process
 
 __all__ = ["append", "hold"]
@@ -18,14 +18,14 @@ __all__ = ["append", "hold"]
 def hold(folder: str, pattern: str, owner: str, ttl: str, node: str = "") -> None:
     process = replace(this_process(), node=node) if node else None
     lasting = timedelta(seconds=float(ttl))
-    with BlockingLeases(lambda: FolderLeases(Path(folder), ttl=lasting, process=process)) as leases:
+    with SyncLeases(lambda: FolderLeases(Path(folder), ttl=lasting, process=process)) as leases:
         print(f"held {leases.acquire(pattern, owner=owner).token}", flush=True)
         sys.stdin.read()
 
 
 def append(folder: str, file: str, owner: str, times: str) -> None:
     """Reads all, writes all: without the lease, what others wrote between would be lost."""
-    with BlockingLeases(lambda: FolderLeases(Path(folder))) as leases:
+    with SyncLeases(lambda: FolderLeases(Path(folder))) as leases:
         for _ in range(int(times)):
             with leases.holding("shared.txt", owner=owner) as lease:
                 before = Path(file).read_text()

@@ -9,12 +9,12 @@ from tests.support.gate_world import GateWorld
 
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
-from contextbase.feed.notifier import Notifier
 from contextbase.identity.model import Caller
-from contextbase.leases.books import LeaseBooks, process_among_machines
 from contextbase.leases.model import DEFAULT_TTL
 from contextbase.leases.postgres import PostgresLeases
 from contextbase.leases.repository import LeaseRepository
+from contextbase.leases.store import LeaseStore, process_among_machines
+from contextbase.streams.notifier import Notifier
 
 __all__ = ["LeaseWorld", "expire_leases", "lease_world"]
 
@@ -30,7 +30,7 @@ class LeaseWorld:
         process = replace(process_among_machines(), node=node) if node else None
         wakes = Notifier(database, channel="contextbase_leases")
         self.stack.push_async_callback(wakes.close)
-        books = LeaseBooks(
+        books = LeaseStore(
             database=database, repository=LeaseRepository(), wakes=wakes, hint=lambda _: None, process=process
         )
         leases = PostgresLeases(books, self.gate.project.id, principal_id=who.principal.id, ttl=ttl)

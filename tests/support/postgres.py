@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 from tests.support.require import unavailable
 
-from contextbase.db.account import Account
+from contextbase.db.account import OsAccount
 from contextbase.db.binaries import Binaries
 from contextbase.db.database import DatabaseAddress
 from contextbase.db.embedded import EmbeddedPostgres
@@ -61,7 +61,7 @@ def external_server() -> Iterator[DatabaseAddress]:
     """The system's own PostgreSQL in a cluster of ours, reached by a URL."""
     binaries = _system_binaries()
     with reachable_folder() as folder:
-        account = Account.choose(folder / "none").with_name()
+        account = OsAccount.choose(folder / "none").with_name()
         account.take(folder)
         password, port = secrets.token_hex(16), _free_port()
         password_file = folder / "password"

@@ -14,6 +14,7 @@ class Misbehaviour:
     alter_request: Callable[[bytes], bytes] = bytes
     cut_answers_after: int | None = None  # bytes, in each connection
     cuts_left: int = 1_000_000
+    may_answer: asyncio.Event | None = None  # while it is not set, the server seems to hang
 
 
 @asynccontextmanager
@@ -59,6 +60,8 @@ async def _send_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, m
 async def _send_down(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, misbehaviour: Misbehaviour) -> None:
     sent = 0
     while data := await reader.read(65536):
+        if misbehaviour.may_answer is not None:
+            await misbehaviour.may_answer.wait()
         limit = misbehaviour.cut_answers_after
         if limit is not None and misbehaviour.cuts_left > 0 and sent + len(data) > limit:
             writer.write(data[: limit - sent])

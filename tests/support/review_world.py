@@ -10,24 +10,26 @@ from tests.support.tree_writer import TEST_AUDIT_KEY
 
 from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
+from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Database
-from contextbase.feed.model import FeedEvent
-from contextbase.feed.repository import FeedRepository
+from contextbase.gate.long_merges import LongMerges
 from contextbase.gate.model import ChangeStatus, Content
 from contextbase.gate.repository import GateRepository
 from contextbase.identity.model import Caller, PrincipalKind
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import ContentHash, Seq, SystemClock
-from contextbase.review.acting import SystemPrincipal
 from contextbase.review.adviser import Adviser
-from contextbase.review.desk import Desk
-from contextbase.review.model import Choice, Decision, Item, ItemFilter, ItemPage, Pick, Shown
+from contextbase.review.assessment import Assessments
+from contextbase.review.callers import SystemPrincipal
+from contextbase.review.closer import ReviewCloser
+from contextbase.review.detail import Showing
+from contextbase.review.model import Choice, ConflictPick, ItemFilter, ItemPage, ReviewDecision, ReviewItem, Shown
 from contextbase.review.ports import Resolver
 from contextbase.review.repository import ReviewRepository
-from contextbase.review.service import Reviews
-from contextbase.review.showing import Showing
-from contextbase.review.standing import Standings
+from contextbase.review.service import ReviewService
 from contextbase.review.upkeep import Upkeep
+from contextbase.streams.feed_repository import FeedRepository
+from contextbase.streams.model import StreamEvent
 
 __all__ = ["ReviewWorld"]
 
@@ -35,11 +37,11 @@ __all__ = ["ReviewWorld"]
 @dataclass
 class ReviewWorld:
     gate: GateWorld
-    reviews: Reviews
+    reviews: ReviewService
     upkeep: Upkeep
-    standings: Standings
+    standings: Assessments
     repository: ReviewRepository
-    desk: Desk
+    desk: ReviewCloser
 
     @classmethod
     async def start(cls, database: Database, folder: Path, **options: Any) -> Self:
@@ -49,12 +51,15 @@ class ReviewWorld:
     def over(cls, world: GateWorld) -> Self:
         repository, clock, audit = ReviewRepository(), SystemClock(), AuditRepository(TEST_AUDIT_KEY)
         database, gate = world.database, world.gate
-        standings = Standings(database=database, gate=gate, repository=repository, catalog=world.catalog)
-        desk = Desk(database=database, gate=gate, repository=GateRepository(), audit=audit, clock=clock)
+        standings = Assessments(
+            database=database, gate=gate, repository=repository, catalog=world.catalog,
+            merges=LongMerges(ThreadCompute()),
+        )  # fmt: skip
+        desk = ReviewCloser(database=database, gate=gate, repository=GateRepository(), audit=audit, clock=clock)
         upkeep = Upkeep(
             database=database, repository=repository, standings=standings, desk=desk, system=SystemPrincipal(database)
         )
-        reviews = Reviews(
+        reviews = ReviewService(
             database=database, gate=gate, repository=repository, standings=standings,
             showing=Showing(standings=standings, catalog=world.catalog), desk=desk, upkeep=upkeep, audit=audit,
             clock=clock,
@@ -90,7 +95,7 @@ class ReviewWorld:
     async def show(self, review_id: UUID, who: Caller | None = None) -> Shown:
         return await self.reviews.show(who or self.gate.owner, self.gate.project.id, review_id)
 
-    async def stored(self, review_id: UUID) -> Item:
+    async def stored(self, review_id: UUID) -> ReviewItem:
         async with self.gate.database.connection() as connection:
             item = await self.repository.one(connection, self.gate.project.id, review_id)
         assert item is not None
@@ -106,16 +111,18 @@ class ReviewWorld:
         *,
         who: Caller | None = None,
         at: int | None = None,
-        picks: tuple[Pick, ...] = (),
+        picks: tuple[ConflictPick, ...] = (),
         content: bytes | None = None,
-    ) -> Item:
+    ) -> ReviewItem:
         given = None if content is None else Content(hash=ContentHash.of(content), size=len(content), inline=content)
-        decision = Decision(choice=Choice(choice), ours_seq=None if at is None else Seq(at), picks=picks, content=given)
+        decision = ReviewDecision(
+            choice=Choice(choice), ours_seq=None if at is None else Seq(at), picks=picks, content=given
+        )
         return await self.reviews.resolve(
             who or self.gate.owner, self.gate.project.id, review_id, decision, operator_type=OperatorType.API
         )
 
-    async def events(self) -> list[FeedEvent]:
+    async def events(self) -> list[StreamEvent]:
         feed = FeedRepository()
         async with self.gate.database.connection() as connection:
             heads = await feed.heads(connection, self.gate.project.id)

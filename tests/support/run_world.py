@@ -10,14 +10,14 @@ from tests.support.require import require_program
 from tests.support.workspace_world import WorkspaceWorld, open_world
 
 from contextbase.audit.model import OperatorType
+from contextbase.commands.model import CommitWhen, KeptWorkspace, RunRequest, RunStep, Started
+from contextbase.commands.sandboxes import SandboxStatus
+from contextbase.commands.shell import continued, shell_argv
 from contextbase.data_folder import DataFolder
 from contextbase.db.database import DatabaseAddress
 from contextbase.identity.model import Caller
-from contextbase.runs.model import CommitWhen, Kept, RunRequest, RunStep, Started
-from contextbase.runs.sandboxes import SandboxStatus
-from contextbase.runs.shell import continued, shell_argv
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
-from contextbase.sandbox.model import WORKSPACE, Command, Network, Outcome, Output, SandboxId
+from contextbase.sandbox.model import WORKSPACE, Command, CommandOutcome, Network, Output, SandboxId
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.model import Owner
 from contextbase.workspaces.service import Completed
@@ -38,8 +38,8 @@ class Told:
         return b"".join(step.data for step in self.steps if isinstance(step, Output)).decode()
 
     @property
-    def outcome(self) -> Outcome:
-        [outcome] = [step for step in self.steps if isinstance(step, Outcome)]
+    def outcome(self) -> CommandOutcome:
+        [outcome] = [step for step in self.steps if isinstance(step, CommandOutcome)]
         return outcome
 
     @property
@@ -48,8 +48,8 @@ class Told:
         return self.steps[0]
 
     @property
-    def end(self) -> Completed | Kept:
-        assert isinstance(self.steps[-1], Completed | Kept)
+    def end(self) -> Completed | KeptWorkspace:
+        assert isinstance(self.steps[-1], Completed | KeptWorkspace)
         return self.steps[-1]
 
 
@@ -87,7 +87,7 @@ class RunWorld:
         )
         return status
 
-    async def exec(self, who: Caller, sandbox_id: SandboxId, text: str) -> tuple[str, Outcome]:
+    async def exec(self, who: Caller, sandbox_id: SandboxId, text: str) -> tuple[str, CommandOutcome]:
         command = Command(
             argv=continued(text, sandbox_id, is_placed=False), cwd=WORKSPACE / PurePosixPath("."), timeout=LONGEST
         )

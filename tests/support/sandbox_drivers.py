@@ -18,7 +18,7 @@ from tests.support.require import unavailable
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.cgroups import find_groups
 from contextbase.sandbox.docker import DockerDriver
-from contextbase.sandbox.model import Command, Outcome, SandboxId, SandboxSpec, Stream
+from contextbase.sandbox.model import Command, CommandOutcome, SandboxId, SandboxSpec, Stream
 from contextbase.sandbox.plain import PlainDriver
 from contextbase.sandbox.ports import Execution, SandboxDriver
 from contextbase.workspaces.model import Owner
@@ -105,6 +105,8 @@ class Implementation:
     fixture: str | None = None  # of pytest's, that it needs
     binds_folders: bool = True
     can_hold_files: bool = False  # its driver also makes sandboxes without a folder
+    keeps_leftovers: bool = True  # what a command leaves running in a sandbox that stays goes on
+    tells_leftovers_apart: bool = True  # one command's from another's
     is_isolated: bool = True  # commands are kept from the machine: the escape tests are for it
     tells_signals: bool = True  # an exit code of 137 is told from SIGKILL
 
@@ -177,15 +179,20 @@ def docker_site(*, holds_files: bool) -> Callable[[Path, DockerEngine], Abstract
 
 IMPLEMENTATIONS: Mapping[str, Implementation] = {
     "bubblewrap": Implementation(make=bubblewrap_site, missing=_bubblewrap_missing),
-    "none": Implementation(make=plain_site, missing=_plain_missing, is_isolated=False),
+    "none": Implementation(make=plain_site, missing=_plain_missing, is_isolated=False, keeps_leftovers=False),
     "docker-folder": Implementation(
-        make=docker_site(holds_files=False), fixture="docker_engine", can_hold_files=True, tells_signals=False
+        make=docker_site(holds_files=False),
+        fixture="docker_engine",
+        can_hold_files=True,
+        tells_signals=False,
+        tells_leftovers_apart=False,
     ),
     "docker-container": Implementation(
         make=docker_site(holds_files=True),
         fixture="docker_engine",
         can_hold_files=True,
         tells_signals=False,
+        tells_leftovers_apart=False,
         binds_folders=False,
     ),
 }
@@ -193,7 +200,7 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    outcome: Outcome
+    outcome: CommandOutcome
     stdout: str
     stderr: str
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contextbase.limits import ResourceLimits
-from contextbase.worker import SandboxEvent, WorkerSandbox
+from contextbase.standalone import SandboxEvent, WorkerSandbox
 
 __all__ = ["TEXT", "Site", "lines_of", "tree_of"]
 

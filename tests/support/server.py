@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -83,8 +84,17 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def start_server(data: Path, *, wait: bool = True, port: str = "0", **variables: str) -> Iterator[ServerProcess]:
-    """`contextbase up` on a free port, or this; killed with its database when the block ends, if it still runs."""
+def start_server(
+    data: Path, *, wait: bool = True, port: str = "0", open_files: int | None = None, **variables: str
+) -> Iterator[ServerProcess]:
+    """`contextbase up` on a free port, or this; killed with its database when the block ends, if it still runs.
+
+    `open_files`: how many files it may open at the most, as `ulimit -n` has it."""
+
+    def limit() -> None:
+        if open_files is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
+
     log = data.with_name(data.name + ".log")
     with log.open("a") as stderr:
         process = subprocess.Popen(
@@ -93,6 +103,7 @@ def start_server(data: Path, *, wait: bool = True, port: str = "0", **variables:
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
+            preexec_fn=limit,  # noqa: PLW1509 - it only sets a limit
         )
     server = ServerProcess(process=process, data=data, log=log)
     try:

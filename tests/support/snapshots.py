@@ -9,7 +9,7 @@ from uuid import UUID
 
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind
-from contextbase.workspaces.model import SnapshotEntry, SnapshotKey
+from contextbase.workspaces.model import MirrorEntry, SnapshotKey
 
 __all__ = ["FOLDER", "Link", "MemorySnapshots", "Node", "Script", "Tree", "commit_time"]
 
@@ -68,7 +68,7 @@ class MemorySnapshots:
         self.trees.append(tree)
         return self.head
 
-    async def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[SnapshotEntry]:
+    async def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[MirrorEntry]:
         self.asked.append((older.seq, newer))
         before, after = self.trees[older.seq], self.trees[newer]
         for path in sorted(before.keys() | after.keys(), key=lambda path: path[::-1]):  # in no useful order
@@ -89,7 +89,7 @@ class MemorySnapshots:
         assert snapshot.project_id == self.project_id
         yield {content_hash: self.blobs[content_hash] for content_hash in hashes}
 
-    def _entry(self, path: str, node: Node | None, seq: Seq, *, existed: bool) -> SnapshotEntry:
+    def _entry(self, path: str, node: Node | None, seq: Seq, *, existed: bool) -> MirrorEntry:
         kind, content = Kind.DELETED, None
         if node is FOLDER:
             kind = Kind.DIRECTORY
@@ -103,7 +103,7 @@ class MemorySnapshots:
         if content is not None:
             content_hash = ContentHash.of(content)
             self.blobs.setdefault(content_hash, content)
-        return SnapshotEntry(
+        return MirrorEntry(
             path=TreePath(path),
             kind=kind,
             content_hash=content_hash,

@@ -2,7 +2,8 @@
 
 python -m tests.support.workspace_worker DATABASE_URL DATA PROVIDER SEED
 Says `wrote PATH` when a file is in an agent's folder, `added KEY` when a key is in its copy of the file that all
-change, and `made N` after each step.
+change, and `made N` after each step. Now and then an agent renames the folder that it writes to: a file keeps its name
+and says in which folder it was made.
 """
 
 import asyncio
@@ -38,10 +39,10 @@ async def _work(url: str, data: Path, provider: str, seed: int) -> None:
         for number in range(200):
             agent = chance.choice(AGENTS)
             folder = (await workspaces.create(owner, project_id, agent)).record.path
+            own = _own_folder(folder, agent, renamed=chance.random() < 0.3)
             for _ in range(chance.randint(1, 3)):
-                path = f"{agent}/{uuid4().hex}.txt"
-                (folder / agent).mkdir(exist_ok=True)
-                draft = folder / f"{agent}/draft~"
+                path = f"{own}/{uuid4().hex}.txt"
+                draft = folder / f"{own}/draft~"
                 draft.write_text(path)
                 draft.rename(folder / path)
                 print(f"wrote {path}", flush=True)
@@ -54,6 +55,18 @@ async def _work(url: str, data: Path, provider: str, seed: int) -> None:
             else:
                 await workspaces.complete(owner, project_id, agent, wish=wish, operator_type=way_in)
             print(f"made {number}", flush=True)
+
+
+def _own_folder(folder: Path, agent: str, *, renamed: bool) -> str:
+    """The agent's folder, under its other name if it was to be renamed."""
+    names = (agent, f"{agent}-renamed")
+    now = next((name for name in names if (folder / name).is_dir()), agent)
+    [other] = {*names} - {now}
+    (folder / now).mkdir(exist_ok=True)
+    if not renamed or (folder / other).exists():
+        return now
+    (folder / now).rename(folder / other)
+    return other
 
 
 def _add_key(folder: Path, key: str) -> None:

@@ -17,13 +17,13 @@ from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
-from contextbase.gate.model import Change, ChangeStatus, CommitAnswer, CommitRequest
+from contextbase.gate.model import ChangeStatus, CommitAnswer, CommitRequest, RequestedChange
 from contextbase.identity.levels import Level, SubjectKind
 from contextbase.identity.model import Action, Caller, PrincipalKind, TokenRequest
 from contextbase.identity.policies import Subject
-from contextbase.ids import ProjectId, Seq
+from contextbase.ids import ProjectId, Seq, TreePath
 from contextbase.workspaces.checkpoints import Committed, Wish
-from contextbase.workspaces.node import Site
+from contextbase.workspaces.machine import Site
 from contextbase.workspaces.service import Completed
 
 __all__ = ["WorkspaceWorld", "open_world"]
@@ -57,6 +57,20 @@ class WorkspaceWorld:
             self.callers[name] = await self.services.identity.authenticate(secret)
         return self.callers[name]
 
+    async def narrow_token(self, name: str, prefix: str) -> Caller:
+        """The agent with a token for one folder."""
+        request = TokenRequest(
+            principal_kind=PrincipalKind.AGENT,
+            principal_name=name,
+            name="narrow",
+            actions=frozenset({Action.READ, Action.WRITE}),
+            life=timedelta(hours=1),
+            project_id=self.project_id,
+            path_prefix=TreePath(prefix),
+        )
+        _, secret = await self.services.identity.create_token(self.owner, request)
+        return await self.services.identity.authenticate(secret)
+
     async def create(self, name: str) -> Path:
         created = await self.services.workspaces.create(await self.agent(name), self.project_id)
         return created.record.path
@@ -74,7 +88,7 @@ class WorkspaceWorld:
             agent, self.project_id, wish=Wish(), operator_type=OperatorType.AGENT, discard=discard
         )
 
-    async def write(self, *changes: Change) -> CommitAnswer:
+    async def write(self, *changes: RequestedChange) -> CommitAnswer:
         """The owner's own commit, past every workspace."""
         request = CommitRequest(project_id=self.project_id, changes=changes)
         answer = await self.services.gate.commit(self.owner, request, operator_type=OperatorType.API)

@@ -13,22 +13,22 @@ from tests.support.require import require_root
 from tests.support.snapshots import FOLDER, Link, MemorySnapshots, Node, Script, Tree
 
 from contextbase.ids import TreePath
-from contextbase.workspaces.copying import CopyProvider
+from contextbase.workspaces.copies import CopyBackend
 from contextbase.workspaces.mirror import Mirror
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
-    ChangeKind,
     DetectedChange,
-    Limits,
+    FolderChangeKind,
     Owner,
     Quota,
+    ScanLimits,
     View,
     Workspace,
     WorkspaceChanges,
     WorkspaceId,
 )
-from contextbase.workspaces.overlay import OverlayProvider, XattrKind
-from contextbase.workspaces.ports import Provider
+from contextbase.workspaces.overlay import OverlayBackend, XattrKind
+from contextbase.workspaces.ports import FolderBackend
 from contextbase.workspaces.quotas import open_quotas
 from contextbase.workspaces.syscalls import unmount
 
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 PROVIDERS = ("overlay", "copy")
-QUICK = Limits(pause=0.001)
+QUICK = ScanLimits(pause=0.001)
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Site:
     root: Path
     snapshots: MemorySnapshots
     mirrors: Mirrors
-    provider: Provider
+    provider: FolderBackend
 
     @property
     def mirror(self) -> Mirror:
@@ -80,7 +80,7 @@ def described(change: DetectedChange) -> str:
     """As `created a.txt`, `renamed old -> new`, `modified a (symlink)`."""
     kind = change.content.kind if change.content else change.before
     suffix = "" if kind == "file" else f" ({kind})"
-    if change.kind is ChangeKind.RENAMED:
+    if change.kind is FolderChangeKind.RENAMED:
         return f"renamed {change.renamed_from} -> {change.path}"
     return f"{change.kind} {change.path}{suffix}"
 
@@ -91,7 +91,7 @@ async def open_site(
     kind: str,
     *,
     snapshots: MemorySnapshots | None = None,
-    limits: Limits = QUICK,
+    limits: ScanLimits = QUICK,
     quota: Quota | None = None,
 ) -> AsyncIterator[Site]:
     if kind != "copy":
@@ -104,17 +104,17 @@ async def open_site(
 
 
 def new_site(
-    root: Path, kind: str, snapshots: MemorySnapshots, limits: Limits = QUICK, quota: Quota | None = None
+    root: Path, kind: str, snapshots: MemorySnapshots, limits: ScanLimits = QUICK, quota: Quota | None = None
 ) -> Site:
     """With quotas where the file system has them."""
     root.mkdir(mode=0o711, parents=True, exist_ok=True)
     mirrors = Mirrors(root, snapshots, owner=Owner.of_agents(None))
     make = {
-        "overlay": OverlayProvider,
-        "overlay by user": partial(OverlayProvider, xattr_kind=XattrKind.USER),
-        "copy": CopyProvider,
+        "overlay": OverlayBackend,
+        "overlay by user": partial(OverlayBackend, xattr_kind=XattrKind.USER),
+        "copy": CopyBackend,
     }[kind]
-    provider: Provider = make(root, mirrors, limits=limits, quotas=open_quotas(root, quota or Quota()))
+    provider: FolderBackend = make(root, mirrors, limits=limits, quotas=open_quotas(root, quota or Quota()))
     return Site(root=root, snapshots=snapshots, mirrors=mirrors, provider=provider)
 
 

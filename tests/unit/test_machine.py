@@ -10,8 +10,8 @@ from contextbase import machine
 from contextbase.config import Settings
 from contextbase.errors import MachineProblem
 from contextbase.machine import Finding, examine
-from contextbase.workspaces import choosing
-from contextbase.workspaces.choosing import choose_provider
+from contextbase.workspaces import backend_choice
+from contextbase.workspaces.backend_choice import choose_provider
 
 
 def finding(name: str, settings: Settings) -> Finding:
@@ -89,7 +89,7 @@ def test_an_overlay_that_was_asked_for_and_cannot_be_had_is_broken(
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(choosing, "mount_overlay", refused)
+    monkeypatch.setattr(backend_choice, "mount_overlay", refused)
     asked = finding("overlay", Settings(data=tmp_path, workspace_provider="overlay"))
     assert (asked.answer, "Operation not permitted" in asked.detail) == ("broken", True)
     assert finding("overlay", Settings(data=tmp_path)).answer == "no"
@@ -98,4 +98,4 @@ def test_an_overlay_that_was_asked_for_and_cannot_be_had_is_broken(
 def test_the_quota_is_said_with_when_it_is_looked_at(tmp_path: Path) -> None:
     found = finding("quota", Settings(data=tmp_path, workspace_max_files=7))
     assert "7 changes" in found.detail
-    assert "committed" in found.detail
+    assert "checked at a commit" in found.detail

@@ -4,12 +4,21 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import uuid4
 
 import httpx
 import pytest
 
-from contextbase.errors import Conflict, ContextbaseError, HeldElsewhere, InvalidInput, TooBusy, Unavailable
+from contextbase.errors import (
+    Conflict,
+    ContextbaseError,
+    HeldElsewhere,
+    InvalidInput,
+    Misconfigured,
+    TooBusy,
+    Unavailable,
+)
 from contextbase.sdk import AsyncClient, Change, Client, FeedReader
 from contextbase.wire.problem import Problem
 
@@ -41,7 +50,7 @@ def test_a_token_that_cannot_be_one_is_refused_and_not_shown(token: str) -> None
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a?b", "a#b", "a%2fb", "é", "a\n"])
 def test_a_name_that_would_lead_to_another_route_is_not_sent(name: str) -> None:
     with Client("http://127.0.0.1:9", "cb_x") as client, pytest.raises(InvalidInput, match="name or id"):
-        client.delete_project(name)
+        client.projects.delete(name)
 
 
 def test_a_problem_becomes_the_error_it_stands_for() -> None:
@@ -66,10 +75,14 @@ def test_a_code_of_a_newer_server_is_kept() -> None:
     assert caught.value.code == "teapot"
 
 
-@pytest.mark.parametrize("status", [200, 502])
-def test_an_answer_of_somebody_else_is_unavailable(status: int) -> None:
-    with client_answering(httpx.Response(status, text="<html>")) as client, pytest.raises(Unavailable):
+@pytest.mark.parametrize(
+    ("status", "kind"), [(200, Misconfigured), (302, Misconfigured), (404, Misconfigured), (502, Unavailable)]
+)
+def test_an_answer_of_a_proxy_is_our_error(status: int, kind: type[ContextbaseError]) -> None:
+    response = httpx.Response(status, text="<html>", headers={"Content-Type": "text/html"})
+    with client_answering(response) as client, pytest.raises(kind, match=str(status)) as caught:
         client.version()
+    assert type(caught.value) is kind
 
 
 def test_nobody_answering_is_unavailable_with_what_to_do() -> None:
@@ -97,7 +110,7 @@ class Server:
         self.answers = list(answers)
         self.bodies: list[bytes] = []
 
-    def client(self, **options: int) -> Client:
+    def client(self, **options: float) -> Client:
         return Client("http://server", "cb_x", transport=httpx.MockTransport(self._answer), **options)
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -125,12 +138,50 @@ def test_a_commit_nobody_answered_is_sent_again_with_the_same_key() -> None:
     assert len(json.loads(server.bodies[0])["key"]) == 32
 
 
-@pytest.mark.usefixtures("no_waiting")
-def test_a_commit_gives_up_after_so_many_attempts_and_says_why() -> None:
-    server = Server(*(problem_answer(429, "too_busy") for _ in range(3)))
-    with server.client(attempts=3) as client, pytest.raises(TooBusy):
+class Waits:
+    """A clock that only waiting moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+
+        async def wait(seconds: float) -> None:
+            self.now += seconds
+
+        monkeypatch.setattr("contextbase.sdk.connection.asyncio.sleep", wait)
+        monkeypatch.setattr("contextbase.sdk.connection.time", SimpleNamespace(monotonic=lambda: self.now))
+
+
+def test_a_commit_is_sent_again_for_longer_than_a_restart_of_the_server_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits, server = Waits(monkeypatch), Server(*(httpx.ConnectError("refused") for _ in range(100)))
+    with server.client() as client, pytest.raises(Unavailable):
         client.commit("p", [Change(action="delete", path="a")], base_seq=3)
-    assert server.answers == []
+    assert 25 < waits.now < 40
+    assert 8 < len(server.bodies) < 30
+
+
+def test_how_long_a_request_is_sent_again_is_the_callers_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits, server = Waits(monkeypatch), Server(*(problem_answer(429, "too_busy") for _ in range(100)))
+    with server.client(retry_seconds=3) as client, pytest.raises(TooBusy):
+        client.commit("p", [Change(action="delete", path="a")], base_seq=3)
+    assert 2 < waits.now < 6
+    sent = len(server.bodies)
+    with server.client(retry_seconds=0) as client, pytest.raises(TooBusy):
+        client.commit("p", [Change(action="delete", path="a")], base_seq=3)
+    assert len(server.bodies) == sent + 1
+
+
+def test_a_request_that_took_all_the_time_is_still_sent_a_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = Waits(monkeypatch)
+    server = Server(httpx.ReadTimeout("slow"), httpx.Response(200, json=COMMITTED))
+    with server.client(retry_seconds=5) as client:
+        original = server._answer
+
+        async def slow(request: httpx.Request) -> httpx.Response:
+            waits.now += 60
+            return await original(request)
+
+        monkeypatch.setattr(client._client._connection._http, "_transport", httpx.MockTransport(slow))
+        assert client.commit("p", [Change(action="delete", path="a")], base_seq=3).seq == 1
 
 
 @pytest.mark.usefixtures("no_waiting")
@@ -188,16 +239,6 @@ def test_the_client_works_where_an_event_loop_runs_already() -> None:
     assert asyncio.run(in_a_notebook()) == "1"
 
 
-def test_every_method_of_the_async_client_is_one_of_the_client() -> None:
-    def public(kind: type) -> set[str]:
-        return {name for name in vars(kind) if not name.startswith("_")}
-
-    assert public(Client) == public(AsyncClient)
-    with Client("http://server", "cb_x") as client:
-        for part in ("policies", "history", "reviews", "workspaces"):
-            assert public(type(getattr(client, part))) == public(type(getattr(client._client, part))), part
-
-
 @pytest.mark.parametrize("name", ["", "..", "a/b"])
 def test_a_group_that_would_lead_to_another_route_is_not_sent(name: str) -> None:
     with Client("http://127.0.0.1:9", "cb_x") as client, pytest.raises(InvalidInput):
@@ -239,8 +280,35 @@ def test_an_exported_row_ends_with_a_line_feed_and_with_nothing_else_that_is_lik
     row = {
         "number": 1, "at": "2026-01-31T12:00:00Z", "operator_type": "api", "principal": "user:ann", "token_id": None,
         "action": "commit", "path": "a\u2028b\u0085c", "node_id": None, "base_seq": 0, "seq": 1, "old_hash": None,
-        "new_hash": None, "strategy": None, "summary": "", "origin": "", "trace_id": "", "details": {}, "mac": None,
+        "new_hash": None, "merge_strategy": None, "summary": "", "origin": "", "trace_id": "", "details": {},
+        "mac": None,
     }  # fmt: skip
     lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for _ in range(2))
     with client_answering(httpx.Response(200, text=lines)) as client:
         assert [record.path for record in client.export_audit("p")] == ["a\u2028b\u0085c"] * 2
+
+
+async def test_a_lost_connection_of_events_is_made_again_from_the_last_cursor() -> None:
+    item = {"scope": "user:me", "number": 1, "kind": "k", "at": "2026-01-31T12:00:00Z", "author": None, "path": None}
+    asked: list[str | None] = []
+
+    class Broken(httpx.AsyncByteStream):
+        def __init__(self, number: int) -> None:
+            self._number = number
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            body = json.dumps(item | {"type": "event", "number": self._number, "payload": {}})
+            yield f"id: user:me=x.{self._number}\nevent: event\ndata: {body}\n\n".encode()
+            raise httpx.ReadError("gone")
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.url.params.get_list("scope") == ["project:notes", "user:me"]
+        asked.append(request.url.params.get("after"))
+        return httpx.Response(200, stream=Broken(len(asked)))
+
+    async with AsyncClient("http://server", "cb_x", transport=httpx.MockTransport(answer)) as client:
+        events = client.events.follow(["project:notes", "user:me"])
+        found = [await anext(events) for _ in range(3)]
+        await events.aclose()
+    assert [one.cursor for one in found] == ["user:me=x.1", "user:me=x.2", "user:me=x.3"]
+    assert asked == [None, "user:me=x.1", "user:me=x.2"]

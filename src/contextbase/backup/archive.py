@@ -9,12 +9,12 @@ from typing import Final
 from contextbase.audit.chain import AuditKey
 from contextbase.backup.folder import FolderReader, FolderWriter
 from contextbase.backup.manifest import Manifest, TableRecord, fingerprint
-from contextbase.backup.ports import MANIFEST, ArchiveReader, ArchiveWriter
+from contextbase.backup.ports import MANIFEST, ArchiveReader, BackupWriter
 from contextbase.backup.tar import TarReader, TarWriter
+from contextbase.durable import explained
 from contextbase.errors import Damaged, NotFound
 from contextbase.ids import ContentHash
-from contextbase.storage.blobs.disk import explained
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.threads import in_thread
 
 __all__ = ["BLOB_LIST", "KEY_FILE", "PART_BYTES", "Parts", "Snapshot", "begun_archive", "manifests", "opened_archive"]
 
@@ -24,7 +24,7 @@ PART_BYTES: Final = 8 * 1024 * 1024
 _LARGEST_SMALL_FILE: Final = 256 * 1024 * 1024
 
 
-def begun_archive(target: Path, snapshot: str) -> AbstractAsyncContextManager[ArchiveWriter]:
+def begun_archive(target: Path, snapshot: str) -> AbstractAsyncContextManager[BackupWriter]:
     """A new backup: a tar file if the name says so, else in a folder."""
     return TarWriter.begun(target, snapshot) if target.suffix == ".tar" else FolderWriter.begun(target, snapshot)
 
@@ -46,7 +46,7 @@ async def manifests(reader: ArchiveReader) -> list[Manifest]:
 class Parts:
     """Collects what comes in pieces of any length and passes it on in parts of a size that fits into memory."""
 
-    def __init__(self, writer: ArchiveWriter, name: str) -> None:
+    def __init__(self, writer: BackupWriter, name: str) -> None:
         self._writer = writer
         self._name = name
         self._buffer = bytearray()

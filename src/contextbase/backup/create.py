@@ -15,7 +15,7 @@ import asyncpg
 from contextbase import __version__
 from contextbase.audit.chain import AuditKey
 from contextbase.backup.archive import BLOB_LIST, KEY_FILE, Parts, begun_archive
-from contextbase.backup.copying import LONGEST_SECONDS, copy_out
+from contextbase.backup.blob_copy import LONGEST_SECONDS, copy_out
 from contextbase.backup.manifest import (
     FORMAT,
     Anchor,
@@ -26,8 +26,8 @@ from contextbase.backup.manifest import (
     TableRecord,
     fingerprint,
 )
-from contextbase.backup.model import BlobProgress, Made, OnProgress, Progress, each
-from contextbase.backup.ports import ArchiveWriter
+from contextbase.backup.model import BackupProgress, BlobProgress, Made, OnProgress, each
+from contextbase.backup.ports import BackupWriter
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import Damaged
@@ -84,7 +84,7 @@ class BackupService:
         return Made(manifest=manifest, new_blobs=copying.new_blobs, new_bytes=copying.new_bytes)
 
     async def _add_tables(
-        self, connection: Connection, writer: ArchiveWriter, on_progress: OnProgress
+        self, connection: Connection, writer: BackupWriter, on_progress: OnProgress
     ) -> list[TableRecord]:
         records: list[TableRecord] = []
         done = 0
@@ -94,7 +94,7 @@ class BackupService:
 
             async def take(piece: bytes, parts: Parts = parts, before: int = done) -> None:
                 await parts.add(piece)
-                on_progress(Progress(stage="tables", done=before + parts.bytes, total=None))
+                on_progress(BackupProgress(stage="tables", done=before + parts.bytes, total=None))
 
             rows = await copy_out(self._database, connection, name, columns, take)
             sha256 = await parts.finish()
@@ -109,12 +109,12 @@ class BackupService:
                     sha256=sha256,
                 )
             )
-        on_progress(Progress(stage="tables", done=done, total=done))
+        on_progress(BackupProgress(stage="tables", done=done, total=done))
         return records
 
 
 class _BlobCopying:
-    def __init__(self, store: BlobStore, writer: ArchiveWriter, progress: BlobProgress) -> None:
+    def __init__(self, store: BlobStore, writer: BackupWriter, progress: BlobProgress) -> None:
         self._store = store
         self._writer = writer
         self._progress = progress
@@ -137,7 +137,7 @@ class _BlobCopying:
             self.new_bytes += size
 
 
-async def _add_list(writer: ArchiveWriter, stored: list[asyncpg.Record]) -> BlobsRecord:
+async def _add_list(writer: BackupWriter, stored: list[asyncpg.Record]) -> BlobsRecord:
     parts = Parts(writer, BLOB_LIST)
     for row in stored:
         await parts.add(f"{row['hash'].hex()} {row['size']}\n".encode())

@@ -10,13 +10,13 @@ from typing import Final
 
 from contextbase.backup.ports import MANIFEST
 from contextbase.data_folder import write_private
+from contextbase.durable import explained, flush, make_folder
 from contextbase.errors import Conflict, Damaged
 from contextbase.ids import ContentHash
-from contextbase.storage.blobs.disk import explained, flush, make_folder
 from contextbase.storage.blobs.integrity import PIECE_SIZE
 from contextbase.storage.blobs.local import LocalBlobStore
 from contextbase.storage.blobs.spool import SpoolFolder
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.threads import in_thread
 
 __all__ = ["FolderReader", "FolderWriter"]
 

@@ -8,19 +8,19 @@ from typing import Literal, TypeVar
 
 from contextbase.backup.manifest import Manifest
 
-__all__ = ["BlobProgress", "Made", "OnProgress", "Progress", "Restored", "Verified", "each"]
+__all__ = ["BackupProgress", "BlobProgress", "Made", "OnProgress", "Restored", "Verified", "each"]
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Progress:
+class BackupProgress:
     stage: Literal["tables", "blobs"]
     done: int  # bytes
     total: int | None
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[BackupProgress], None]
 
 
 class BlobProgress:
@@ -33,7 +33,7 @@ class BlobProgress:
 
     def add(self, size: int) -> None:
         self._done += size
-        self._on_progress(Progress(stage="blobs", done=self._done, total=self._total))
+        self._on_progress(BackupProgress(stage="blobs", done=self._done, total=self._total))
 
     async def counted(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         async with aclosing(pieces):

@@ -14,12 +14,12 @@ from typing import Final, Protocol
 
 from contextbase.ids import ContentHash
 
-__all__ = ["MANIFEST", "ArchiveReader", "ArchiveWriter"]
+__all__ = ["MANIFEST", "ArchiveReader", "BackupWriter"]
 
 MANIFEST: Final = "manifest.json"
 
 
-class ArchiveWriter(Protocol):
+class BackupWriter(Protocol):
     """One backup in the making. Every method raises `MachineProblem` when the disk is full or closed to us."""
 
     at_once: int  # how many blobs it takes at a time

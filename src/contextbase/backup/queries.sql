@@ -53,6 +53,7 @@ SET CONSTRAINTS ALL IMMEDIATE
 
 -- name: renew_epochs
 -- Bases, cursors and mirrors from before are of a history that may have gone on differently.
+WITH streams AS (UPDATE stream_heads SET epoch = gen_random_uuid() WHERE scope_kind <> 'project')
 UPDATE projects SET epoch = gen_random_uuid()
 
 -- name: void_claims
@@ -60,7 +61,7 @@ UPDATE projects SET epoch = gen_random_uuid()
 UPDATE review_items SET claimed_by = NULL, claimed_at = NULL WHERE state = 'open' AND claimed_by IS NOT NULL
 
 -- name: void_leases
--- Who held them does not know of this copy. Tokens go on from the clock: see leases/book.py.
+-- Who held them does not know of this copy. Tokens go on from the clock: see leases/table.py.
 DELETE FROM leases
 
 -- name: void_workspaces

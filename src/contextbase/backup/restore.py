@@ -16,9 +16,9 @@ from contextbase.audit.chain import AuditKey
 from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.backup.archive import Snapshot, opened_archive
-from contextbase.backup.copying import LONGEST_SECONDS, copy_in
+from contextbase.backup.blob_copy import LONGEST_SECONDS, copy_in
 from contextbase.backup.manifest import Anchor, Manifest, ProjectRecord, TableRecord, fingerprint
-from contextbase.backup.model import BlobProgress, OnProgress, Progress, Restored, each
+from contextbase.backup.model import BackupProgress, BlobProgress, OnProgress, Restored, each
 from contextbase.data_folder import DataFolder, write_private
 from contextbase.db.database import Connection, Database
 from contextbase.db.migrations.runner import Migration, all_migrations, migrate_within
@@ -173,7 +173,7 @@ class _TableLoading:
             async for piece in pieces:
                 self._done += len(piece)
                 total = self._chosen.manifest.table_bytes
-                self._on_progress(Progress(stage="tables", done=self._done, total=total))
+                self._on_progress(BackupProgress(stage="tables", done=self._done, total=total))
                 yield piece
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from contextbase.backup.ports import MANIFEST
+from contextbase.durable import explained, flush, make_folder
 from contextbase.errors import BlobTruncated, Conflict, Damaged
 from contextbase.ids import ContentHash
-from contextbase.storage.blobs.disk import explained, flush, make_folder
 from contextbase.storage.blobs.integrity import PIECE_SIZE, HashCheck, missing
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.threads import in_thread
 
 __all__ = ["TarReader", "TarWriter"]
 

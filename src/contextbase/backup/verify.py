@@ -7,7 +7,7 @@ from typing import Final
 
 from contextbase.backup.archive import Snapshot, opened_archive
 from contextbase.backup.manifest import TableRecord
-from contextbase.backup.model import BlobProgress, OnProgress, Progress, Verified, each
+from contextbase.backup.model import BackupProgress, BlobProgress, OnProgress, Verified, each
 from contextbase.backup.rows import CopyRows, Row
 from contextbase.errors import BlobMissing, Damaged
 from contextbase.ids import ContentHash
@@ -65,7 +65,7 @@ class _Checking:
         async with aclosing(self._snapshot.table(table)) as pieces:
             async for piece in pieces:
                 self._done += len(piece)
-                self._on_progress(Progress(stage="tables", done=self._done, total=self._manifest.table_bytes))
+                self._on_progress(BackupProgress(stage="tables", done=self._done, total=self._manifest.table_bytes))
 
     async def _check_names(self, listed: dict[ContentHash, int]) -> None:
         """Every content that a row names is recorded, and its bytes are in a table or listed."""

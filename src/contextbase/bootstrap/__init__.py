@@ -1,12 +1,14 @@
 """The only place where a port meets its implementation. `open_services` puts the whole system together."""
 
 import logging
+import os
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 
@@ -17,33 +19,34 @@ from contextbase.backup.restore import RestoreService
 from contextbase.bootstrap.agents import open_agent_side
 from contextbase.bootstrap.reviews import open_reviews
 from contextbase.bootstrap.sandboxes import limits_of, sandbox_kind
+from contextbase.commands.sandboxes import AgentSandboxes
+from contextbase.commands.service import CommandService
+from contextbase.commands.upkeep import SandboxUpkeep
+from contextbase.compute.pool import ComputePool
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
 from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.embedded import EmbeddedPostgres, embedded_address
-from contextbase.db.migrations.runner import migrate
-from contextbase.errors import Conflict, ContextbaseError, InvalidSettings, Misconfigured
-from contextbase.feed.notifier import Notifier
-from contextbase.feed.repository import FeedRepository
-from contextbase.feed.service import FeedService
-from contextbase.gate.cache import ContentCache, PolicyBook
+from contextbase.db.migrations.runner import all_migrations, migrate, pending_migrations
+from contextbase.errors import Conflict, ContextbaseError, InvalidInput, InvalidSettings, Misconfigured
+from contextbase.gate.content_cache import ContentCache
 from contextbase.gate.draft import Drafter
-from contextbase.gate.history import History
-from contextbase.gate.housekeeping import Housekeeping
+from contextbase.gate.large_contents import LargeContents
 from contextbase.gate.leader import GroupCommit
+from contextbase.gate.long_merges import LongMerges
 from contextbase.gate.metrics import GateMetrics
-from contextbase.gate.reads import Reads
+from contextbase.gate.policy_cache import PolicyCache
 from contextbase.gate.repository import GateRepository
+from contextbase.gate.retention import Housekeeping
 from contextbase.gate.service import Gate
-from contextbase.gate.trail import Trail
 from contextbase.gate.turns import Turns
 from contextbase.history.archives import Archives
 from contextbase.history.blame import Blames
 from contextbase.history.contents import ContentLoader
 from contextbase.history.diffs import Diffs
+from contextbase.history.previews import StateDiffs
 from contextbase.history.purge import Purge
 from contextbase.history.rollback import Rollback
-from contextbase.history.showing import StateDiffs
 from contextbase.history.snapshots import Snapshots
 from contextbase.history.undo import Undo
 from contextbase.identity.policies import PolicyService
@@ -51,21 +54,21 @@ from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.identity.service import IdentityService
 from contextbase.ids import ContentHash, SystemClock
-from contextbase.leases.books import LeaseBooks
 from contextbase.leases.repository import LeaseRepository
 from contextbase.leases.service import LeaseService
+from contextbase.leases.store import LeaseStore
 from contextbase.limits import ResourceLimits
-from contextbase.review.desk import Desk
-from contextbase.review.service import Reviews
+from contextbase.reads.audit_search import AuditSearch
+from contextbase.reads.commit_log import CommitLog
+from contextbase.reads.service import Reads
+from contextbase.review.closer import ReviewCloser
+from contextbase.review.service import ReviewService
 from contextbase.review.upkeep import Upkeep
-from contextbase.runs.commands import CommandRuns
-from contextbase.runs.sandboxes import AgentSandboxes
-from contextbase.runs.upkeep import SandboxUpkeep
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.local import LocalBlobStore
 from contextbase.storage.blobs.ports import BlobStore
-from contextbase.storage.blobs.retrying import RetryingBlobStore
+from contextbase.storage.blobs.retry import RetryingBlobStore
 from contextbase.storage.blobs.s3 import S3BlobStore
 from contextbase.storage.blobs.s3_connection import S3Connection
 from contextbase.storage.blobs.spool import SpoolFolder
@@ -74,13 +77,24 @@ from contextbase.storage.fsck import Fsck
 from contextbase.storage.head import HeadRepository
 from contextbase.storage.projects import ProjectService
 from contextbase.storage.tree import TreeRepository
-from contextbase.workspaces.service import Workspaces
+from contextbase.storage.write_probe import WriteProbe
+from contextbase.streams.access import ScopeAccess
+from contextbase.streams.bodies import EventBodies
+from contextbase.streams.feed_repository import FeedRepository
+from contextbase.streams.model import ScopeKind
+from contextbase.streams.notifier import Notifier
+from contextbase.streams.ports import NoSessions
+from contextbase.streams.project_feed import ProjectFeed
+from contextbase.streams.repository import StreamRepository
+from contextbase.streams.service import StreamService
+from contextbase.workspaces.service import WorkspaceService
 from contextbase.workspaces.shared_views import SharedViews
 from contextbase.workspaces.upkeep import WorkspaceUpkeep
 
 __all__ = ["Services", "open_database", "open_restore", "open_services", "problems_outside", "sandbox_kind"]
 
 _log = logging.getLogger(__name__)
+_CORES: Final = os.cpu_count() or 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,14 +106,15 @@ class Services:
     database: Database
     metrics: CollectorRegistry
     large_blobs: BlobStore
+    write_probe: WriteProbe
     catalog: BlobCatalog
     identity: IdentityService
     projects: ProjectService
     policies: PolicyService
     gate: Gate
     reads: Reads
-    history: History
-    trail: Trail
+    history: CommitLog
+    trail: AuditSearch
     snapshots: Snapshots
     diffs: Diffs
     blames: Blames
@@ -107,35 +122,41 @@ class Services:
     rollback: Rollback
     undo: Undo
     purge: Purge
-    feed: FeedService
-    reviews: Reviews
+    feed: ProjectFeed
+    streams: StreamService
+    scope_access: ScopeAccess
+    reviews: ReviewService
     review_upkeep: Upkeep
     housekeeping: Housekeeping
     collector: GarbageCollector
     fsck: Fsck
     backups: BackupService
     leases: LeaseService
-    workspaces: Workspaces
+    workspaces: WorkspaceService
     shared_views: SharedViews
     workspace_upkeep: WorkspaceUpkeep
     sandboxes: AgentSandboxes
     sandbox_upkeep: SandboxUpkeep
     sandbox_limits: ResourceLimits
-    runs: CommandRuns
+    runs: CommandService
 
 
 @asynccontextmanager
 async def open_database(
-    settings: Settings, *, own: bool, on_step: Callable[[str], None] = lambda _: None
+    settings: Settings, *, own: bool, create: bool = True, on_step: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[Database]:
-    """The external database, or the embedded one.
+    """The external database, or the embedded one. Without `create` it must hold a contextbase: else `InvalidInput`,
+    and nothing is made.
 
     With `own` the data folder is locked and the embedded PostgreSQL runs for as long as the block does: `Conflict` if
     another process has it. Without, a running server's is used, and only if there is none is it started for a while.
     """
     data = DataFolder(settings.data.absolute())
     async with AsyncExitStack() as stack:
-        data.create()
+        if create:
+            data.create()
+        else:
+            _require_data(settings, data)
         url = settings.database_url
         if own or url is None:
             try:
@@ -160,15 +181,21 @@ async def open_database(
             statement_timeout_seconds=settings.database_timeout_seconds,
         )
         stack.push_async_callback(database.close)
+        if not create and len(await pending_migrations(database)) == len(all_migrations()):
+            raise InvalidInput(
+                "The database holds no contextbase. Check CONTEXTBASE_DATABASE_URL and --data; `contextbase up` starts "
+                "a new one there."
+            )
         yield database
 
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, *, own: bool = False, on_step: Callable[[str], None] = lambda _: None
+    settings: Settings, *, own: bool = False, create: bool = True, on_step: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[Services]:
-    """Everything, migrated and ready; closed in reverse order when the block ends."""
-    async with open_database(settings, own=own, on_step=on_step) as database, AsyncExitStack() as stack:
+    """Everything, migrated and ready; closed in reverse order when the block ends. `create`: see `open_database`."""
+    database_of = open_database(settings, own=own, create=create, on_step=on_step)
+    async with database_of as database, AsyncExitStack() as stack:
         for migration in await migrate(database):
             _log.info("applied migration", extra={"version": migration.version, "migration": migration.name})
         data = DataFolder(settings.data.absolute())
@@ -184,13 +211,21 @@ async def open_services(
             limit=settings.inline_limit_bytes,
             spool=spool,
         )
+        bodies = EventBodies(catalog)
         head, gate_repository = HeadRepository(), GateRepository()
         notifier = Notifier(database)
         stack.push_async_callback(notifier.close)
         lease_wakes = Notifier(database, channel="contextbase_leases")
         stack.push_async_callback(lease_wakes.close)
         contents = ContentCache()
-        policies = PolicyBook(gate_repository, contents)
+        # Of their own, so that no project's line waits for somebody's blame.
+        gate_compute = ComputePool(workers=max(1, _CORES // 2), at_once=max(1, _CORES // 2))
+        stack.push_async_callback(gate_compute.close)
+        compute = ComputePool(workers=max(2, _CORES))
+        stack.push_async_callback(compute.close)
+        merges, large_contents = LongMerges(gate_compute), LargeContents(catalog)
+        stack.push_async_callback(large_contents.close)
+        policies = PolicyCache(gate_repository, contents)
         metrics = CollectorRegistry()
         group_commit = GroupCommit(
             database=database.writers,
@@ -201,20 +236,22 @@ async def open_services(
             drafter=Drafter(
                 repository=gate_repository,
                 policies=policies,
-                catalog=catalog,
+                large=large_contents,
+                merges=merges,
                 contents=contents,
                 leases=LeaseRepository(),
                 clock=clock,
             ),
             metrics=GateMetrics(metrics),
             turns=Turns(database),
-            hint=notifier.hint,
+            hint=notifier.hint_project,
         )
         gate = Gate(
             database=database,
             repository=gate_repository,
             head=head,
             catalog=catalog,
+            large=large_contents,
             policies=policies,
             group_commit=group_commit,
         )
@@ -229,42 +266,60 @@ async def open_services(
         projects = ProjectService(database=database, audit=audit, clock=clock)
         snapshots = Snapshots(database=database, gate=gate, audit=audit, clock=clock)
         past = ContentLoader(repository=gate_repository, catalog=catalog, cache=contents)
-        shown = StateDiffs(database=database, contents=past)
+        shown = StateDiffs(database=database, contents=past, compute=compute)
         stack.push_async_callback(group_commit.close)
-        desk = Desk(
-            database=database, gate=gate, repository=gate_repository, audit=audit, clock=clock, hint=notifier.hint
+        desk = ReviewCloser(
+            database=database,
+            gate=gate,
+            repository=gate_repository,
+            audit=audit,
+            clock=clock,
+            hint=notifier.hint_project,
         )
-        reviews, upkeep = open_reviews(settings, database, gate, desk, catalog, audit=audit, notifier=notifier)
-        agents = open_agent_side(settings, data, database, gate, catalog=catalog, notifier=notifier, stack=stack)
+        others_merges = LongMerges(compute)
+        reviews, upkeep = open_reviews(
+            settings, database, gate, desk, catalog, audit=audit, notifier=notifier, merges=others_merges
+        )
+        agents = open_agent_side(
+            settings, data, database, gate, catalog=catalog, notifier=notifier, audit=audit, stack=stack
+        )
         yield Services(
             settings=settings,
             data=data,
             database=database,
             metrics=metrics,
             large_blobs=large,
+            write_probe=WriteProbe(database=database, blobs=large),
             catalog=catalog,
             identity=IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock),
             projects=projects,
             policies=PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=clock),
             gate=gate,
             reads=reads,
-            history=History(database=database, gate=gate, reads=reads),
-            trail=Trail(database=database, gate=gate),
+            history=CommitLog(database=database, gate=gate, reads=reads),
+            trail=AuditSearch(database=database, gate=gate),
             snapshots=snapshots,
-            diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=past),
-            blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=past),
+            diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=past, compute=compute),
+            blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=past, compute=compute),
             archives=Archives(
                 database=database, gate=gate, repository=gate_repository, snapshots=snapshots, catalog=catalog
             ),
             rollback=Rollback(database=database, gate=gate, reads=reads, snapshots=snapshots, diffs=shown),
-            undo=Undo(database=database, gate=gate, contents=past, diffs=shown),
+            undo=Undo(database=database, gate=gate, contents=past, diffs=shown, merges=others_merges),
             purge=Purge(database=database, gate=gate, catalog=catalog, projects=projects, audit=audit, clock=clock),
-            feed=FeedService(
+            feed=ProjectFeed(database=database, repository=FeedRepository(), bodies=bodies, notifier=notifier),
+            streams=StreamService(
                 database=database,
-                repository=FeedRepository(),
+                repository=StreamRepository(),
+                bodies=bodies,
                 notifier=notifier,
-                retention=timedelta(days=settings.event_retention_days),
+                retention={
+                    ScopeKind.PROJECT: timedelta(days=settings.event_retention_days),
+                    ScopeKind.USER: timedelta(days=settings.user_event_retention_days),
+                    ScopeKind.SYSTEM: timedelta(days=settings.system_event_retention_days),
+                },
             ),
+            scope_access=ScopeAccess(sessions=NoSessions()),
             reviews=reviews,
             review_upkeep=upkeep,
             housekeeping=Housekeeping(database=database, clock=clock),
@@ -274,8 +329,8 @@ async def open_services(
             leases=LeaseService(
                 database=database,
                 gate=gate,
-                books=LeaseBooks(
-                    database=database, repository=LeaseRepository(), wakes=lease_wakes, hint=notifier.hint
+                books=LeaseStore(
+                    database=database, repository=LeaseRepository(), wakes=lease_wakes, hint=notifier.hint_project
                 ),
                 audit=audit,
                 clock=clock,
@@ -296,8 +351,9 @@ async def open_restore(
     settings: Settings, *, on_step: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[RestoreService]:
     """What brings a backup back. The data folder is ours meanwhile: no server starts on half of it."""
+    data = DataFolder(settings.data.absolute())
+    data.refuse_foreign()
     async with open_database(settings, own=True, on_step=on_step) as database:
-        data = DataFolder(settings.data.absolute())
         yield RestoreService(
             database=database,
             large_blobs=_large_blobs(settings, data, SpoolFolder(data.blobs / "tmp")),
@@ -324,6 +380,19 @@ async def problems_outside(settings: Settings) -> dict[str, str]:
         except ContextbaseError as error:
             problems["s3"] = error.message
     return problems
+
+
+def _require_data(settings: Settings, data: DataFolder) -> None:
+    """What the settings keep in the data folder is there. Whether an external database is ours, it says itself."""
+    if settings.database_url is None:
+        is_there = data.holds_database()
+    else:
+        is_there = settings.blob_location.bucket is not None or data.path.is_dir()
+    if not is_there:
+        raise InvalidInput(
+            f"There is no contextbase in {data.path}. Name its data folder with --data or CONTEXTBASE_DATA; "
+            "`contextbase up` starts a new one."
+        )
 
 
 def _large_blobs(settings: Settings, data: DataFolder, spool: SpoolFolder) -> BlobStore:

@@ -3,20 +3,21 @@
 from contextbase.audit.repository import AuditRepository
 from contextbase.config import Settings
 from contextbase.db.database import Database
-from contextbase.feed.notifier import Notifier
+from contextbase.gate.long_merges import LongMerges
 from contextbase.gate.service import Gate
 from contextbase.ids import SystemClock
-from contextbase.review.acting import SystemPrincipal
 from contextbase.review.adviser import Adviser
+from contextbase.review.assessment import Assessments
+from contextbase.review.callers import SystemPrincipal
 from contextbase.review.chat import ChatResolver
-from contextbase.review.desk import Desk
+from contextbase.review.closer import ReviewCloser
+from contextbase.review.detail import Showing
 from contextbase.review.repository import ReviewRepository
-from contextbase.review.retrying import RetryingResolver
-from contextbase.review.service import Reviews
-from contextbase.review.showing import Showing
-from contextbase.review.standing import Standings
+from contextbase.review.retry import RetryingResolver
+from contextbase.review.service import ReviewService
 from contextbase.review.upkeep import Upkeep
 from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.streams.notifier import Notifier
 
 __all__ = ["open_reviews"]
 
@@ -25,14 +26,15 @@ def open_reviews(
     settings: Settings,
     database: Database,
     gate: Gate,
-    desk: Desk,
+    desk: ReviewCloser,
     catalog: BlobCatalog,
     *,
     audit: AuditRepository,
     notifier: Notifier,
-) -> tuple[Reviews, Upkeep]:
+    merges: LongMerges,
+) -> tuple[ReviewService, Upkeep]:
     repository, clock, system = ReviewRepository(), SystemClock(), SystemPrincipal(database)
-    standings = Standings(database=database, gate=gate, repository=repository, catalog=catalog)
+    standings = Assessments(database=database, gate=gate, repository=repository, catalog=catalog, merges=merges)
     adviser = None
     if settings.resolver_url is not None:
         key = settings.resolver_api_key
@@ -55,7 +57,7 @@ def open_reviews(
     upkeep = Upkeep(
         database=database, repository=repository, standings=standings, desk=desk, system=system, adviser=adviser
     )
-    reviews = Reviews(
+    reviews = ReviewService(
         database=database,
         gate=gate,
         repository=repository,
@@ -65,6 +67,6 @@ def open_reviews(
         upkeep=upkeep,
         audit=audit,
         clock=clock,
-        hint=notifier.hint,
+        hint=notifier.hint_project,
     )
     return reviews, upkeep

@@ -11,12 +11,12 @@ from contextbase.ids import new_uuid
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.docker import DockerDriver
-from contextbase.sandbox.launched import LaunchedDriver
 from contextbase.sandbox.model import Command, SandboxId, SandboxSpec
+from contextbase.sandbox.native.driver import NativeDriver
 from contextbase.sandbox.plain import PlainDriver
 from contextbase.sandbox.ports import SandboxDriver
+from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import Owner
-from contextbase.workspaces.node import Node
 
 __all__ = ["limits_of", "sandbox_driver", "sandbox_kind"]
 
@@ -33,7 +33,7 @@ def limits_of(settings: Settings) -> ResourceLimits:
     )
 
 
-def sandbox_driver(settings: Settings, node: Node) -> Callable[[], Awaitable[SandboxDriver]]:
+def sandbox_driver(settings: Settings, node: Machine) -> Callable[[], Awaitable[SandboxDriver]]:
     """What opens the driver at its first use."""
     return lambda: _open_driver(settings, node.root, owner=node.owner, node=node.name)
 
@@ -45,7 +45,7 @@ async def sandbox_kind(settings: Settings) -> str:
             settings, Path(folder), owner=Owner.of_agents(settings.agent_uid), node=f"doctor-{new_uuid().hex[:12]}"
         )
         try:
-            held = await driver.limits_by() if isinstance(driver, LaunchedDriver) else "Limits are the engine's."
+            held = await driver.limits_by() if isinstance(driver, NativeDriver) else "Limits are the engine's."
             return f"Commands run in {driver.name}. {held}"
         finally:
             await driver.close()

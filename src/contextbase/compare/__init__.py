@@ -2,7 +2,17 @@
 
 from contextbase.compare.blame import LineBlame, Run, blame_lines
 from contextbase.compare.engine import compare
-from contextbase.compare.model import CellDiff, Change, ChangeKind, DiffKind, FileDiff, Hunk, Limits, Side, Status
+from contextbase.compare.model import (
+    CellDiff,
+    CompareLimits,
+    DiffKind,
+    FileDiff,
+    Hunk,
+    Side,
+    Status,
+    ValueChange,
+    ValueChangeKind,
+)
 from contextbase.compare.part_blame import Part, PartBlame
 from contextbase.compare.patch import apply, apply_cells
 from contextbase.compare.render import render_changes, render_patch, render_unified, to_dict
@@ -11,12 +21,10 @@ from contextbase.compare.values import Value, pointer
 
 __all__ = [
     "CellDiff",
-    "Change",
-    "ChangeKind",
+    "CompareLimits",
     "DiffKind",
     "FileDiff",
     "Hunk",
-    "Limits",
     "LineBlame",
     "Part",
     "PartBlame",
@@ -24,6 +32,8 @@ __all__ = [
     "Side",
     "Status",
     "Value",
+    "ValueChange",
+    "ValueChangeKind",
     "apply",
     "apply_cells",
     "apply_changes",

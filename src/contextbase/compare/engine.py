@@ -1,9 +1,11 @@
 """The comparison of two sides of a file: by structure where both can be read, by lines where they are text."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
-from contextbase.compare.model import DiffKind, FileDiff, Hunk, Limits, Side, Status, guessed_mime
+from contextbase.compare.edits import is_coarse
+from contextbase.compare.model import CompareLimits, DiffKind, FileDiff, Hunk, Side, Status, guessed_mime
 from contextbase.compare.notebook import cell_diffs, cells_of, without_cells
 from contextbase.compare.readers import READERS
 from contextbase.compare.structure import changes_between
@@ -13,14 +15,21 @@ from contextbase.merge.budget import Budget, BudgetSpent
 from contextbase.merge.ports import Unstructured
 from contextbase.merge.sniff import FileType, decode, file_type, is_binary, is_wide
 
-__all__ = ["compare", "plain_text"]
+__all__ = ["LITTLE", "Compared", "compare", "compare_all", "plain_text"]
 
-_DEFAULT_LIMITS: Final = Limits()
+LITTLE: Final = 16 << 10  # bytes that are compared within a few milliseconds
+_DEFAULT_LIMITS: Final = CompareLimits()
+_COARSE: Final = "Its lines differ too much to compare them all: lines that are the same may be shown as replaced."
 _ONE_FILE: Final = {EntryKind.FILE: DiffKind.TEXT, EntryKind.SYMLINK: DiffKind.LINK}
 
 
 def compare(
-    old: Side | None, new: Side | None, *, path: str, old_path: str | None = None, limits: Limits = _DEFAULT_LIMITS
+    old: Side | None,
+    new: Side | None,
+    *,
+    path: str,
+    old_path: str | None = None,
+    limits: CompareLimits = _DEFAULT_LIMITS,
 ) -> FileDiff:
     """How the file at `path` differs from what it was; None means that it is not there on that side.
 
@@ -42,6 +51,26 @@ def compare(
     if (old and old.hash) == (new and new.hash) and len(kinds) < 2:
         return replace(diff, kind=DiffKind.SAME)
     return _with_content(diff, old, new, limits)
+
+
+class Compared(NamedTuple):
+    """What `compare` takes."""
+
+    old: Side | None
+    new: Side | None
+    path: str
+    old_path: str | None
+    limits: CompareLimits
+
+    @property
+    def size(self) -> int:
+        return sum(len(side.content or b"") for side in (self.old, self.new) if side is not None)
+
+
+def compare_all(files: Sequence[Compared]) -> list[FileDiff]:
+    return [
+        compare(old, new, path=path, old_path=old_path, limits=limits) for old, new, path, old_path, limits in files
+    ]
 
 
 def plain_text(content: bytes) -> bytes:
@@ -68,7 +97,7 @@ def _facts(side: Side | None, path: str) -> Side | None:
     return Side(content=None, size=side.size, hash=side.hash, kind=side.kind, executable=side.executable, mime=mime)
 
 
-def _with_content(diff: FileDiff, old: Side | None, new: Side | None, limits: Limits) -> FileDiff:
+def _with_content(diff: FileDiff, old: Side | None, new: Side | None, limits: CompareLimits) -> FileDiff:
     sides = [_content(side) for side in (old, new)]
     contents = [b"" if side is None else side for side in sides]
     is_loaded = all(side is not None for side in sides)
@@ -85,7 +114,8 @@ def _with_content(diff: FileDiff, old: Side | None, new: Side | None, limits: Li
         return replace(diff, kind=DiffKind.TEXT, hunks=_replacement(*texts), encoding=encoding)
     hunks = hunks_between(texts[0], texts[1], context=limits.context)
     kinds = [side.kind for side in (old, new) if side is not None]
-    diff = replace(diff, kind=_ONE_FILE[kinds[0]], hunks=hunks, encoding=encoding)
+    notes = (_COARSE,) if is_coarse(*texts) else ()
+    diff = replace(diff, kind=_ONE_FILE[kinds[0]], hunks=hunks, encoding=encoding, notes=notes)
     if diff.kind is DiffKind.LINK:
         return diff
     return _with_structure(diff, contents, limits)
@@ -103,7 +133,7 @@ def _replacement(old: bytes, new: bytes) -> tuple[Hunk, ...]:
     return (Hunk(int(bool(gone)), len(gone), int(bool(came)), len(came), b"", lines),) if lines else ()
 
 
-def _with_structure(diff: FileDiff, contents: list[bytes], limits: Limits) -> FileDiff:
+def _with_structure(diff: FileDiff, contents: list[bytes], limits: CompareLimits) -> FileDiff:
     types = {file_type(side_path, content) for side_path, content in _named(diff, contents)}
     kind = types.pop()
     if (
@@ -113,7 +143,8 @@ def _with_structure(diff: FileDiff, contents: list[bytes], limits: Limits) -> Fi
     ):
         return diff
     if max(map(len, contents)) > limits.structured_bytes:
-        return replace(diff, notes=(f"Compared as text: it is over {limits.structured_bytes >> 10} KiB.",))
+        note = f"Compared as text: it is over {limits.structured_bytes >> 10} KiB."
+        return replace(diff, notes=(*diff.notes, note))
     try:
         return _structured(diff, kind, contents, Budget(limits.seconds), limits)
     except UnicodeDecodeError:
@@ -124,7 +155,7 @@ def _with_structure(diff: FileDiff, contents: list[bytes], limits: Limits) -> Fi
         problem = "it is nested too deep"
     except BudgetSpent:
         problem = "there was no time left"
-    return replace(diff, notes=(f"Compared as text: {problem}.",))
+    return replace(diff, notes=(*diff.notes, f"Compared as text: {problem}."))
 
 
 def _named(diff: FileDiff, contents: list[bytes]) -> list[tuple[str, bytes]]:
@@ -132,7 +163,9 @@ def _named(diff: FileDiff, contents: list[bytes]) -> list[tuple[str, bytes]]:
     return [(path, content) for path, content in pairs if path is not None]
 
 
-def _structured(diff: FileDiff, kind: FileType, contents: list[bytes], budget: Budget, limits: Limits) -> FileDiff:
+def _structured(
+    diff: FileDiff, kind: FileType, contents: list[bytes], budget: Budget, limits: CompareLimits
+) -> FileDiff:
     read = READERS[kind]
     nodes = [read(decode(content)[0], budget) for _, content in _named(diff, contents)]
     if kind is not FileType.NOTEBOOK:

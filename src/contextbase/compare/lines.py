@@ -1,4 +1,4 @@
-"""The diff of two texts by libgit2, so that it is git's own. It takes up to 15 ns times n times the root of n lines."""
+"""The diff of two texts by libgit2, so that it is git's own. How long it takes: see `merge.steps`."""
 
 import ctypes
 from typing import Final, NamedTuple
@@ -84,7 +84,7 @@ _add_hunk_callback: Final = _HunkCallback(_add_hunk)
 
 
 def diff(old: bytes, new: bytes) -> list[Edit]:
-    """What differs, in order. The time it takes cannot be bounded but by the number of lines."""
+    """What differs, in order. It cannot be stopped half-way."""
     found: list[Edit] = []
     texts = (old, len(old), None, new, len(new), None)
     code = libgit2.git_diff_buffers(*texts, _OPTIONS, None, None, _add_hunk_callback, None, found)

@@ -12,14 +12,14 @@ from contextbase.merge import EntryKind
 
 __all__ = [
     "CellDiff",
-    "Change",
-    "ChangeKind",
+    "CompareLimits",
     "DiffKind",
     "FileDiff",
     "Hunk",
-    "Limits",
     "Side",
     "Status",
+    "ValueChange",
+    "ValueChangeKind",
     "guessed_mime",
 ]
 
@@ -46,7 +46,7 @@ class DiffKind(StrEnum):
     SAME = "same"  # the contents are equal: only the path or the mode may differ
 
 
-class ChangeKind(StrEnum):
+class ValueChangeKind(StrEnum):
     ADDED = "added"
     REMOVED = "removed"
     CHANGED = "changed"
@@ -54,7 +54,7 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Limits:
+class CompareLimits:
     """Beyond these a comparison gives way: from structure to text, from text to sizes and hashes. A note says so."""
 
     text_bytes: int = 16 << 20
@@ -98,10 +98,10 @@ class Hunk(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Change:
+class ValueChange:
     """One value that came, went, became another or, in a list, stands elsewhere."""
 
-    kind: ChangeKind
+    kind: ValueChangeKind
     old_path: tuple[Step, ...] | None  # None: it was not there
     new_path: tuple[Step, ...] | None  # None: it is gone
     old: Value | None = None  # None too for one that moved: a change of what is in it is a change of its own
@@ -112,7 +112,7 @@ class Change:
 class CellDiff:
     """One notebook cell that changed. Positions count from 0."""
 
-    kind: ChangeKind  # MOVED: it may have been changed too
+    kind: ValueChangeKind  # MOVED: it may have been changed too
     cell: str | None  # its id, if the notebook gives cells one
     type: str  # "code", "markdown", "raw"
     old_position: int | None
@@ -134,7 +134,7 @@ class FileDiff:
     old: Side | None
     new: Side | None
     hunks: tuple[Hunk, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ValueChange, ...] = ()
     cells: tuple[CellDiff, ...] = ()
     encoding: str = "utf-8"  # how the new text is written down, if it is text; hunks are in UTF-8 if it is UTF-16 or 32
     notes: tuple[str, ...] = ()

@@ -4,9 +4,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from contextbase.compare.model import CellDiff, ChangeKind
+from contextbase.compare.model import CellDiff, ValueChangeKind
 from contextbase.compare.text import hunks_between
-from contextbase.compare.values import Data, Node, mapping_node
+from contextbase.compare.values import Data, ValueNode, mapping_node
 from contextbase.merge.alignment import align
 from contextbase.merge.budget import Budget
 from contextbase.merge.ports import Unstructured
@@ -36,7 +36,7 @@ class CellPair(NamedTuple):
     moved: bool = False
 
 
-def cells_of(notebook: Node) -> list[Cell]:
+def cells_of(notebook: ValueNode) -> list[Cell]:
     """Raises `Unstructured` for JSON that is not a notebook of format 4."""
     cells = notebook.data.get("cells") if isinstance(notebook.data, dict) else None
     if not isinstance(cells, list):
@@ -44,7 +44,7 @@ def cells_of(notebook: Node) -> list[Cell]:
     return [_cell(cell) for cell in cells]
 
 
-def without_cells(notebook: Node) -> Node:
+def without_cells(notebook: ValueNode) -> ValueNode:
     """What else a notebook has: the metadata, the version of the format."""
     parts = notebook.unfold() if notebook.unfold is not None else {}
     members = {key: part for key, part in parts.items() if key != "cells"} if isinstance(parts, dict) else {}
@@ -109,7 +109,7 @@ def _diff(pair: CellPair, old: Cell | None, new: Cell | None, context: int) -> C
         return None
     sources = [b"" if cell is None else cell.source.encode("utf-8", "surrogatepass") for cell in (old, new)]
     found = CellDiff(
-        kind=ChangeKind.ADDED if old is None else ChangeKind.REMOVED,
+        kind=ValueChangeKind.ADDED if old is None else ValueChangeKind.REMOVED,
         cell=shown.id,
         type=shown.type,
         old_position=pair.old,
@@ -120,7 +120,7 @@ def _diff(pair: CellPair, old: Cell | None, new: Cell | None, context: int) -> C
         return found
     return replace(
         found,
-        kind=ChangeKind.MOVED if pair.moved else ChangeKind.CHANGED,
+        kind=ValueChangeKind.MOVED if pair.moved else ValueChangeKind.CHANGED,
         type_changed=old.type != new.type,
         outputs_changed=old.outputs != new.outputs,
         metadata_changed=old.metadata != new.metadata,

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from contextbase.compare.notebook import cells_of, matched_cells
 from contextbase.compare.readers import READERS
 from contextbase.compare.structure import apply_changes, changes_between
-from contextbase.compare.values import Data, Node, Step, pointer
+from contextbase.compare.values import Data, Step, ValueNode, pointer
 from contextbase.merge.budget import Budget
 from contextbase.merge.ports import Unstructured
 from contextbase.merge.sniff import FileType, decode, file_type
@@ -34,7 +34,7 @@ class PartBlame(Generic[Label]):
     kind: FileType
     budget: Budget  # what `node` was read with, and is taken apart with
     labels: Any = None  # a tree of the shape of the data with labels for scalars; None: no version could be read so far
-    node: Node | None = None
+    node: ValueNode | None = None
 
     @classmethod
     def start(cls, content: bytes, label: Label, *, path: str, budget: Budget) -> "PartBlame[Label]":
@@ -69,7 +69,7 @@ class PartBlame(Generic[Label]):
         return [Part(pointer(path), label) for path, label in _leaves((), self.labels)] if self.node is not None else []
 
 
-def _carried(blame: PartBlame[Any], node: Node, fresh: object) -> Any:
+def _carried(blame: PartBlame[Any], node: ValueNode, fresh: object) -> Any:
     """The labels of the node's values in the blame; `fresh` for those that are not in it."""
     if blame.kind is FileType.NOTEBOOK:
         return {_CELLS: _carried_cells(blame, node, fresh)}
@@ -79,7 +79,7 @@ def _carried(blame: PartBlame[Any], node: Node, fresh: object) -> Any:
     return apply_changes(blame.labels, changes, lambda value: _filled(value.data, fresh))
 
 
-def _carried_cells(blame: PartBlame[Any], node: Node, fresh: object) -> list[Any]:
+def _carried_cells(blame: PartBlame[Any], node: ValueNode, fresh: object) -> list[Any]:
     cells = cells_of(node)
     labels = [fresh] * len(cells)
     was = [] if blame.node is None else cells_of(blame.node)

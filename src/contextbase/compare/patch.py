@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from contextbase.compare.engine import plain_text
-from contextbase.compare.model import CellDiff, ChangeKind, DiffKind, FileDiff, Side
+from contextbase.compare.model import CellDiff, DiffKind, FileDiff, Side, ValueChangeKind
 from contextbase.compare.text import apply_hunks
 from contextbase.errors import Conflict
 from contextbase.ids import ContentHash
@@ -42,7 +42,7 @@ def apply_cells(sources: list[str], cells: tuple[CellDiff, ...]) -> list[str]:
     for cell in cells:
         before = "" if cell.old_position is None else sources[cell.old_position]
         after = apply_hunks(before.encode("utf-8", "surrogatepass"), cell.hunks).decode("utf-8", "surrogatepass")
-        if cell.kind is ChangeKind.CHANGED and cell.old_position is not None:
+        if cell.kind is ValueChangeKind.CHANGED and cell.old_position is not None:
             left[cell.old_position] = after
             continue
         if cell.old_position is not None:

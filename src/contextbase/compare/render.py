@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from contextbase.compare.model import CellDiff, Change, ChangeKind, DiffKind, FileDiff, Hunk, Side
+from contextbase.compare.model import CellDiff, DiffKind, FileDiff, Hunk, Side, ValueChange, ValueChangeKind
 from contextbase.compare.values import Value, pointer
 from contextbase.merge import EntryKind
 
@@ -13,10 +13,10 @@ __all__ = ["render_changes", "render_patch", "render_unified", "to_dict"]
 _UNPLAIN: Final = re.compile(rb'["\\\x00-\x1f\x7f-\xff]')
 _SHOWN: Final = 200  # characters of a value
 _MARKS: Final = {
-    ChangeKind.ADDED: "+",
-    ChangeKind.REMOVED: "-",
-    ChangeKind.CHANGED: "~",
-    ChangeKind.MOVED: ">",
+    ValueChangeKind.ADDED: "+",
+    ValueChangeKind.REMOVED: "-",
+    ValueChangeKind.CHANGED: "~",
+    ValueChangeKind.MOVED: ">",
 }
 
 
@@ -142,10 +142,10 @@ def _facts(side: Side | None) -> bytes:
     return f"{side.size} bytes, {side.mime}, {side.hash}".encode()
 
 
-def _change_line(change: Change) -> str:
+def _change_line(change: ValueChange) -> str:
     mark = _MARKS[change.kind]
     place = pointer(change.new_path if change.new_path is not None else change.old_path or ())
-    if change.kind is ChangeKind.MOVED:
+    if change.kind is ValueChangeKind.MOVED:
         return f"{mark} {place} moved from {pointer(change.old_path or ())}"
     values = [_short(value) for value in (change.old, change.new) if value is not None]
     return f"{mark} {place or '(the whole)'}: {' -> '.join(values)}"
@@ -157,7 +157,7 @@ def _cell_line(cell: CellDiff) -> str:
         if cell.cell is not None
         else f"at {cell.old_position if cell.new_position is None else cell.new_position}"
     )
-    said = [f"moved from {cell.old_position} to {cell.new_position}"] if cell.kind is ChangeKind.MOVED else []
+    said = [f"moved from {cell.old_position} to {cell.new_position}"] if cell.kind is ValueChangeKind.MOVED else []
     said += [f"{what} changed" for what in _changed_parts(cell)]
     return f"{_MARKS[cell.kind]} {cell.type} cell {name}" + (f": {', '.join(said)}" if said else "")
 
@@ -195,7 +195,7 @@ def _hunk_dict(hunk: Hunk) -> dict[str, Any]:
     }
 
 
-def _change_dict(change: Change) -> dict[str, Any]:
+def _change_dict(change: ValueChange) -> dict[str, Any]:
     return {
         "kind": change.kind.value,
         "old_pointer": None if change.old_path is None else pointer(change.old_path),

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from contextbase.compare.model import Change, ChangeKind
-from contextbase.compare.values import Data, Node, Step, Value
+from contextbase.compare.model import ValueChange, ValueChangeKind
+from contextbase.compare.values import Data, Step, Value, ValueNode
 from contextbase.errors import Conflict
 from contextbase.merge.alignment import align, hunks
 from contextbase.merge.budget import Budget
@@ -15,7 +15,7 @@ __all__ = ["apply_changes", "changes_between"]
 _Path = tuple[Step, ...]
 
 
-def changes_between(old: Node, new: Node, budget: Budget) -> tuple[Change, ...]:
+def changes_between(old: ValueNode, new: ValueNode, budget: Budget) -> tuple[ValueChange, ...]:
     """Every value that came, went, changed or, in a list whose elements have an identity, moved."""
     work = _Comparison(budget)
     work.nodes((), old, (), new)
@@ -23,7 +23,7 @@ def changes_between(old: Node, new: Node, budget: Budget) -> tuple[Change, ...]:
 
 
 def apply_changes(
-    tree: Any, changes: Sequence[Change], fresh: Callable[[Value], Any] = lambda value: value.data
+    tree: Any, changes: Sequence[ValueChange], fresh: Callable[[Value], Any] = lambda value: value.data
 ) -> Any:
     """The new tree; the one given stays as it is, and they share what did not change. `fresh` says what stands in the
     tree for a value that is new: its data, unless it is a tree of something else.
@@ -33,10 +33,10 @@ def apply_changes(
     work = _Copy(tree)
     try:
         for change in changes:
-            if change.kind is ChangeKind.CHANGED and change.old_path is not None and change.new is not None:
+            if change.kind is ValueChangeKind.CHANGED and change.old_path is not None and change.new is not None:
                 holder, step = work.holder(change.old_path)
                 holder[step] = fresh(change.new)
-        leaving = [change for change in changes if change.kind in (ChangeKind.REMOVED, ChangeKind.MOVED)]
+        leaving = [change for change in changes if change.kind in (ValueChangeKind.REMOVED, ValueChangeKind.MOVED)]
         carried: dict[_Path, Any] = {}
         # From the last on, and from the inside out, no place is moved by what leaves before it.
         for change in sorted(leaving, key=lambda change: change.old_path or (), reverse=True):
@@ -44,7 +44,7 @@ def apply_changes(
             gone = holder.pop(step)
             if change.new_path is not None:
                 carried[change.new_path] = gone
-        coming = [change for change in changes if change.kind in (ChangeKind.ADDED, ChangeKind.MOVED)]
+        coming = [change for change in changes if change.kind in (ValueChangeKind.ADDED, ValueChangeKind.MOVED)]
         for change in sorted(coming, key=lambda change: change.new_path or ()):
             path = change.new_path or ()
             holder, step = work.holder(path)
@@ -81,9 +81,9 @@ class _Copy:
 class _Comparison:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self.changes: list[Change] = []
+        self.changes: list[ValueChange] = []
 
-    def nodes(self, old_path: _Path, old: Node, new_path: _Path, new: Node) -> None:
+    def nodes(self, old_path: _Path, old: ValueNode, new_path: _Path, new: ValueNode) -> None:
         self.budget.tick()
         if old.data == new.data:
             return
@@ -98,9 +98,11 @@ class _Comparison:
             else:
                 self._by_value(old_path, olds, new_path, news)
         else:
-            self._add(ChangeKind.CHANGED, old_path, old, new_path, new)
+            self._add(ValueChangeKind.CHANGED, old_path, old, new_path, new)
 
-    def _members(self, old_path: _Path, olds: dict[str, Node], new_path: _Path, news: dict[str, Node]) -> None:
+    def _members(
+        self, old_path: _Path, olds: dict[str, ValueNode], new_path: _Path, news: dict[str, ValueNode]
+    ) -> None:
         for key, old in olds.items():
             if key in news:
                 self.nodes((*old_path, key), old, (*new_path, key), news[key])
@@ -123,10 +125,10 @@ class _Comparison:
                 continue
             was_at = positions[name]
             if name not in stayed:
-                self._add(ChangeKind.MOVED, (*old_path, was_at), None, (*new_path, position), None)
+                self._add(ValueChangeKind.MOVED, (*old_path, was_at), None, (*new_path, position), None)
             self.nodes((*old_path, was_at), olds.nodes[was_at], (*new_path, position), new)
 
-    def _by_value(self, old_path: _Path, olds: list[Node], new_path: _Path, news: list[Node]) -> None:
+    def _by_value(self, old_path: _Path, olds: list[ValueNode], new_path: _Path, news: list[ValueNode]) -> None:
         old_tokens, new_tokens = ([_token(node.data) for node in side] for side in (olds, news))
         for start, end, new_start, new_end in hunks(old_tokens, new_tokens, self.budget):
             if end - start == new_end - new_start:
@@ -138,27 +140,32 @@ class _Comparison:
             for at in range(new_start, new_end):
                 self._put((*new_path, at), news[at])
 
-    def _remove(self, path: _Path, old: Node) -> None:
-        self._add(ChangeKind.REMOVED, path, old, None, None)
+    def _remove(self, path: _Path, old: ValueNode) -> None:
+        self._add(ValueChangeKind.REMOVED, path, old, None, None)
 
-    def _put(self, path: _Path, new: Node) -> None:
-        self._add(ChangeKind.ADDED, None, None, path, new)
+    def _put(self, path: _Path, new: ValueNode) -> None:
+        self._add(ValueChangeKind.ADDED, None, None, path, new)
 
     def _add(
-        self, kind: ChangeKind, old_path: _Path | None, old: Node | None, new_path: _Path | None, new: Node | None
+        self,
+        kind: ValueChangeKind,
+        old_path: _Path | None,
+        old: ValueNode | None,
+        new_path: _Path | None,
+        new: ValueNode | None,
     ) -> None:
         values = [None if node is None else node.value for node in (old, new)]
-        self.changes.append(Change(kind=kind, old_path=old_path, new_path=new_path, old=values[0], new=values[1]))
+        self.changes.append(ValueChange(kind=kind, old_path=old_path, new_path=new_path, old=values[0], new=values[1]))
 
 
 class _Named(NamedTuple):
     """The elements of a list, and what each goes by."""
 
     names: list[Hashable]
-    nodes: list[Node]
+    nodes: list[ValueNode]
 
 
-def _named(olds: list[Node], news: list[Node]) -> tuple[_Named, _Named] | None:
+def _named(olds: list[ValueNode], news: list[ValueNode]) -> tuple[_Named, _Named] | None:
     """By the first identity that all elements of both sides have, and no two of a side share; None if there is none."""
     if not olds or not news:
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Data", "Node", "Parts", "Step", "Value", "list_node", "mapping_node", "pointer"]
+__all__ = ["Data", "Parts", "Step", "Value", "ValueNode", "list_node", "mapping_node", "pointer"]
 
 Data = Any
 """What a file says: dicts, lists and scalars. A string is a str; any other scalar is True, False, None or the bytes of
@@ -18,7 +18,7 @@ class Value(NamedTuple):
     data: Data
 
 
-class Node(NamedTuple):
+class ValueNode(NamedTuple):
     """A value that is taken apart only where the sides differ. Its text is cut out of the file when it is shown: values
     in values would hold the same text many times over."""
 
@@ -31,15 +31,15 @@ class Node(NamedTuple):
         return Value(self.write(), self.data)
 
 
-def list_node(write: Callable[[], str], elements: list[Node]) -> Node:
-    return Node(write, [element.data for element in elements], lambda: elements)
+def list_node(write: Callable[[], str], elements: list[ValueNode]) -> ValueNode:
+    return ValueNode(write, [element.data for element in elements], lambda: elements)
 
 
-def mapping_node(write: Callable[[], str], members: dict[str, Node]) -> Node:
-    return Node(write, {key: member.data for key, member in members.items()}, lambda: members)
+def mapping_node(write: Callable[[], str], members: dict[str, ValueNode]) -> ValueNode:
+    return ValueNode(write, {key: member.data for key, member in members.items()}, lambda: members)
 
 
-Parts = dict[str, Node] | list[Node]
+Parts = dict[str, ValueNode] | list[ValueNode]
 
 
 def pointer(path: Sequence[Step]) -> str:

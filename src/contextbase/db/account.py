@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-__all__ = ["Account"]
+__all__ = ["OsAccount"]
 
 # Outside the ranges Debian, Fedora and macOS hand out to users, services and containers' first 65,536 ids' end.
 _UNUSED_UID: Final = 61787
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Account:
+class OsAccount:
     """A uid to run PostgreSQL's programs as; None: the one we have."""
 
     uid: int | None = None
@@ -45,9 +45,9 @@ class Account:
             arguments |= {"user": self.uid, "group": self.uid, "extra_groups": []}
         return arguments
 
-    def with_name(self) -> "Account":
+    def with_name(self) -> "OsAccount":
         """An account that has a name: `initdb` insists on one. Give its files back with `take`."""
-        return self if self.uid is None else Account(uid=pwd.getpwnam("nobody").pw_uid)
+        return self if self.uid is None else OsAccount(uid=pwd.getpwnam("nobody").pw_uid)
 
     def has_name(self) -> bool:
         try:

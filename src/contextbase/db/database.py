@@ -131,6 +131,8 @@ class Database:
         except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
             # A connection or pool that was closed under us.
             raise DatabaseUnavailable("The connection to the database was lost.") from error
+        except asyncpg.ReadOnlySQLTransactionError as error:
+            raise DatabaseUnavailable("The database takes no writes: it is read-only, or a standby.") from error
         except asyncpg.DiskFullError as error:
             raise MachineProblem("The disk of the database is full; free some space there.") from error
         except _BROKEN as error:

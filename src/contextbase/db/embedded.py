@@ -25,7 +25,7 @@ from typing import Final
 
 import asyncpg
 
-from contextbase.db.account import Account
+from contextbase.db.account import OsAccount
 from contextbase.db.binaries import Binaries, find_binaries, reachable
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import DatabaseUnavailable, MachineProblem
@@ -61,7 +61,7 @@ class EmbeddedPostgres:
 
     def __init__(self, folder: Path) -> None:
         self._folder = _one_spelling(folder)
-        self._account = Account.choose(self._folder)
+        self._account = OsAccount.choose(self._folder)
         self._binaries: Binaries | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -171,7 +171,7 @@ class EmbeddedPostgres:
                 "contextbase and restore with this one. Nothing was changed."
             )
 
-    def _give_folder_to(self, account: Account) -> None:
+    def _give_folder_to(self, account: OsAccount) -> None:
         if account.uid is not None:  # never through a link: root would give away what it points to
             os.chown(self._folder, account.uid, account.uid, follow_symlinks=False)
 
@@ -282,7 +282,7 @@ class EmbeddedPostgres:
             raise RuntimeError("start() finds the programs first")
         return self._binaries
 
-    def _run_as(self, account: Account, program: str, *arguments: str) -> None:
+    def _run_as(self, account: OsAccount, program: str, *arguments: str) -> None:
         command = [self._programs.program(program), *arguments]
         done = subprocess.run(command, **account.process_arguments(), capture_output=True, timeout=300, check=False)
         if done.returncode != 0:

@@ -5,24 +5,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from contextbase.errors import InvalidPath
-from contextbase.gate.model import Change, ChangeAction
+from contextbase.gate.model import ChangeAction, RequestedChange
 from contextbase.gate.working_tree import Live
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.ids import TreePath
 from contextbase.storage.model import Kind
 
-__all__ = ["Refusal", "free_name", "refusal_of"]
+__all__ = ["ChangeRefusal", "free_name", "refusal_of"]
 
 _MOST_NUMBERED: Final = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Refusal:
+class ChangeRefusal:
     code: str
     reason: str
 
 
-def refusal_of(change: Change, base: Live | None, level: Level, authority: PathAuthority) -> Refusal | None:
+def refusal_of(
+    change: RequestedChange, base: Live | None, level: Level, authority: PathAuthority
+) -> ChangeRefusal | None:
     """Why the change may not be made by who has this level on its path, or None. Says the same of a hidden path whether
     or not it exists."""
     if level is Level.HIDDEN:
@@ -49,7 +51,9 @@ def refusal_of(change: Change, base: Live | None, level: Level, authority: PathA
         if target_level < Level.READ_ADD:
             return _refusal(change.target, "you may not write there")
         if base is None:
-            return Refusal(code="not_found", reason=f"There is no {change.path} in the snapshot it was made from.")
+            return ChangeRefusal(
+                code="not_found", reason=f"There is no {change.path} in the snapshot it was made from."
+            )
     return None
 
 
@@ -73,5 +77,5 @@ def free_name(path: TreePath, *, taken: Callable[[TreePath], bool], authority: P
     return None
 
 
-def _refusal(path: TreePath, why: str) -> Refusal:
-    return Refusal(code="forbidden", reason=f"{path} was not changed: {why}.")
+def _refusal(path: TreePath, why: str) -> ChangeRefusal:
+    return ChangeRefusal(code="forbidden", reason=f"{path} was not changed: {why}.")

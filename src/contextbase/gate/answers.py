@@ -4,13 +4,14 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
-from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitAnswer
+from contextbase.errors import LeaseHeld
+from contextbase.gate.model import ChangeAction, ChangeAnswer, ChangeStatus, CommitAnswer, RequestedChange
 from contextbase.identity.levels import PathAuthority
 from contextbase.ids import NodeId, Seq, TreePath
-from contextbase.merge import Conflict, Place, PlaceKind, Reason
+from contextbase.merge import ContestedPlace, MergeConflict, PlaceKind, Reason
 
 __all__ = [
     "answer_from_json",
@@ -19,7 +20,18 @@ __all__ = [
     "conflict_to_dict",
     "conflicts_to_json",
     "seen_by",
+    "without_contents",
 ]
+
+_WORST_FIRST: Final = (
+    ChangeStatus.REFUSED,
+    ChangeStatus.IN_REVIEW,
+    ChangeStatus.SUPERSEDED,
+    ChangeStatus.MERGED,
+    ChangeStatus.WRITTEN,
+    ChangeStatus.UNCHANGED,
+)
+_OF_FOLDERS: Final = frozenset({ChangeAction.DELETE, ChangeAction.RENAME})
 
 _SIDES = ("base", "ours", "theirs", "suggestion")
 
@@ -48,21 +60,50 @@ def seen_by(authority: PathAuthority, answer: CommitAnswer) -> CommitAnswer:
     only what became of the change."""
 
     def seen(change: ChangeAnswer) -> ChangeAnswer:
-        places = (change.path, change.result_path)
-        if all(place is None or authority.sees(place) for place in places):
+        if authority.shows(change.path, change.result_path or change.path):
             return change
         return ChangeAnswer(path=change.path, status=change.status, code=change.code, reason=change.reason)
 
     return answer if authority.sees_everything else replace(answer, changes=tuple(map(seen, answer.changes)))
 
 
-def conflict_to_dict(conflict: Conflict) -> dict[str, Any]:
+def without_contents(changes: Sequence[RequestedChange], answer: CommitAnswer) -> CommitAnswer:
+    """The answer for a caller who may write and not read: one for each change as it was sent, with its status and the
+    ids of what was set aside. No contents, names or versions; of a folder, the worst that became of anything in it."""
+    return replace(answer, changes=tuple(_status_of(change, answer.changes) for change in changes))
+
+
+def _status_of(change: RequestedChange, answers: Sequence[ChangeAnswer]) -> ChangeAnswer:
+    folder = change.path if change.action in _OF_FOLDERS else None
+    about = [
+        answer
+        for answer in answers
+        if answer.path == change.path or (folder is not None and answer.path.is_below(folder))
+    ]
+    worst = min(about, key=lambda answer: _WORST_FIRST.index(answer.status))
+    is_itself = worst.path == change.path
+    reason = None
+    if worst.status is ChangeStatus.REFUSED:
+        reason = worst.reason if is_itself else f"Something in {change.path} was not changed."
+        if worst.code == LeaseHeld.code:
+            reason = f"{change.path} was not changed: somebody else has a lease there."
+    return ChangeAnswer(
+        path=change.path,
+        status=worst.status,
+        side_version_id=worst.side_version_id if is_itself else None,
+        review_id=worst.review_id if is_itself else None,
+        code=worst.code,
+        reason=reason,
+    )
+
+
+def conflict_to_dict(conflict: MergeConflict) -> dict[str, Any]:
     """A conflict object for JSON: text where it is text, base64 where it is not."""
     sides = {name: _side_to_dict(getattr(conflict, name)) for name in _SIDES}
     return {"place": {"kind": conflict.place.kind, "at": conflict.place.at}, "reason": conflict.reason, **sides}
 
 
-def conflicts_to_json(conflicts: Sequence[Conflict]) -> str:
+def conflicts_to_json(conflicts: Sequence[MergeConflict]) -> str:
     return json.dumps(list(map(conflict_to_dict, conflicts)))
 
 
@@ -104,10 +145,10 @@ def _change_from_dict(fields: dict[str, Any]) -> ChangeAnswer:
     )
 
 
-def conflict_from_dict(fields: dict[str, Any]) -> Conflict:
+def conflict_from_dict(fields: dict[str, Any]) -> MergeConflict:
     sides = {name: _side_from_dict(fields[name]) for name in _SIDES}
-    place = Place(kind=PlaceKind(fields["place"]["kind"]), at=fields["place"]["at"])
-    return Conflict(place=place, reason=Reason(fields["reason"]), **sides)
+    place = ContestedPlace(kind=PlaceKind(fields["place"]["kind"]), at=fields["place"]["at"])
+    return MergeConflict(place=place, reason=Reason(fields["reason"]), **sides)
 
 
 def _side_to_dict(content: bytes | None) -> dict[str, str] | None:

@@ -5,6 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.gate.content_types import BYTES_LOOKED_AT
 from contextbase.gate.model import CommitAnswer, CommitRequest, ReviewState
 from contextbase.identity.model import Caller
 from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq
@@ -12,7 +13,7 @@ from contextbase.merge import TooLargeToMerge
 from contextbase.storage.landing import NewReview, SideVersion
 from contextbase.storage.model import NewCommit
 
-__all__ = ["BatchPlan", "ClosedReview", "ContentNeeded", "Contents", "Submitted"]
+__all__ = ["BatchContents", "BatchPlan", "ClosedReview", "ContentNeeded", "ContentUnstored", "Submitted"]
 
 LARGEST_MERGED: Final = 32 * 1024 * 1024
 
@@ -25,14 +26,25 @@ class ContentNeeded(Exception):
         self.content_hash = content_hash
 
 
+class ContentUnstored(Exception):
+    """A change makes a content that is too large for the commit's own statement: store it and plan again."""
+
+    def __init__(self, content_hash: ContentHash, content: bytes) -> None:
+        super().__init__(str(content_hash))
+        self.content_hash = content_hash
+        self.content = content
+
+
 @dataclass(kw_only=True, slots=True)
-class Contents:
+class BatchContents:
     """The bytes that are at hand, and the sizes that are known."""
 
+    limit: int  # from this size on they are stored before the commit's transaction
     loaded: dict[ContentHash, bytes] = field(default_factory=dict)
     sizes: dict[ContentHash, int] = field(default_factory=dict)
+    starts: dict[ContentHash, bytes] = field(default_factory=dict)  # the first bytes of what is not loaded
     purged: set[ContentHash] = field(default_factory=set)  # gone for good: nothing can be merged with them
-    put: set[ContentHash] = field(default_factory=set)  # what was stored ahead of the commit's transaction
+    put: set[ContentHash] = field(default_factory=set)  # the large ones that requests brought or made, and are stored
 
     def read(self, content_hash: ContentHash) -> bytes:
         if self.sizes.get(content_hash, 0) > LARGEST_MERGED:
@@ -43,6 +55,18 @@ class Contents:
             return self.loaded[content_hash]
         except KeyError:
             raise ContentNeeded(content_hash) from None
+
+    def start_of(self, content_hash: ContentHash) -> bytes | None:
+        """The first bytes of a content, if they are at hand."""
+        content = self.loaded.get(content_hash)
+        return self.starts.get(content_hash) if content is None else content[:BYTES_LOOKED_AT]
+
+    def require_stored(self, content: bytes | None) -> None:
+        """Raises `ContentUnstored` for a large content that is not stored yet."""
+        if content is not None and len(content) >= self.limit:
+            name = ContentHash.of(content)
+            if name not in self.put:
+                raise ContentUnstored(name, content)
 
     def add(self, content: bytes) -> ContentHash:
         content_hash = ContentHash.of(content)
@@ -60,6 +84,7 @@ class Submitted:
     operator_type: OperatorType
     request_hash: bytes
     commit_id: UUID
+    stored: set[ContentHash] = field(default_factory=set)  # the large contents that were stored for it, however often
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,46 +7,47 @@ made upon: whoever writes it looks.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 from uuid import UUID
 
 from contextbase.db.database import Connection
-from contextbase.errors import Conflict, ContentPurged, ContextbaseError, CursorOutdated, InvalidInput
+from contextbase.errors import Conflict, ContentPurged, ContextbaseError, CursorOutdated, InvalidInput, Unavailable
 from contextbase.gate.answers import answer_from_json, seen_by
-from contextbase.gate.batch import BatchPlan, ContentNeeded, Contents, Submitted
-from contextbase.gate.cache import ContentCache, PolicyBook, PolicyPage
-from contextbase.gate.folders import expand_folders
-from contextbase.gate.leases import HeldLease, LeaseBoard, Reservations, lease_lost
-from contextbase.gate.model import Change, ChangeAction, CommitAnswer
+from contextbase.gate.batch import BatchContents, BatchPlan, ContentNeeded, ContentUnstored, Submitted
+from contextbase.gate.content_cache import ContentCache
+from contextbase.gate.folders import brought_along, expand_folders, may_name_folders
+from contextbase.gate.large_contents import LargeContents
+from contextbase.gate.leases import ActiveLease, LeaseBoard, Reservations, lease_lost
+from contextbase.gate.long_merges import LongMerges
+from contextbase.gate.model import ChangeAction, CommitAnswer, RequestedChange
 from contextbase.gate.plan import Planner
 from contextbase.gate.policy import ProjectPolicy
-from contextbase.gate.repository import GateRepository
+from contextbase.gate.policy_cache import CachedPolicy, PolicyCache
+from contextbase.gate.repository import GateRepository, purged_at
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.ids import Clock, ContentHash, PrincipalId, ProjectId, Seq, TokenId, TreePath
-from contextbase.storage.blobs.catalog import BlobCatalog
-from contextbase.storage.landing import LockedHead
+from contextbase.storage.landing import HeadState
 from contextbase.storage.tree import TreeRepository
 
 __all__ = ["Draft", "Drafter"]
 
 _LONGEST_TURN_SECONDS: Final = 0.0002
-_MUCH_TO_MERGE: Final = 16 * 1024  # bytes of one side: about what takes a few milliseconds
 _Who = tuple[TokenId, PrincipalId]
 
 
 @dataclass(kw_only=True, slots=True)
 class Draft:
     project_id: ProjectId
-    head: LockedHead  # what it is made upon
+    head: HeadState  # what it is made upon
     tree: WorkingTree  # that head as the draft will leave it
-    rules: PolicyPage
+    rules: CachedPolicy
     planner: Planner
-    contents: Contents
-    leases: tuple[HeldLease, ...] | None = None  # as the draft takes them to be; None: it does not depend on any
+    contents: BatchContents
+    leases: tuple[ActiveLease, ...] | None = None  # as the draft takes them to be; None: it does not depend on any
     reservations: Reservations
     fresh: list[Submitted] = field(default_factory=list)  # the requests of the plan, in its order
     _answered: dict[UUID, CommitAnswer | ContextbaseError] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class Draft:
         return self.planner.plan
 
     @property
-    def next_head(self) -> LockedHead:
+    def next_head(self) -> HeadState:
         """The head once this is written."""
         if not self.plan.commits:
             return self.head
@@ -76,27 +77,29 @@ class Drafter:
         self,
         *,
         repository: GateRepository,
-        policies: PolicyBook,
-        catalog: BlobCatalog,
+        policies: PolicyCache,
+        large: LargeContents,
+        merges: LongMerges,
         contents: ContentCache,
         leases: LeaseBoard,
         clock: Clock,
     ) -> None:
         self._repository = repository
         self._policies = policies
-        self._catalog = catalog
+        self._large = large
+        self._merges = merges
         self._contents = contents
         self._leases = leases
         self._clock = clock
         self._tree = TreeRepository()
 
     async def begin(
-        self, connection: Connection, project_id: ProjectId, head: LockedHead, tree: WorkingTree | None = None
+        self, connection: Connection, project_id: ProjectId, head: HeadState, tree: WorkingTree | None = None
     ) -> Draft:
         """An empty draft upon a head, of which `tree` is what is known."""
         rules = await self._policies.page(connection, project_id, head.policy_version)
         tree = WorkingTree() if tree is None else tree
-        contents = Contents()
+        contents = BatchContents(limit=self._large.limit)
         return Draft(
             project_id=project_id,
             head=head,
@@ -137,6 +140,16 @@ class Drafter:
         if draft.rules.policy.uses_leases or any(submitted.request.lease is not None for submitted in batch):
             batch = await self._with_their_leases(connection, draft, batch)
         authorities = await self._authorities(connection, draft.rules, batch)
+        for run in _runs(batch, authorities):
+            await self._extend(connection, draft, run, authorities)
+
+    async def _extend(
+        self,
+        connection: Connection,
+        draft: Draft,
+        batch: Sequence[Submitted],
+        authorities: Mapping[_Who, PathAuthority],
+    ) -> None:
         fresh = await self._admitted(connection, draft, batch, authorities)
         changes = [change for submitted in fresh for change in submitted.request.changes]
         bases = await self._repository.load(
@@ -162,26 +175,34 @@ class Drafter:
     async def _plan(
         self, draft: Draft, submitted: Submitted, bases: Mapping[TreePath, Live], authority: PathAuthority
     ) -> None:
-        while True:
-            try:
-                stored = await self._add(draft, submitted, bases, authority)
-            except ContentNeeded as needed:
-                try:
-                    draft.contents.loaded[needed.content_hash] = await self._catalog.read(needed.content_hash)
-                except ContentPurged:
-                    draft.contents.purged.add(needed.content_hash)
-            else:
-                draft.fresh.append(submitted)
-                for name in stored:  # the next draft may need it before this one is written
-                    self._contents.keep(name, draft.contents.loaded[name])
-                return
+        """Whatever cannot be had for this request, neither a merge nor a large content, fails this request alone."""
+        try:
+            stored = await self._added(draft, submitted, bases, authority)
+        except Unavailable as error:
+            draft.answer_at_once(submitted, error)
+            return
+        draft.fresh.append(submitted)
+        for name in stored:  # the next draft may need it before this one is written
+            self._contents.keep(name, draft.contents.loaded[name])
 
-    async def _add(
+    async def _added(
         self, draft: Draft, submitted: Submitted, bases: Mapping[TreePath, Live], authority: PathAuthority
     ) -> set[ContentHash]:
-        """Merges of much text are made in a thread: whoever has nothing to do with them is served meanwhile."""
-        planned = partial(draft.planner.add, submitted, bases, authority, draft.reservations, self._clock.now())
-        return await asyncio.to_thread(planned) if _merges_much(draft.tree, submitted, bases) else planned()
+        contents, owner = draft.contents, submitted.caller.principal.id
+        add = partial(draft.planner.add, submitted, bases, authority, draft.reservations, at=self._clock.now())
+        while True:
+            try:
+                return await self._merges.settled(owner, add)
+            except ContentNeeded as needed:
+                name = needed.content_hash
+                try:
+                    contents.loaded[name] = await self._large.read(name, contents.sizes.get(name, 0))
+                except ContentPurged:
+                    contents.purged.add(name)
+            except ContentUnstored as unstored:
+                await self._large.store(unstored.content_hash, unstored.content)
+                submitted.stored.add(unstored.content_hash)
+                contents.put.add(unstored.content_hash)
 
     async def _with_their_leases(
         self, connection: Connection, draft: Draft, batch: Sequence[Submitted]
@@ -202,7 +223,7 @@ class Drafter:
         return on_time
 
     async def _reservations(
-        self, connection: Connection, policy: ProjectPolicy, leases: Sequence[HeldLease]
+        self, connection: Connection, policy: ProjectPolicy, leases: Sequence[ActiveLease]
     ) -> Reservations:
         principals = {lease.principal.id for lease in leases} if policy.uses_groups else ()
         groups = await self._repository.groups(connection, principals)
@@ -213,7 +234,7 @@ class Drafter:
         return Reservations(policy, [(lease, authorities[lease.principal.id]) for lease in leases])
 
     async def _authorities(
-        self, connection: Connection, rules: PolicyPage, batch: Sequence[Submitted]
+        self, connection: Connection, rules: CachedPolicy, batch: Sequence[Submitted]
     ) -> dict[_Who, PathAuthority]:
         """By token and whom it acts for. Memberships are read anew: they are not part of the policy's version."""
         callers = {_who(submitted): submitted.caller for submitted in batch}
@@ -243,15 +264,57 @@ class Drafter:
                 continue
             changes = request.changes
             authority = authorities[_who(submitted)]
+            if draft.rules.policy.has_purged and (purged := await self._purged(connection, submitted, authority)):
+                draft.answer_at_once(submitted, purged)
+                continue
             try:
+                if any(change.base_version is not None for change in changes):
+                    changes = await self._from_versions(connection, request.project_id, authority, changes)
                 if not request.is_spelt_out:
-                    changes = await expand_folders(connection, self._tree, request.project_id, authority, changes)
+                    changes = await expand_folders(
+                        connection, self._tree, request.project_id, authority, changes, tree=draft.tree
+                    )
+                elif request.moved:
+                    changes = await brought_along(connection, self._repository, draft.tree, authority, request)
                 spelt_out = request if changes is request.changes else replace(request, changes=changes)
+            except InvalidInput as error:
+                draft.answer_at_once(submitted, error if submitted.caller.may_read else _one_place_twice())
+                continue
             except ContextbaseError as error:
                 draft.answer_at_once(submitted, error)
                 continue
             admitted.append(submitted if spelt_out is request else replace(submitted, request=spelt_out))
         return admitted
+
+    async def _purged(
+        self, connection: Connection, submitted: Submitted, authority: PathAuthority
+    ) -> ContentPurged | None:
+        """Why not, if it brings what was purged where its writer could have read it."""
+        if not submitted.caller.may_read:
+            return None
+        names = {change.content.hash for change in submitted.request.changes if change.content is not None}
+        found = await self._repository.purged_for(connection, submitted.request.project_id, names, authority)
+        return None if not found else purged_at(min(found.values()))
+
+    async def _from_versions(
+        self,
+        connection: Connection,
+        project_id: ProjectId,
+        authority: PathAuthority,
+        changes: tuple[RequestedChange, ...],
+    ) -> tuple[RequestedChange, ...]:
+        """The changes with the seqs of the versions that they were made from."""
+        asked = {(change.path, change.base_version) for change in changes if change.base_version}
+        found = await self._repository.seqs_of_versions(connection, project_id, asked, authority)
+        if missing := asked - found.keys():
+            path, number = min(missing, key=str)
+            raise InvalidInput(f"{path} has no version {number} that you may read; check it out again.")
+        return tuple(
+            change
+            if change.base_version is None
+            else replace(change, base=found.get((change.path, change.base_version), Seq(0)), base_version=None)
+            for change in changes
+        )
 
     async def _preload(
         self,
@@ -283,9 +346,12 @@ def _bring(draft: Draft, batch: Sequence[Submitted], bases: Mapping[tuple[TreePa
     """Make known what the requests bring along, and the size of what they name."""
     contents = draft.contents
     for submitted in batch:
+        contents.put |= submitted.stored
         for change in submitted.request.changes:
             if change.content is not None:
                 contents.sizes[change.content.hash] = change.content.size
+                if change.content.start is not None:
+                    contents.starts[change.content.hash] = change.content.start
                 if change.content.inline is not None:
                     contents.loaded[change.content.hash] = change.content.inline
             base = bases.get((change.path, change.base))
@@ -295,37 +361,43 @@ def _bring(draft: Draft, batch: Sequence[Submitted], bases: Mapping[tuple[TreePa
                     contents.sizes[live.content_hash] = live.size
 
 
-def _merges_much(tree: WorkingTree, submitted: Submitted, bases: Mapping[TreePath, Live]) -> bool:
-    for change in submitted.request.changes:
-        base, current = bases.get(change.path), tree.at(change.path)
-        if change.content is None or current is base:
-            continue
-        now = None if base is None else tree.node(base.node_id)
-        sizes = [live.size for live in (base, current, now) if live is not None]
-        if max([change.content.size, *sizes]) > _MUCH_TO_MERGE:
-            return True
-    return False
-
-
 def _without_hidden_bases(
     submitted: Submitted, bases: Mapping[tuple[TreePath, Seq], Live], tree: WorkingTree, authority: PathAuthority
 ) -> Submitted:
-    """What has been moved to where its writer may not see it is gone, to that writer. If something else has taken its
-    place, a merge of the two would show the old one, which whoever reads that snapshot does not see any more: such a
-    change is made from nothing."""
+    """What has been moved to where its writer may not see it is gone, to that writer. A delete or rename of it finds
+    nothing, as a checkout of that snapshot does now. A write counts as made from something deleted, so that a stale
+    copy does not come back by itself; but if something else has taken the place, it is made from nothing: a merge of
+    the two would show the old one."""
     if authority.sees_everything:
         return submitted
 
-    def is_hidden(change: Change) -> bool:
+    def is_hidden(change: RequestedChange) -> bool:
         base = bases.get((change.path, change.base))
         now = None if base is None else tree.node(base.node_id)
-        return now is not None and not authority.sees(now.path) and tree.at(change.path) is not None
+        if now is None or authority.sees(now.path):
+            return False
+        return change.action in (ChangeAction.DELETE, ChangeAction.RENAME) or tree.at(change.path) is not None
 
     changes = submitted.request.changes
     if not any(map(is_hidden, changes)):
         return submitted
     seen = tuple(replace(change, base=Seq(0)) if is_hidden(change) else change for change in changes)
     return replace(submitted, request=replace(submitted.request, changes=seen))
+
+
+def _runs(batch: Sequence[Submitted], authorities: Mapping[_Who, PathAuthority]) -> Iterator[Sequence[Submitted]]:
+    """The requests in their order, split so that nobody's folders are spelt out before the renames ahead of it are
+    planned: what they move out of the writer's sight is not in the folder, to that writer."""
+    start, has_renames = 0, False
+    for position, submitted in enumerate(batch):
+        changes = submitted.request.changes
+        follows_others = bool(submitted.request.moved)  # what they add to a folder that it moves goes along
+        sees_less = has_renames and may_name_folders(changes) and not authorities[_who(submitted)].sees_everything
+        if (follows_others and position > start) or sees_less:
+            yield batch[start:position]
+            start, has_renames = position, False
+        has_renames = has_renames or any(change.action is ChangeAction.RENAME for change in changes)
+    yield batch[start:]
 
 
 def _who(submitted: Submitted) -> _Who:
@@ -345,6 +417,10 @@ def _added(batch: Sequence[Submitted], authorities: Mapping[_Who, PathAuthority]
 def _from_the_future(submitted: Submitted, head: Seq) -> InvalidInput:
     base = max(change.base for change in submitted.request.changes)
     return InvalidInput(f"The base {base} is after the project's head {head}.")
+
+
+def _one_place_twice() -> InvalidInput:
+    return InvalidInput("Two changes of this commit are about the same file in a folder; join them.")
 
 
 def _from_before_a_restore() -> CursorOutdated:

@@ -26,9 +26,9 @@ from contextbase.errors import (
 from contextbase.gate.answers import answer_to_json
 from contextbase.gate.batch import BatchPlan, Submitted
 from contextbase.gate.draft import Draft, Drafter
-from contextbase.gate.line import Batch, Line, Waiting
 from contextbase.gate.metrics import GateMetrics
 from contextbase.gate.model import CommitAnswer
+from contextbase.gate.queue import Batch, ProjectQueue, QueuedCommit
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.turns import Turns
 from contextbase.gate.working_tree import WorkingTree
@@ -71,16 +71,16 @@ class GroupCommit:
         self._metrics = metrics
         self._turns = turns
         self._hint = hint
-        self._lines: dict[ProjectId, Line] = {}
+        self._lines: dict[ProjectId, ProjectQueue] = {}
 
     async def commit(self, submitted: Submitted) -> CommitAnswer:
         """Wait in line and return the answer once it is durable. Cancelling the caller does not undo the request."""
         project_id = submitted.request.project_id
-        line = self._lines.pop(project_id, None) or Line(turn=self._turns.of(project_id))
+        line = self._lines.pop(project_id, None) or ProjectQueue(turn=self._turns.of(project_id))
         self._lines[project_id] = line  # the last used is the last
         if len(line.waiting) >= MOST_WAITING:
             raise TooBusy("Too many commits wait for this project; try again in a moment.")
-        entry = Waiting.of(submitted)
+        entry = QueuedCommit.of(submitted)
         line.join(entry)
         if line.leader is None:
             line.leader = asyncio.create_task(self._lead(project_id, line), name=f"gate-{project_id}")
@@ -91,7 +91,7 @@ class GroupCommit:
         leaders = [line.leader for line in self._lines.values() if line.leader is not None]
         await asyncio.gather(*leaders, return_exceptions=True)
 
-    async def _lead(self, project_id: ProjectId, line: Line) -> None:
+    async def _lead(self, project_id: ProjectId, line: ProjectQueue) -> None:
         """Serve the line for as long as anybody waits."""
         try:
             while line.waiting:
@@ -101,7 +101,7 @@ class GroupCommit:
             line.leader = None
             self._forget_idle()
 
-    async def _serve(self, project_id: ProjectId, line: Line) -> None:
+    async def _serve(self, project_id: ProjectId, line: ProjectQueue) -> None:
         """Draft the next batch while one is written, until nobody waits."""
         batch = Batch()
         writing: asyncio.Task[bool] | None = None
@@ -127,7 +127,7 @@ class GroupCommit:
             _log.exception("the leader of a project failed")
             line.fail(batch, Unavailable("The commit could not be made; try again."))
 
-    async def _catch_up(self, project_id: ProjectId, line: Line) -> None:
+    async def _catch_up(self, project_id: ProjectId, line: ProjectQueue) -> None:
         """Learn what others wrote when it was their turn. Nothing is under way: the tree is that of the known head."""
         known, tree = line.head, line.tree
         line.forget()
@@ -155,13 +155,13 @@ class GroupCommit:
         for project_id in idle[: max(0, len(self._lines) - _MOST_LINES)]:
             del self._lines[project_id]
 
-    async def _drafted_anew(self, project_id: ProjectId, line: Line, batch: Batch) -> Batch:
+    async def _drafted_anew(self, project_id: ProjectId, line: ProjectQueue, batch: Batch) -> Batch:
         anew = Batch()
         if batch.entries:
             await self._draft(project_id, line, anew, batch.entries)
         return anew
 
-    async def _draft(self, project_id: ProjectId, line: Line, batch: Batch, taken: list[Waiting]) -> None:
+    async def _draft(self, project_id: ProjectId, line: ProjectQueue, batch: Batch, taken: list[QueuedCommit]) -> None:
         """Add requests to the batch and its draft. What cannot be drafted now is planned under the lock."""
         batch.entries += taken
         if batch.is_plain:
@@ -180,7 +180,7 @@ class GroupCommit:
             batch.draft, batch.is_plain = None, True
             line.forget()
 
-    async def _write(self, project_id: ProjectId, line: Line, batch: Batch) -> bool:
+    async def _write(self, project_id: ProjectId, line: ProjectQueue, batch: Batch) -> bool:
         """Write and answer a batch. False if not as drafted: what was drafted upon it does not hold either."""
         self._metrics.batch_size.observe(len(batch.entries))
         for entry in batch.entries:
@@ -200,7 +200,9 @@ class GroupCommit:
             entry.resolve(answer)
         return written is batch.draft
 
-    async def _one_by_one(self, project_id: ProjectId, line: Line, entries: list[Waiting], error: Exception) -> None:
+    async def _one_by_one(
+        self, project_id: ProjectId, line: ProjectQueue, entries: list[QueuedCommit], error: Exception
+    ) -> None:
         """One bad request must not fail its neighbours: replay singly."""
         if len(entries) == 1:
             entries[0].resolve(error)
@@ -214,22 +216,27 @@ class GroupCommit:
         """Returns the draft that was written: the one given, unless the head was not what it was made upon."""
         if draft is not None and await self._land_at_once(draft):
             return draft
-        repeated = False
+        repeated = stored_again = False
         for _ in range(_MOST_ATTEMPTS):
             try:
                 return await self._attempt(project_id, batch, draft, repeated=repeated)
             except _StoreFirst as first:
                 for name, content in first.contents.items():
                     await self._catalog.put(_once(content), expected=name)
-                    first.draft.contents.put.add(name)
             except AnsweredBefore:
                 repeated = True
+            except BlobMissing:  # collected since it was stored, if the operator's grace period is that short
+                if stored_again or not any(submitted.stored for submitted in batch):
+                    raise
+                draft, stored_again = None, True
+                for submitted in batch:
+                    submitted.stored.clear()
         raise Conflict("The commit could not be settled; try again.")
 
     async def _land_at_once(self, draft: Draft) -> bool:
         """In one statement, without a lock before it. False: the head is elsewhere, or more is to be done."""
         audit = self._audit.foreseen(draft.project_id, draft.plan.audit)
-        if audit is None or draft.leases is not None or draft.plan.closings or self._to_store_first(draft):
+        if audit is None or draft.leases is not None or draft.plan.closings:
             return False
         try:
             async with self._database.connection() as connection:
@@ -271,18 +278,13 @@ class GroupCommit:
 
     async def _land(self, connection: Connection, draft: Draft, audit: AuditExtension) -> None:
         landing = self._landing(draft, audit)
-        first = self._to_store_first(draft) or await self._repository.store_inline(connection, dict(landing.contents))
+        first = await self._repository.store_inline(connection, dict(landing.contents))
         if first:
             raise _StoreFirst(draft, first)
         if not await self._head.land(connection, landing):
             raise Damaged(f"The project {draft.project_id} is not where its lock says.")
         if draft.plan.closings:
             await self._repository.close_reviews(connection, draft.project_id, draft.plan.closings)
-
-    def _to_store_first(self, draft: Draft) -> list[ContentHash]:
-        """What is too large for the commit's own statement."""
-        plan, contents = draft.plan, draft.contents
-        return [name for name in plan.stored - contents.put if contents.sizes[name] >= self._catalog.limit]
 
     def _landing(self, draft: Draft, audit: AuditExtension) -> Landing:
         plan, contents = draft.plan, draft.contents
@@ -332,11 +334,10 @@ class GroupCommit:
 
 
 class _StoreFirst(Exception):
-    """The commit needs blobs that are too large for its transaction, or that GC is removing: store them, then retry."""
+    """The commit needs small blobs that GC is removing this moment: store them once that is done, then retry."""
 
     def __init__(self, draft: Draft, names: list[ContentHash]) -> None:
         super().__init__(f"{len(names)} blobs")
-        self.draft = draft
         self.contents = {name: draft.contents.loaded[name] for name in names}
 
 

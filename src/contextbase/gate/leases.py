@@ -11,11 +11,11 @@ from contextbase.identity.levels import Level, PathAuthority, matches
 from contextbase.identity.model import Principal
 from contextbase.ids import PrincipalId, ProjectId, TreePath
 
-__all__ = ["HeldLease", "LeaseBoard", "Reservations", "lease_lost"]
+__all__ = ["ActiveLease", "LeaseBoard", "Reservations", "lease_lost"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HeldLease:
+class ActiveLease:
     token: int
     pattern: str
     owner: str  # a principal may have several workers, each with a name
@@ -25,7 +25,7 @@ class HeldLease:
 class LeaseBoard(Protocol):
     """Who is on what. Asked only where a policy makes leases binding, or a commit names one."""
 
-    async def held(self, connection: Connection, project_id: ProjectId) -> tuple[HeldLease, ...]:
+    async def held(self, connection: Connection, project_id: ProjectId) -> tuple[ActiveLease, ...]:
         """The project's leases that have not ended, by token. Nobody is given one while somebody has the lock on the
         project's head: to whoever asks then, the answer holds until that transaction ends."""
         ...
@@ -34,7 +34,7 @@ class LeaseBoard(Protocol):
 class Reservations:
     """Where leases bind: where a rule says so, and their owner may write."""
 
-    def __init__(self, policy: ProjectPolicy, leases: Sequence[tuple[HeldLease, PathAuthority]] = ()) -> None:
+    def __init__(self, policy: ProjectPolicy, leases: Sequence[tuple[ActiveLease, PathAuthority]] = ()) -> None:
         self._policy = policy
         self._leases = leases
 
@@ -43,7 +43,7 @@ class Reservations:
 
     def in_the_way(
         self, places: Iterable[TreePath], *, of: PrincipalId, token: int | None
-    ) -> tuple[TreePath, HeldLease] | None:
+    ) -> tuple[TreePath, ActiveLease] | None:
         """The first of these places that somebody else has reserved, and the lease. Who names a lease by its token is
         that lease's owner; who does not may be any of the principal's workers."""
         named = next((lease.owner for lease, _ in self._leases if lease.token == token), None)

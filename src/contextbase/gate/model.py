@@ -8,10 +8,12 @@ from uuid import UUID
 
 from contextbase.errors import InvalidInput
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
-from contextbase.merge import Conflict
+from contextbase.merge import MergeConflict
 
 __all__ = [
-    "Change",
+    "AUTO_MERGE",
+    "MANUAL",
+    "RESOLVER",
     "ChangeAction",
     "ChangeAnswer",
     "ChangeStatus",
@@ -20,6 +22,9 @@ __all__ = [
     "CommitRequest",
     "Content",
     "ContentKind",
+    "Expectation",
+    "MovedFolder",
+    "RequestedChange",
     "ReviewState",
     "check_words",
 ]
@@ -27,6 +32,11 @@ __all__ = [
 MOST_CHANGES: Final = 10_000
 LONGEST_MESSAGE: Final = 10_000
 LONGEST_KEY: Final = 200
+
+# How a review was decided, in the audit trail.
+MANUAL: Final = "manual"  # by somebody who looked at it
+AUTO_MERGE: Final = "auto_merge"  # the conflict went away
+RESOLVER: Final = "resolver"  # as the resolver suggested
 
 
 class ChangeAction(StrEnum):
@@ -55,10 +65,11 @@ class Content:
     hash: ContentHash
     size: int
     inline: bytes | None = None  # None: it is stored
+    start: bytes | None = None  # the first bytes of one that is stored; None: they are not known
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Change:
+class RequestedChange:
     action: ChangeAction
     path: TreePath
     base: Seq  # the snapshot the writer saw: what stood at the path there is the base of the merge
@@ -67,6 +78,8 @@ class Change:
     executable: bool | None = None  # None: as it was
     mime: str = ""
     target: TreePath | None = None  # of a rename
+    # The version that the writer saw at the path, by its number (0: none); then `base` is found from it.
+    base_version: int | None = None
 
     def __post_init__(self) -> None:
         if (self.action is ChangeAction.WRITE) and self.content is None:
@@ -78,6 +91,15 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class MovedFolder:
+    """A folder whose entries the request renames one by one: what others have put in it since goes along."""
+
+    path: TreePath
+    target: TreePath
+    base: Seq  # the snapshot in which the writer saw it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Closing:
     """A review item that a commit settles."""
 
@@ -85,6 +107,22 @@ class Closing:
     path: TreePath  # the item's, and the node it is about: for the audit trail
     node_id: NodeId
     state: ReviewState = ReviewState.RESOLVED
+    strategy: str = MANUAL  # how it was decided
+    told: str = ""  # the same as a part of a sentence
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Expectation:
+    """What must stand at the path of a commit's only change. A path can have one of several contents, any, or none."""
+
+    contents: frozenset[ContentHash] = frozenset()
+    is_any: bool = False  # whatever it is
+    is_none: bool = False  # nothing may stand there
+
+    def is_met_by(self, found: ContentHash | None, *, exists: bool) -> bool:
+        if self.is_none:
+            return not exists
+        return exists and (self.is_any or found in self.contents)
 
 
 def check_words(message: str, run: str | None) -> None:
@@ -98,14 +136,16 @@ def check_words(message: str, run: str | None) -> None:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommitRequest:
     project_id: ProjectId
-    changes: tuple[Change, ...]
+    changes: tuple[RequestedChange, ...]
     message: str = ""
     epoch: UUID | None = None  # of the bases; None: the project's, whichever that is
     key: str | None = None  # idempotency: the same key and request has the effect of one
     atomic: bool = False  # all changes, or none
     run: str | None = None  # the execution it belongs to, as the writer names it
     lease: int | None = None  # the token of a lease that the writer must still hold
+    expects: Expectation | None = None  # else its only change is refused
     is_spelt_out: bool = False  # a folder's contents are named one by one, where they go as well; never from outside
+    moved: tuple[MovedFolder, ...] = ()  # with `is_spelt_out`; the answer has what went along after all others
     is_decided: bool = False  # goes into critical files as well, as it were a person's decision; never from outside
     closes: tuple[Closing, ...] = ()  # closed in the same transaction, if every change goes in; never from outside
 
@@ -115,10 +155,17 @@ class CommitRequest:
         check_words(self.message, self.run)
         if self.key is not None and not (1 <= len(self.key.encode()) <= LONGEST_KEY and self.key.isprintable()):
             raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} printable bytes.")
+        if self.expects is not None and len(self.changes) != 1:
+            raise InvalidInput("A commit with If-Match or If-None-Match has one change.")
         places = [place for change in self.changes for place in (change.path, change.target) if place is not None]
         if len(set(places)) != len(places):
             [(twice, _)] = Counter(places).most_common(1)
             raise InvalidInput(f"Two changes of one commit are about {twice}; join them.")
+
+    @property
+    def tells_what_is_there(self) -> bool:
+        """Whether its answer tells a writer what stands, or stood, at a path."""
+        return self.expects is not None or any(change.base_version is not None for change in self.changes)
 
 
 class ChangeStatus(StrEnum):
@@ -143,7 +190,7 @@ class ChangeAnswer:
     notes: tuple[str, ...] = ()
     side_version_id: UUID | None = None
     review_id: UUID | None = None
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[MergeConflict, ...] = ()
     code: str | None = None  # of a refusal
     reason: str | None = None
 

@@ -1,6 +1,7 @@
 """What a batch of requests will do to a project: decided here, in memory; written by the repository in one go.
 
-Pure but for `Contents`, which raises `ContentNeeded` when a merge needs bytes that are not loaded yet.
+Pure but for `BatchContents`, which raises `ContentNeeded` when a merge needs bytes that are not loaded yet, and
+`ContentUnstored` when it makes what has to be stored first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,15 +9,17 @@ from datetime import datetime
 from typing import Final
 
 from contextbase.audit.model import AuditEntry
-from contextbase.gate.batch import BatchPlan, ClosedReview, Contents, Submitted
-from contextbase.gate.closing import audit_of_closing
+from contextbase.gate.audit_summary import summary_of_commit
+from contextbase.gate.batch import BatchContents, BatchPlan, ClosedReview, Submitted
 from contextbase.gate.leases import Reservations
-from contextbase.gate.model import Change, ChangeAnswer, ChangeStatus, CommitAnswer
+from contextbase.gate.model import ChangeAnswer, ChangeStatus, Closing, CommitAnswer, RequestedChange
 from contextbase.gate.policy import CRITICAL, ProjectPolicy
-from contextbase.gate.settlement import Outcome, Settlement, Trace
+from contextbase.gate.review_audit import audit_of_closing
+from contextbase.gate.settlement import RequestOutcome, Settlement, Trace
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import PathAuthority
 from contextbase.ids import ContentHash, Seq, TreePath
+from contextbase.merge import Merging
 from contextbase.storage.model import NewCommit
 
 __all__ = ["Planner"]
@@ -31,7 +34,7 @@ class Planner:
         head: Seq,
         tree: WorkingTree,
         policy: ProjectPolicy,
-        contents: Contents,
+        contents: BatchContents,
     ) -> None:
         self.plan = BatchPlan()
         self._head = head
@@ -45,6 +48,8 @@ class Planner:
         bases: Mapping[TreePath, Live],
         authority: PathAuthority,
         reservations: Reservations,
+        merging: Merging,
+        *,
         at: datetime,
     ) -> set[ContentHash]:
         """Settle one more request; returns the contents it brought. If it raises, the plan is as it was."""
@@ -57,6 +62,7 @@ class Planner:
             authority=authority,
             reservations=reservations,
             contents=self._contents,
+            merging=merging,
         )
         atomic = submitted.request.atomic
         if atomic:
@@ -64,7 +70,7 @@ class Planner:
         outcome = settlement.run()
         if atomic and any(answer.status in _NOT_ALL for answer in outcome.answers):
             self._tree.undo()
-            outcome = Outcome(answers=[_undone(answer) for answer in outcome.answers])
+            outcome = RequestOutcome(answers=[_undone(answer) for answer in outcome.answers])
         self._tree.keep()
         committed = bool(outcome.versions or outcome.sides)
         if committed:
@@ -129,11 +135,8 @@ def _undone(answer: ChangeAnswer) -> ChangeAnswer:
     return ChangeAnswer(path=answer.path, status=ChangeStatus.REFUSED, code="atomic", reason=reason)
 
 
-def _audited(submitted: Submitted, answer: CommitAnswer, outcome: Outcome, *, at: datetime) -> AuditEntry:
-    counts: dict[str, int] = {}
-    for change in answer.changes:
-        counts[change.status] = counts.get(change.status, 0) + 1
-    told = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())
+def _audited(submitted: Submitted, answer: CommitAnswer, outcome: RequestOutcome, *, at: datetime) -> AuditEntry:
+    request, caller = submitted.request, submitted.caller
     only = outcome.traces[0] if len(answer.changes) == 1 and outcome.traces else None
     single = answer.changes[0] if len(answer.changes) == 1 else None
     return AuditEntry(
@@ -142,21 +145,30 @@ def _audited(submitted: Submitted, answer: CommitAnswer, outcome: Outcome, *, at
         principal_id=submitted.caller.principal.id,
         token_id=submitted.caller.token.id,
         action="commit",
-        summary=f"{submitted.caller.principal.name} committed {len(answer.changes)} changes: {told}.",
+        summary=summary_of_commit(caller.principal.name, request.changes, answer.changes, request.closes),
         path=single.path if single else None,
         node_id=single.node_id if single else None,
         base_seq=submitted.request.changes[0].base if single else None,
         seq=answer.seq if answer.committed else None,
         old_hash=only.old_hash if only else None,
         new_hash=only.new_hash if only else None,
-        strategy=single.strategy if single else None,
+        strategy=_strategy(request.closes, single),
         origin=submitted.caller.origin,
         trace_id=submitted.caller.trace_id,
         details=_details(submitted.request.changes, answer.changes, outcome.traces),
     )
 
 
-def _details(changes: Sequence[Change], answers: Sequence[ChangeAnswer], traces: Sequence[Trace]) -> dict[str, object]:
+def _strategy(closes: Sequence[Closing], single: ChangeAnswer | None) -> str | None:
+    """How a single change was merged, or how a review was decided that the commit carries out."""
+    if closes:
+        return closes[0].strategy
+    return single.strategy if single else None
+
+
+def _details(
+    changes: Sequence[RequestedChange], answers: Sequence[ChangeAnswer], traces: Sequence[Trace]
+) -> dict[str, object]:
     """What the row's own columns do not say: every change of several; of a single one, to where."""
     pairs = list(zip(changes, answers, strict=True))
     if len(pairs) > 1:

@@ -8,9 +8,9 @@ from uuid import UUID
 import asyncpg
 
 from contextbase.identity.levels import Level, PathAuthority, PathRule, SubjectKind, matches
-from contextbase.identity.model import Action, Caller, Principal
+from contextbase.identity.model import Caller, Principal
 from contextbase.ids import PrincipalId, TreePath
-from contextbase.merge import MergePolicy, MergeRule, Strategy
+from contextbase.merge import MergePolicy, PathMergeRule, Strategy
 
 __all__ = ["CRITICAL", "ProjectPolicy"]
 
@@ -22,9 +22,10 @@ class ProjectPolicy:
     version: int
     default_level: Level
     path_rules: tuple[PathRule, ...]
-    merge_rules: tuple[MergeRule, ...]
+    merge_rules: tuple[PathMergeRule, ...]
     critical: MergePolicy  # says REVIEW for files that nobody changes without a person
     ranks: dict[PrincipalId, int]
+    has_purged: bool  # contents were purged from it: not everything is taken again
     lease_rules: tuple[tuple[str, bool], ...]  # pattern, and whether leases bind there; the last that matches decides
 
     @classmethod
@@ -33,9 +34,9 @@ class ProjectPolicy:
         return cls(
             version=row["policy_version"],
             default_level=Level.parse(row["default_level"]),
-            path_rules=tuple(_path_rule(rule) for rule in json.loads(row["path_rules"])),
+            path_rules=tuple(map(PathRule.of_row, json.loads(row["path_rules"]))),
             merge_rules=tuple(
-                MergeRule(
+                PathMergeRule(
                     pattern=rule["pattern"],
                     strategy=Strategy.REVIEW if rule["strategy"] == CRITICAL else Strategy(rule["strategy"]),
                 )
@@ -43,7 +44,7 @@ class ProjectPolicy:
             ),
             critical=MergePolicy(
                 rules=tuple(
-                    MergeRule(
+                    PathMergeRule(
                         pattern=rule["pattern"],
                         strategy=Strategy.REVIEW if rule["strategy"] == CRITICAL else Strategy.AUTO,
                     )
@@ -51,29 +52,16 @@ class ProjectPolicy:
                 )
             ),
             ranks={PrincipalId(UUID(who)): rank for who, rank in json.loads(row["ranks"]).items()},
+            has_purged=row["has_purged"],
             lease_rules=tuple((rule["pattern"], rule["binding"]) for rule in json.loads(row["lease_rules"])),
         )
 
     def authority(self, caller: Caller, groups: frozenset[UUID]) -> PathAuthority:
-        return PathAuthority(
-            rules=self.path_rules,
-            principal_id=caller.principal.id,
-            groups=groups,
-            default=self.default_level,
-            is_owner=caller.principal.is_owner,
-            may_write=Action.WRITE in caller.token.actions,
-            below=caller.token.path_prefix,
-        )
+        return PathAuthority.of_caller(caller, rules=self.path_rules, groups=groups, default=self.default_level)
 
     def authority_of(self, principal: Principal, groups: frozenset[UUID]) -> PathAuthority:
         """By whichever token."""
-        return PathAuthority(
-            rules=self.path_rules,
-            principal_id=principal.id,
-            groups=groups,
-            default=self.default_level,
-            is_owner=principal.is_owner,
-        )
+        return PathAuthority.of_principal(principal, rules=self.path_rules, groups=groups, default=self.default_level)
 
     def leases_bind(self, path: TreePath) -> bool:
         return next((binding for pattern, binding in reversed(self.lease_rules) if matches(pattern, path)), False)
@@ -99,17 +87,3 @@ class ProjectPolicy:
     @property
     def uses_ranks(self) -> bool:
         return any(rule.strategy is Strategy.PRIORITY for rule in self.merge_rules)
-
-
-def _path_rule(fields: dict[str, str | None]) -> PathRule:
-    principal, group = fields["principal_id"], fields["group_id"]
-    subject = principal or group
-    kind = SubjectKind.PRINCIPAL if principal else SubjectKind.GROUP if group else SubjectKind.EVERYONE
-    return PathRule(
-        id=UUID(fields["id"]),
-        subject_kind=kind,
-        subject_id=UUID(subject) if subject else None,
-        subject_name=fields["name"] or "",
-        pattern=fields["pattern"] or "",
-        level=Level.parse(fields["level"] or ""),
-    )

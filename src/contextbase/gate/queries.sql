@@ -16,6 +16,17 @@ CROSS JOIN LATERAL (
 ) v
 WHERE v.replaced_seq IS NULL OR v.replaced_seq > asked.base
 
+-- name: seqs_of_versions
+-- The commit in which each of these versions came to this path, and where its node is now.
+SELECT asked.path, asked.number, v.seq, h.path AS path_now
+FROM unnest($2::text[], $3::integer[]) AS asked (path, number)
+CROSS JOIN LATERAL (
+    SELECT node_id, seq FROM versions
+    WHERE project_id = $1 AND path = asked.path AND number = asked.number AND kind <> 'deleted'
+    ORDER BY seq DESC LIMIT 1
+) v
+JOIN versions h ON h.project_id = $1 AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+
 -- name: node_heads
 -- Where these nodes are now; deleted ones too.
 SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime
@@ -39,6 +50,20 @@ CROSS JOIN LATERAL (
       AND v.replaced_seq IS NULL AND v.kind <> 'deleted'
     ORDER BY v.path LIMIT $3
 ) below
+
+-- name: entries_since
+-- Up to $4 entries below the folder $2 that are not what snapshot $3 has there.
+SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime
+FROM versions
+WHERE project_id = $1 AND path > $2 || '/' AND path < $2 || '0' AND replaced_seq IS NULL AND kind <> 'deleted' AND seq > $3
+ORDER BY path LIMIT $4
+
+-- name: nodes_below
+-- Which of these nodes stood below the folder $2 in snapshot $3.
+SELECT node_id
+FROM versions
+WHERE project_id = $1 AND node_id = ANY ($4::uuid[]) AND path > $2 || '/' AND path < $2 || '0' AND kind <> 'deleted'
+  AND seq <= $3 AND (replaced_seq IS NULL OR replaced_seq > $3)
 
 -- name: answered
 -- The answers of requests that were made before.
@@ -93,9 +118,10 @@ SELECT head, epoch, policy_version FROM projects WHERE id = $1 AND deleted_at IS
 -- name: project_policy
 -- A project's rules, all in one reading.
 SELECT p.policy_version, p.default_level,
+       EXISTS (SELECT FROM purged_contents c WHERE c.project_id = p.id) AS has_purged,
        (SELECT coalesce(json_agg(json_build_object(
-            'id', r.id, 'principal_id', r.principal_id, 'group_id', r.group_id,
-            'name', coalesce(pr.name, g.name, ''), 'pattern', r.pattern, 'level', r.level)), '[]')
+            'id', r.id, 'pattern', r.pattern, 'level', r.level, 'principal_id', r.principal_id,
+            'group_id', r.group_id, 'subject_name', coalesce(pr.kind || ':' || pr.name, g.name, ''))), '[]')
         FROM path_rules r LEFT JOIN principals pr ON pr.id = r.principal_id LEFT JOIN groups g ON g.id = r.group_id
         WHERE r.project_id = p.id)::text AS path_rules,
        (SELECT coalesce(json_agg(json_build_object('pattern', m.pattern, 'strategy', m.strategy) ORDER BY m.position),
@@ -157,6 +183,38 @@ CROSS JOIN LATERAL (
 ) place
 WHERE b.hash = ANY ($2::bytea[])
 
+-- name: purged_places
+-- Where these contents stood, were sent for or were set aside in a project that they were purged from: by path then, and
+-- path now; some places of each.
+SELECT p.purged_hash, place.path, place.path_now
+FROM purged_contents p
+CROSS JOIN LATERAL (
+    (
+        SELECT v.path, h.path AS path_now
+        FROM versions v
+        JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+        WHERE v.project_id = $1 AND v.content_hash = p.tombstone
+        LIMIT 200
+    )
+    UNION ALL
+    (
+        SELECT v.path, h.path
+        FROM versions v
+        JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+        WHERE v.project_id = $1 AND v.sent_hash = p.tombstone
+        LIMIT 200
+    )
+    UNION ALL
+    (
+        SELECT s.path, coalesce(h.path, s.path)
+        FROM side_versions s
+        LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
+        WHERE s.project_id = $1 AND s.content_hash = p.tombstone
+        LIMIT 200
+    )
+) place
+WHERE p.project_id = $1 AND p.purged_hash = ANY ($2::bytea[])
+
 -- name: forget_answers
 DELETE FROM answered_requests WHERE answered_at < $1
 
@@ -204,6 +262,19 @@ FROM (
     LIMIT 1
 ) v
 JOIN versions h ON h.project_id = $1 AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+
+-- name: nodes_of_path
+-- Likewise, every node that was ever at the path, in that order: for readers who may not see where the last one went.
+SELECT v.node_id, h.path AS path_now
+FROM (
+    SELECT node_id, bool_or(kind <> 'deleted' AND replaced_seq IS NULL) AS is_there, max(seq) AS last_seq
+    FROM versions
+    WHERE project_id = $1 AND path = $2
+    GROUP BY node_id
+) v
+JOIN versions h ON h.project_id = $1 AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+ORDER BY v.is_there DESC, v.last_seq DESC
+LIMIT $3 OFFSET $4
 
 -- name: version_page
 -- A node's versions, newest first, below a number, with who wrote each and where the node is now.
@@ -336,6 +407,8 @@ WHERE a.chain = $1 AND a.number < $2
        OR strpos(a.details, $7) > 0)
   AND ($8::timestamptz IS NULL OR a.at >= $8) AND ($9::timestamptz IS NULL OR a.at < $9)
   AND ($10::bigint IS NULL OR a.seq >= $10) AND ($11::bigint IS NULL OR a.seq <= $11)
+  AND ($12::text IS NULL OR a.operator_type = $12)
+  AND ($13::uuid IS NULL OR a.node_id = $13 OR strpos(a.details, $13::text) > 0)
 ORDER BY a.number DESC
 LIMIT $3
 
@@ -352,5 +425,7 @@ WHERE a.chain = $1 AND a.number > $2
        OR strpos(a.details, $7) > 0)
   AND ($8::timestamptz IS NULL OR a.at >= $8) AND ($9::timestamptz IS NULL OR a.at < $9)
   AND ($10::bigint IS NULL OR a.seq >= $10) AND ($11::bigint IS NULL OR a.seq <= $11)
+  AND ($12::text IS NULL OR a.operator_type = $12)
+  AND ($13::uuid IS NULL OR a.node_id = $13 OR strpos(a.details, $13::text) > 0)
 ORDER BY a.number
 LIMIT $3

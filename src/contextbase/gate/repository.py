@@ -9,24 +9,25 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
-from contextbase.errors import Conflict, NotFound
-from contextbase.feed.model import NewEvent
-from contextbase.feed.repository import FeedRepository
+from contextbase.errors import Conflict, ContentPurged, NotFound
 from contextbase.gate.batch import ClosedReview
-from contextbase.gate.model import MOST_CHANGES, Change, ChangeAction
+from contextbase.gate.model import MOST_CHANGES, ChangeAction, MovedFolder, RequestedChange
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.working_tree import Live, WorkingTree
+from contextbase.identity.levels import PathAuthority
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind
+from contextbase.streams.model import NewEvent, Scope
+from contextbase.streams.repository import StreamRepository
 
-__all__ = ["GateRepository"]
+__all__ = ["GateRepository", "purged_at"]
 
 _SQL: Final = load_queries("contextbase.gate")
 
 
 class GateRepository:
     def __init__(self) -> None:
-        self._feed = FeedRepository()
+        self._streams = StreamRepository()
 
     async def policy(self, connection: Connection, project_id: ProjectId) -> ProjectPolicy:
         row = await connection.fetchrow(_SQL.project_policy, project_id)
@@ -44,12 +45,28 @@ class GateRepository:
             found.setdefault(PrincipalId(row["principal_id"]), set()).add(row["group_id"])
         return {principal: frozenset(groups) for principal, groups in found.items()}
 
+    async def purged_for(
+        self,
+        connection: Connection,
+        project_id: ProjectId,
+        names: Collection[ContentHash],
+        authority: PathAuthority,
+    ) -> dict[ContentHash, TreePath]:
+        """Those of these contents that were purged from the project where the reader could have seen them, and one such
+        place. Of others nobody is told: who could not see it stores it like any new content."""
+        found: dict[ContentHash, TreePath] = {}
+        for row in await connection.fetch(_SQL.purged_places, project_id, list(names)) if names else ():
+            path = TreePath.stored(row["path"])
+            if authority.shows(path, TreePath.stored(row["path_now"])):
+                found[ContentHash(row["purged_hash"])] = path
+        return found
+
     async def load(
         self,
         connection: Connection,
         project_id: ProjectId,
         tree: WorkingTree,
-        changes: Sequence[Change],
+        changes: Sequence[RequestedChange],
         *,
         with_authors: bool,
         added: AbstractSet[TreePath],
@@ -60,9 +77,13 @@ class GateRepository:
         `added` are the names that somebody writes who may only add: also what is numbered like them is loaded.
         """
         places = {place for change in changes for place in (change.path, change.target) if place is not None}
-        await self._learn_heads(connection, project_id, tree, places)
-        # In a folder that is deleted, what its writer cannot see does not count; what counts may come after it.
-        of_folder = any(change.action is ChangeAction.DELETE and tree.is_folder(change.path) for change in changes)
+        await self.learn_heads(connection, project_id, tree, places)
+        # In a folder that is deleted or made, what its writer cannot see does not count; what counts may come after it.
+        of_folder = any(
+            change.action is ChangeAction.MAKE_DIRECTORY
+            or (change.action is ChangeAction.DELETE and tree.is_folder(change.path))
+            for change in changes
+        )
         limit = tree.left + len(changes) + 1 + of_folder * MOST_CHANGES
         await self._learn_inside(connection, project_id, tree, places, limit=limit)
         if added:
@@ -77,15 +98,30 @@ class GateRepository:
             await self._learn_authors(connection, project_id, tree, places, bases)
         return bases
 
-    async def _learn_heads(
+    async def learn_heads(
         self, connection: Connection, project_id: ProjectId, tree: WorkingTree, places: set[TreePath]
     ) -> None:
+        """Teach the tree what stands at these places, and in the folders above them."""
         wanted = places | {folder for place in places for folder in place.folders}
         unknown = [path for path in wanted if not tree.knows(path)]
         if unknown:
             for row in await connection.fetch(_SQL.head_entries, project_id, unknown):
                 tree.learn(_live(row))
             tree.learn_absent(unknown)
+
+    async def came_since(
+        self, connection: Connection, project_id: ProjectId, tree: WorkingTree, folder: MovedFolder
+    ) -> list[Live]:
+        """What lies in the folder now, as far as the tree goes, and did not when its writer saw it."""
+        rows = await connection.fetch(_SQL.entries_since, project_id, folder.path, folder.base, MOST_CHANGES)
+        for row in rows:
+            tree.learn(_live(row))
+        found = [live for path in tree.below(folder.path) if (live := tree.at(path)) is not None]
+        newer = [live for live in found if live.seq > folder.base]
+        nodes = [live.node_id for live in newer]
+        stood = await connection.fetch(_SQL.nodes_below, project_id, folder.path, folder.base, nodes) if nodes else []
+        known = {row["node_id"] for row in stood}
+        return [live for live in newer if live.node_id not in known]
 
     async def _learn_inside(
         self, connection: Connection, project_id: ProjectId, tree: WorkingTree, places: set[TreePath], *, limit: int
@@ -100,7 +136,7 @@ class GateRepository:
             tree.learn_inside(folder, paths)
 
     async def _bases(
-        self, connection: Connection, project_id: ProjectId, tree: WorkingTree, changes: Sequence[Change]
+        self, connection: Connection, project_id: ProjectId, tree: WorkingTree, changes: Sequence[RequestedChange]
     ) -> dict[tuple[TreePath, Seq], Live]:
         bases: dict[tuple[TreePath, Seq], Live] = {}
         older: list[tuple[TreePath, Seq]] = []
@@ -146,6 +182,24 @@ class GateRepository:
         rows = await connection.fetch(_SQL.answered, project_id, [who for who, _ in keys], [key for _, key in keys])
         return {(PrincipalId(row["principal_id"]), row["key"]): (row["request_hash"], row["answer"]) for row in rows}
 
+    async def seqs_of_versions(
+        self,
+        connection: Connection,
+        project_id: ProjectId,
+        asked: AbstractSet[tuple[TreePath, int | None]],
+        authority: PathAuthority,
+    ) -> dict[tuple[TreePath, int | None], Seq]:
+        """By path and number: the commit that put the version there. Without those that the caller may not see."""
+        if not asked:
+            return {}
+        paths, numbers = zip(*asked, strict=True)
+        rows = await connection.fetch(_SQL.seqs_of_versions, project_id, paths, numbers)
+        return {
+            (TreePath.stored(row["path"]), row["number"]): Seq(row["seq"])
+            for row in rows
+            if authority.shows(TreePath.stored(row["path"]), TreePath.stored(row["path_now"]))
+        }
+
     async def inline_contents(self, connection: Connection, names: list[ContentHash]) -> dict[ContentHash, bytes]:
         """Those of these contents that are in the database."""
         rows = await connection.fetch(_SQL.inline_contents, names) if names else []
@@ -180,7 +234,7 @@ class GateRepository:
         )
         if len(closed) != len(closings):
             raise Conflict("The review item is not open any more; look at it again.")
-        await self._feed.append_events(connection, project_id, list(map(_event_of_closing, closed)))
+        await self._streams.append(connection, Scope.project(project_id), list(map(_event_of_closing, closed)))
 
 
 def _event_of_closing(row: asyncpg.Record) -> NewEvent:
@@ -217,3 +271,7 @@ def _numbering_prefix(path: TreePath) -> str:
     stem, _, _ = path.name.rpartition(".")
     folder = f"{path.parent}/" if path.parent else ""
     return folder + (stem or path.name)
+
+
+def purged_at(path: TreePath) -> ContentPurged:
+    return ContentPurged(f"What stood at {path} was purged from all history, and is not stored in this project again.")

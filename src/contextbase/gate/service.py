@@ -1,7 +1,9 @@
 """The gate as its callers know it: upload, commit, and the contents a writer may name."""
 
+import asyncio
 import hashlib
 import json
+import logging
 from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -12,14 +14,17 @@ import asyncpg
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.errors import ContentPurged, NotFound
+from contextbase.errors import ContextbaseError, NotFound
+from contextbase.gate.answers import without_contents
 from contextbase.gate.batch import Submitted
-from contextbase.gate.cache import PolicyBook
+from contextbase.gate.content_types import BYTES_LOOKED_AT
+from contextbase.gate.large_contents import LargeContents
 from contextbase.gate.leader import GroupCommit
-from contextbase.gate.model import Change, CommitAnswer, CommitRequest, Content
+from contextbase.gate.model import CommitAnswer, CommitRequest, Content, RequestedChange
 from contextbase.gate.policy import ProjectPolicy
-from contextbase.gate.repository import GateRepository
-from contextbase.identity.levels import PathAuthority
+from contextbase.gate.policy_cache import PolicyCache
+from contextbase.gate.repository import GateRepository, purged_at
+from contextbase.identity.levels import Level, PathAuthority
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath, new_uuid
 from contextbase.storage.blobs.catalog import BlobCatalog
@@ -30,6 +35,9 @@ __all__ = ["Gate", "OpenedProject"]
 
 _SQL: Final = load_queries("contextbase.gate")
 _MOST_REMEMBERED: Final = 10_000
+_MOST_LOOKED_INTO_AT_ONCE: Final = 16
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +58,8 @@ class Gate:
         repository: GateRepository,
         head: HeadRepository,
         catalog: BlobCatalog,
-        policies: PolicyBook,
+        large: LargeContents,
+        policies: PolicyCache,
         group_commit: GroupCommit,
     ) -> None:
         self._database = database
@@ -58,25 +67,33 @@ class Gate:
         self._head = head
         self._policies = policies
         self._catalog = catalog
+        self._large = large
         self._group_commit = group_commit
         self._last_opened: dict[ProjectId, tuple[Seq, UUID, int]] = {}  # head, epoch and policy version
 
     async def commit(self, caller: Caller, request: CommitRequest, *, operator_type: OperatorType) -> CommitAnswer:
         """Settle the request's changes; when this returns, every one but the refused is durably in the project.
 
+        A caller who may not read is told what became of each change, and nothing of what it met.
         Raises `NotFound`, `Forbidden` (the token), `InvalidInput` (a base from the future, a content that is not the
         caller's to name), `Conflict` (an idempotency key used for something else) or `Unavailable`.
         """
         caller.require(Action.WRITE, request.project_id)
-        return await self._group_commit.commit(
+        if request.tells_what_is_there:
+            caller.require(Action.READ, request.project_id)
+        checked = await self._checked(caller, request)
+        stored = await self._stored_ahead(caller, checked)
+        answer = await self._group_commit.commit(
             Submitted(
-                request=await self._checked(caller, request),
+                request=checked,
                 caller=caller,
                 operator_type=operator_type,
                 request_hash=_hash_of(request),
                 commit_id=new_uuid(),
+                stored=stored,
             )
         )
+        return answer if caller.may_read else without_contents(request.changes, answer)
 
     async def upload(
         self,
@@ -92,6 +109,12 @@ class Gate:
             await self._head.read(connection, project_id)
         blob = await self._catalog.put(content, expected=expected)
         async with self._database.connection() as connection:
+            if caller.may_read:
+                authority = await self.authority(connection, caller, project_id)
+                for path in (
+                    await self._repository.purged_for(connection, project_id, [blob.hash], authority)
+                ).values():
+                    raise purged_at(path)
             await connection.execute(_SQL.record_upload, project_id, caller.principal.id, blob.hash, blob.size)
         return blob
 
@@ -138,6 +161,26 @@ class Gate:
         """What the caller may see and do in the project."""
         return (await self.opened(connection, caller, project_id)).authority
 
+    async def _stored_ahead(self, caller: Caller, request: CommitRequest) -> set[ContentHash]:
+        """Store the large contents that the request brings along, where the caller may write."""
+        brought = [
+            (place, change.content.hash, change.content.inline)
+            for change in request.changes
+            if change.content is not None and len(change.content.inline or b"") >= self._large.limit
+            for place in (change.target or change.path,)
+        ]
+        if not brought:
+            return set()
+        async with self._database.connection() as connection:
+            authority = await self.authority(connection, caller, request.project_id)
+        contents = {
+            name: content
+            for place, name, content in brought
+            if content is not None and authority.level(place) >= Level.READ_ADD
+        }
+        await self._large.store_ahead(caller.principal.id, contents)
+        return {*contents}
+
     async def _checked(self, caller: Caller, request: CommitRequest) -> CommitRequest:
         """The request with the size of every content it names, after checking that the caller may name it."""
         named = {change.content.hash for change in request.changes if change.content and change.content.inline is None}
@@ -148,7 +191,25 @@ class Gate:
         if named - sizes.keys():
             missing = min(map(str, named - sizes.keys()))
             raise NotFound(f"There is no content {missing} that you uploaded or may read; upload it first.")
-        return replace(request, changes=tuple(_with_size(change, sizes) for change in request.changes))
+        untyped = {change.content.hash for change in request.changes if change.content and not change.mime}
+        starts = await self._starts_of({name: sizes[name] for name in untyped & named})
+        return replace(request, changes=tuple(_known(change, sizes, starts) for change in request.changes))
+
+    async def _starts_of(self, sizes: dict[ContentHash, int]) -> dict[ContentHash, bytes]:
+        """The first bytes of these contents, as far as the blob store gives them: they only tell a file's type."""
+        at_once = asyncio.Semaphore(_MOST_LOOKED_INTO_AT_ONCE)
+
+        async def start_of(name: ContentHash) -> bytes | None:
+            async with at_once:
+                try:
+                    pieces = self._catalog.get(name, end=min(sizes[name], BYTES_LOOKED_AT))
+                    return b"".join([piece async for piece in pieces])
+                except ContextbaseError as error:
+                    _log.warning("a file's type is taken from its name alone: %s", error)
+                    return None
+
+        found = zip(sizes, await asyncio.gather(*map(start_of, sizes)), strict=True)
+        return {name: start for name, start in found if start is not None}
 
     async def _sizes_of_own(
         self, connection: Connection, caller: Caller, project_id: ProjectId, named: set[ContentHash]
@@ -156,31 +217,35 @@ class Gate:
         rows = await connection.fetch(_SQL.own_uploads, project_id, caller.principal.id, list(named))
         sizes = {ContentHash(row["content_hash"]): row["size"] for row in rows}
         rest = named - sizes.keys()
-        if rest:
+        if rest and caller.may_read:
             authority = await self.authority(connection, caller, project_id)
             for row in await connection.fetch(_SQL.paths_of_contents, project_id, list(rest)):
-                if authority.sees(TreePath.stored(row["path"])) and authority.sees(TreePath.stored(row["path_now"])):
+                if authority.shows(TreePath.stored(row["path"]), TreePath.stored(row["path_now"])):
                     if row["purged"]:
-                        raise ContentPurged(f"What stood at {row['path']} was purged from all history.")
+                        raise purged_at(TreePath.stored(row["path"]))
                     sizes[ContentHash(row["content_hash"])] = row["size"]
+            for path in (await self._repository.purged_for(connection, project_id, rest, authority)).values():
+                raise purged_at(path)
         return sizes
 
 
-def _with_size(change: Change, sizes: dict[ContentHash, int]) -> Change:
+def _known(change: RequestedChange, sizes: dict[ContentHash, int], starts: dict[ContentHash, bytes]) -> RequestedChange:
     content = change.content
     if content is None or content.inline is not None:
         return change
-    return replace(change, content=Content(hash=content.hash, size=sizes[content.hash]))
+    known = Content(hash=content.hash, size=sizes[content.hash], start=starts.get(content.hash))
+    return replace(change, content=known)
 
 
 def _hash_of(request: CommitRequest) -> bytes:
     """What two sendings of one request have in common; a base given as "the head" was resolved by the writer."""
-    fields = [
+    fields: list[object] = [
         str(request.project_id),
         request.message,
         request.atomic,
         request.run,
         [[str(closing.review_id), closing.state] for closing in request.closes],
+        *_expected(request),
         [
             [
                 change.action,
@@ -191,8 +256,17 @@ def _hash_of(request: CommitRequest) -> bytes:
                 change.executable,
                 change.mime,
                 change.target,
+                *(() if change.base_version is None else (change.base_version,)),
             ]
             for change in request.changes
         ],
     ]
+    fields += [[folder.path, folder.target, folder.base] for folder in request.moved]
     return hashlib.sha256(json.dumps(fields).encode()).digest()
+
+
+def _expected(request: CommitRequest) -> list[object]:
+    """Nothing for a request that expects nothing: the hashes of those that were answered before must stay."""
+    if request.expects is None:
+        return []
+    return [[sorted(map(str, request.expects.contents)), request.expects.is_any, request.expects.is_none]]

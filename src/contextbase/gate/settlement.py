@@ -1,33 +1,33 @@
 """What becomes of one request: its changes against the working tree, which it moves on. Pure."""
 
-import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from contextbase.errors import LeaseHeld
-from contextbase.gate.access import Refusal, free_name, refusal_of
+from contextbase.errors import LeaseHeld, PreconditionFailed
+from contextbase.gate.access import ChangeRefusal, free_name, refusal_of
 from contextbase.gate.answers import conflicts_to_json
-from contextbase.gate.batch import Contents, Submitted
+from contextbase.gate.batch import BatchContents, Submitted
+from contextbase.gate.content_types import content_type
 from contextbase.gate.leases import Reservations
-from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, ChangeStatus
+from contextbase.gate.model import ChangeAction, ChangeAnswer, ChangeStatus, RequestedChange
 from contextbase.gate.policy import CRITICAL, ProjectPolicy
 from contextbase.gate.working_tree import Live, RequestView, WorkingTree
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.identity.model import PrincipalKind
 from contextbase.ids import ContentHash, NodeId, Seq, TreePath, new_uuid
-from contextbase.merge import Change as TreeChange
-from contextbase.merge import Entry, EntryKind, Settled, Verdict, settle
+from contextbase.merge import EntryKind, Merging, Settled, Strategy, TreeChange, TreeEntry, Verdict, settle
 from contextbase.storage.landing import NewReview, SideVersion
 from contextbase.storage.model import Kind, NewVersion
 
-__all__ = ["Outcome", "Settlement", "Trace"]
+__all__ = ["RequestOutcome", "Settlement", "Trace"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trace:
     """What a change did, for the audit row."""
 
-    change: Change
+    change: RequestedChange
     status: ChangeStatus
     result_path: TreePath
     node_id: NodeId | None
@@ -52,7 +52,7 @@ class Trace:
 
 
 @dataclass(kw_only=True, slots=True)
-class Outcome:
+class RequestOutcome:
     answers: list[ChangeAnswer] = field(default_factory=list)
     versions: list[NewVersion] = field(default_factory=list)
     bare_nodes: list[tuple[NodeId, Seq]] = field(default_factory=list)
@@ -60,6 +60,9 @@ class Outcome:
     reviews: list[NewReview] = field(default_factory=list)
     stored: set[ContentHash] = field(default_factory=set)
     traces: list[Trace] = field(default_factory=list)  # of what was not refused
+
+
+_Told = TypeVar("_Told", ChangeAnswer, Trace)
 
 
 class Settlement:
@@ -75,21 +78,23 @@ class Settlement:
         policy: ProjectPolicy,
         authority: PathAuthority,
         reservations: Reservations,
-        contents: Contents,
+        contents: BatchContents,
+        merging: Merging,
     ) -> None:
         self.submitted = submitted
+        self.merging = merging
         self.seq = seq
         self.tree = tree
         self.policy = policy
         self.authority = authority
         self.reservations = reservations
         self.contents = contents
-        self.outcome = Outcome()
+        self.outcome = RequestOutcome()
         changes = submitted.request.changes
         self.claimed = {place for change in changes for place in (change.path, change.target) if place is not None}
         self.bases = bases
 
-    def run(self) -> Outcome:
+    def run(self) -> RequestOutcome:
         answers: dict[int, ChangeAnswer] = {}
         open_changes: list[tuple[int, TreeChange]] = []
         view = RequestView(
@@ -102,7 +107,7 @@ class Settlement:
         for index, change in enumerate(self.submitted.request.changes):
             base = self.bases.get(change.path)
             level = self.authority.level(change.path)
-            refusal = refusal_of(change, base, level, self.authority)
+            refusal = refusal_of(change, base, level, self.authority) or self._unexpected(change)
             name = self._name_for(change, base, level) if refusal is None else None
             if name is not None and self.reservations:
                 refusal = self._reserved(change, name, view.renamed_to(change.path))
@@ -115,38 +120,59 @@ class Settlement:
             view,
             self.contents.read,
             policy=self.policy.merge_policy(self.submitted.caller.principal.id),
+            merging=self.merging,
         )
+        for (index, _), result in zip(open_changes, settled, strict=True):
+            self._require_stored(self.submitted.request.changes[index], result)
         for (index, _), result in sorted(zip(open_changes, settled, strict=True), key=lambda pair: _turn(pair[1])):
             answers[index] = self._record(self.submitted.request.changes[index], result)
-        self.outcome.answers = [answers[index] for index in range(len(answers))]
+        self.outcome.answers = [self._where_it_ended(answers[index]) for index in range(len(answers))]
+        self.outcome.traces = [self._where_it_ended(trace) for trace in self.outcome.traces]
         return self.outcome
 
+    def _where_it_ended(self, told: _Told) -> _Told:
+        """A change that followed a rename may have been moved again, by a later change of the same request."""
+        live = None if told.node_id is None or told.result_path is None else self.tree.node(told.node_id)
+        if live is None or live.kind is Kind.DELETED or live.path == told.result_path:
+            return told
+        return replace(told, result_path=live.path)
+
+    def _require_stored(self, change: RequestedChange, settled: Settled) -> None:
+        """All that recording the result may refer to. Nothing is recorded yet."""
+        if settled.verdict is Verdict.UNCHANGED:
+            return
+        self.contents.require_stored(None if change.content is None else change.content.inline)
+        self.contents.require_stored(settled.new_content)
+        self.contents.require_stored(None if settled.merged is None else settled.merged.partial)
+
     def _leaving(self) -> set[TreePath]:
-        """Where what the request deletes stands now, and where the writer saw it."""
-        deleted = [change.path for change in self.submitted.request.changes if change.action is ChangeAction.DELETE]
+        """Where what the request deletes stands now, and where the writer saw it; and the folders that it makes."""
+        changes = self.submitted.request.changes
+        deleted = [change.path for change in changes if change.action is ChangeAction.DELETE]
+        made = [change.path for change in changes if change.action is ChangeAction.MAKE_DIRECTORY]
         bases = (self.bases.get(path) for path in deleted)
         now = (self.tree.node(base.node_id) for base in bases if base is not None)
-        return {*deleted, *(live.path for live in now if live is not None)}
+        return {*deleted, *made, *(live.path for live in now if live is not None)}
 
-    def _as_tree_change(self, change: Change, base: Live | None, name: TreePath) -> TreeChange:
+    def _as_tree_change(self, change: RequestedChange, base: Live | None, name: TreePath) -> TreeChange:
         base_entry = None if base is None else base.entry
         if change.action is ChangeAction.DELETE:
             return TreeChange(path=change.path, entry=None, base=base_entry)
         if change.action is ChangeAction.MAKE_DIRECTORY:
-            return TreeChange(path=change.path, entry=Entry(kind=EntryKind.DIRECTORY), base=base_entry)
+            return TreeChange(path=change.path, entry=TreeEntry(kind=EntryKind.DIRECTORY), base=base_entry)
         content = change.content.hash if change.content is not None else None
         kind = EntryKind(change.kind)
         if change.action is ChangeAction.RENAME and base is not None and change.content is None:
             content, kind = base.content_hash, EntryKind(base.kind)
         was_executable = base is not None and base.executable
         executable = was_executable if change.executable is None else change.executable
-        entry = Entry(kind=kind, content=content, executable=executable and kind is EntryKind.FILE)
+        entry = TreeEntry(kind=kind, content=content, executable=executable and kind is EntryKind.FILE)
         if change.action is ChangeAction.RENAME:
             target = change.target or change.path
             return TreeChange(path=target, entry=entry, base=base_entry, renamed_from=change.path)
         return TreeChange(path=name, entry=entry, base=base_entry)
 
-    def _name_for(self, change: Change, base: Live | None, level: Level) -> TreePath | None:
+    def _name_for(self, change: RequestedChange, base: Live | None, level: Level) -> TreePath | None:
         """Who may only add, adds beside what has the name already."""
         adds = change.action is ChangeAction.WRITE and base is None
         if not adds or level is not Level.READ_ADD:
@@ -161,7 +187,17 @@ class Settlement:
             self.claimed.add(name)
         return name
 
-    def _reserved(self, change: Change, name: TreePath, renamed_to: TreePath | None) -> Refusal | None:
+    def _unexpected(self, change: RequestedChange) -> ChangeRefusal | None:
+        expects = self.submitted.request.expects
+        if expects is None:
+            return None
+        live = self.tree.at(change.path)
+        if expects.is_met_by(None if live is None else live.content_hash, exists=live is not None):
+            return None
+        reason = f"{change.path} was not changed: it is not what the request's If-Match or If-None-Match asks for."
+        return ChangeRefusal(code=PreconditionFailed.code, reason=reason)
+
+    def _reserved(self, change: RequestedChange, name: TreePath, renamed_to: TreePath | None) -> ChangeRefusal | None:
         """Why not, if somebody else has a lease that binds on any place where the change would be felt."""
         places = dict.fromkeys(place for place in (change.path, name, change.target, renamed_to) if place is not None)
         of, token = self.submitted.caller.principal.id, self.submitted.request.lease
@@ -170,11 +206,11 @@ class Settlement:
             return None
         place, lease = found
         reason = f"{place} was not changed: {lease.owner} has a lease there; wait for it, or ask its owner."
-        return Refusal(code=LeaseHeld.code, reason=reason)
+        return ChangeRefusal(code=LeaseHeld.code, reason=reason)
 
     # -- what becomes of a settled change
 
-    def _record(self, change: Change, settled: Settled) -> ChangeAnswer:
+    def _record(self, change: RequestedChange, settled: Settled) -> ChangeAnswer:
         if settled.verdict is Verdict.UNCHANGED:
             live = self.tree.at(settled.path)
             return self._answer(change, settled, ChangeStatus.UNCHANGED, live)
@@ -190,13 +226,13 @@ class Settlement:
         status = ChangeStatus.MERGED if settled.verdict is Verdict.MERGED else ChangeStatus.WRITTEN
         return self._answer(change, settled, status, self._write(change, settled), side=lost)
 
-    def _needs_person(self, change: Change, settled: Settled) -> bool:
+    def _needs_person(self, change: RequestedChange, settled: Settled) -> bool:
         request = self.submitted.request
         if request.is_decided or (request.closes and self.submitted.caller.principal.kind is PrincipalKind.USER):
             return False  # a person has decided
         return any(map(self.policy.is_critical, {change.path, change.target or change.path, settled.path}))
 
-    def _write(self, change: Change, settled: Settled) -> Live:
+    def _write(self, change: RequestedChange, settled: Settled) -> Live:
         """The new version a settled change makes, deletions included."""
         source = settled.removed or settled.path
         current = self.tree.at(source)
@@ -219,7 +255,7 @@ class Settlement:
             content_hash=content,
             size=size,
             executable=entry.executable if entry is not None else False,
-            mime=_mime_of(change, current, settled.path) if content is not None else "",
+            mime=self._mime_of(change, current, settled.path, content),
             author=self.submitted.caller.principal.id,
         )
         self.tree.put(live)
@@ -252,7 +288,7 @@ class Settlement:
         # None for what another server wrote by now, as a commit with this number: this one cannot land.
         return next((made for made in self.outcome.versions if made.node_id == live.node_id), None)
 
-    def _review(self, change: Change, settled: Settled, *, keep_head: bool) -> ChangeAnswer:
+    def _review(self, change: RequestedChange, settled: Settled, *, keep_head: bool) -> ChangeAnswer:
         """Keep the writer's side for a person; what was not contested goes in now."""
         current = self.tree.at(settled.path)
         ours_number = None if current is None else current.number
@@ -275,10 +311,11 @@ class Settlement:
             conflicts=conflicts_to_json(conflicts),
         )
         self.outcome.reviews.append(item)
-        answer = self._answer(change, settled, ChangeStatus.IN_REVIEW, current, side=side)
+        strategy = CRITICAL if keep_head else None
+        answer = self._answer(change, settled, ChangeStatus.IN_REVIEW, current, side=side, strategy=strategy)
         return replace(answer, review_id=item.id, conflicts=conflicts, reason=reason)
 
-    def _side(self, change: Change, settled: Settled, reason: str) -> SideVersion:
+    def _side(self, change: RequestedChange, settled: Settled, reason: str) -> SideVersion:
         base = self.bases.get(change.path)
         current = self.tree.at(settled.path)
         node_id = current.node_id if current is not None else base.node_id if base is not None else None
@@ -299,11 +336,23 @@ class Settlement:
             content_hash=content,
             size=0 if content is None else self.contents.sizes[content],
             executable=wanted.executable if wanted is not None else False,
-            mime=_mime_of(change, current, settled.path) if content is not None else "",
+            mime=self._mime_of(change, base if change.content is None else current, settled.path, content),
             base_number=base.number if same_node and base is not None else None,
         )
         self.outcome.sides.append(side)
         return side
+
+    def _mime_of(
+        self, change: RequestedChange, before: Live | None, path: TreePath, content: ContentHash | None
+    ) -> str:
+        """The type of a content that follows what was `before`. Of one that only moves, the first bytes do not count:
+        they are at hand only if something else in the batch needs them."""
+        if content is None or change.mime:
+            return "" if content is None else change.mime
+        start = None if change.content is None else self.contents.start_of(content)
+        if before is None:
+            return content_type(path, start)
+        return content_type(path, start, before=before.mime, path_before=before.path)
 
     def _refer(self, content_hash: ContentHash | None) -> None:
         if content_hash is not None and content_hash in self.contents.loaded:
@@ -311,15 +360,19 @@ class Settlement:
 
     def _answer(
         self,
-        change: Change,
+        change: RequestedChange,
         settled: Settled,
         status: ChangeStatus,
         live: Live | None,
         *,
         side: SideVersion | None = None,
+        strategy: str | None = None,
     ) -> ChangeAnswer:
         base = self.bases.get(change.path)
-        strategy = settled.merged.strategy if settled.merged is not None else None
+        if strategy is None and settled.merged is not None:
+            strategy = settled.merged.strategy
+        if strategy is None and status is ChangeStatus.IN_REVIEW:
+            strategy = Strategy.REVIEW.value  # a conflict about the tree, which no type of file merges
         self.outcome.traces.append(
             Trace(
                 change=change,
@@ -343,16 +396,16 @@ class Settlement:
         )
 
 
-def _refused(change: Change, refusal: Refusal) -> ChangeAnswer:
+def _refused(change: RequestedChange, refusal: ChangeRefusal) -> ChangeAnswer:
     return ChangeAnswer(path=change.path, status=ChangeStatus.REFUSED, code=refusal.code, reason=refusal.reason)
 
 
-def _no_name_left(change: Change) -> Refusal:
+def _no_name_left(change: RequestedChange) -> ChangeRefusal:
     reason = f"{change.path} was not added: the name is taken, and you may add no numbered one beside it."
-    return Refusal(code="forbidden", reason=reason)
+    return ChangeRefusal(code="forbidden", reason=reason)
 
 
-def _lost_in_part(change: Change, settled: Settled) -> bool:
+def _lost_in_part(change: RequestedChange, settled: Settled) -> bool:
     """Whether the policy kept the head's text where both changed it: the writer's is to be kept aside."""
     if settled.merged is None or settled.merged.other is None or change.content is None:
         return False
@@ -362,11 +415,3 @@ def _lost_in_part(change: Change, settled: Settled) -> bool:
 def _turn(settled: Settled) -> bool:
     """Deletions are recorded first: a new node may take the path."""
     return settled.change.entry is not None
-
-
-def _mime_of(change: Change, current: Live | None, path: TreePath) -> str:
-    if change.mime:
-        return change.mime
-    if current is not None and current.mime and current.path == path:
-        return current.mime
-    return mimetypes.guess_type(path)[0] or ""

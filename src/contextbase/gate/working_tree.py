@@ -8,7 +8,7 @@ from typing import Final
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq, TreePath
-from contextbase.merge import Entry, EntryKind
+from contextbase.merge import EntryKind, TreeEntry
 from contextbase.storage.model import Kind
 
 __all__ = ["Live", "RequestView", "WorkingTree"]
@@ -32,8 +32,8 @@ class Live:
     author: PrincipalId | None = None  # known for what this batch wrote
 
     @property
-    def entry(self) -> Entry:
-        return Entry(kind=EntryKind(self.kind), content=self.content_hash, executable=self.executable)
+    def entry(self) -> TreeEntry:
+        return TreeEntry(kind=EntryKind(self.kind), content=self.content_hash, executable=self.executable)
 
 
 class WorkingTree:
@@ -179,16 +179,17 @@ class RequestView:
 
     tree: WorkingTree
     bases: Mapping[TreePath, Live]  # what the writer saw at each path it names
-    leaving: AbstractSet[TreePath]  # where what it deletes stands
+    leaving: AbstractSet[TreePath]  # where what it deletes stands, and the folders that it makes
     authority: PathAuthority
     policy: ProjectPolicy
 
-    def entry(self, path: TreePath) -> Entry | None:
+    def entry(self, path: TreePath) -> TreeEntry | None:
         live = self.tree.at(path)
         return None if live is None else live.entry
 
     def below(self, folder: TreePath) -> Iterable[TreePath]:
-        """In a folder that it deletes, what the writer cannot see does not count: that stays, and a folder for it."""
+        """In a folder that it deletes or makes, what the writer cannot see does not count: that stays, and a folder for
+        it."""
         inside = self.tree.below(folder)
         return filter(self.authority.sees, inside) if folder in self.leaving else inside
 

@@ -13,7 +13,7 @@ from typing import IO, Final, Protocol
 from contextbase.ids import ContentHash, TreePath
 from contextbase.storage.model import Kind
 
-__all__ = ["ArchiveFormat", "ArchiveWriter", "Entry", "writer_of"]
+__all__ = ["ArchiveEntry", "ArchiveFormat", "ArchiveWriter", "writer_of"]
 
 
 class ArchiveFormat(StrEnum):
@@ -23,7 +23,7 @@ class ArchiveFormat(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class ArchiveEntry:
     path: TreePath
     kind: Kind
     content_hash: ContentHash | None
@@ -36,11 +36,11 @@ class Entry:
 class ArchiveWriter(Protocol):
     """Gives the archive's bytes as they come about."""
 
-    def begin(self, entry: Entry, link: bytes) -> bytes: ...
+    def begin(self, entry: ArchiveEntry, link: bytes) -> bytes: ...
 
     def add(self, piece: bytes) -> bytes: ...
 
-    def finish(self, entry: Entry) -> bytes:
+    def finish(self, entry: ArchiveEntry) -> bytes:
         """After the last piece of a file."""
         ...
 
@@ -57,7 +57,7 @@ class _TarWriter:
     def __init__(self, *, packed: bool) -> None:
         self._packer = zlib.compressobj(wbits=31) if packed else None
 
-    def begin(self, entry: Entry, link: bytes) -> bytes:
+    def begin(self, entry: ArchiveEntry, link: bytes) -> bytes:
         header = tarfile.TarInfo(entry.path)
         header.type = self._TYPES[entry.kind]
         header.mode = entry.mode
@@ -69,7 +69,7 @@ class _TarWriter:
     def add(self, piece: bytes) -> bytes:
         return piece if self._packer is None else self._packer.compress(piece)
 
-    def finish(self, entry: Entry) -> bytes:
+    def finish(self, entry: ArchiveEntry) -> bytes:
         return self.add(bytes(-entry.size % tarfile.BLOCKSIZE))
 
     def end(self) -> bytes:
@@ -85,7 +85,7 @@ class _ZipWriter:
         self._zip = zipfile.ZipFile(self._buffer, "w", zipfile.ZIP_DEFLATED)
         self._open: IO[bytes] = io.BytesIO()  # the file that is being written
 
-    def begin(self, entry: Entry, link: bytes) -> bytes:
+    def begin(self, entry: ArchiveEntry, link: bytes) -> bytes:
         at = max(entry.at.astimezone(UTC), datetime(1980, 1, 1, tzinfo=UTC))
         name = f"{entry.path}/" if entry.kind is Kind.DIRECTORY else entry.path
         info = zipfile.ZipInfo(name, at.timetuple()[:6])
@@ -102,7 +102,7 @@ class _ZipWriter:
         self._open.write(piece)
         return self._buffer.taken()
 
-    def finish(self, entry: Entry) -> bytes:
+    def finish(self, entry: ArchiveEntry) -> bytes:
         del entry  # its size is known by now
         self._open.close()
         return self._buffer.taken()

@@ -11,14 +11,14 @@ import asyncpg
 from contextbase.db.database import Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import Damaged
-from contextbase.gate.reads import nothing_at
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
-from contextbase.history.archive_writers import ArchiveFormat, ArchiveWriter, Entry, writer_of
+from contextbase.history.archive_writers import ArchiveEntry, ArchiveFormat, ArchiveWriter, writer_of
 from contextbase.history.snapshots import Snapshots
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
+from contextbase.reads.service import nothing_at
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.model import Kind
 from contextbase.storage.tree import path_range
@@ -68,7 +68,7 @@ class Archives:
 
     async def _entries(
         self, authority: PathAuthority, project_id: ProjectId, seq: Seq, path: TreePath | None
-    ) -> AsyncGenerator[Entry, None]:
+    ) -> AsyncGenerator[ArchiveEntry, None]:
         """Holds no connection while the reader is slow."""
         bounds, after = path_range(path), ""
         while True:
@@ -77,7 +77,7 @@ class Archives:
                 page = [
                     _entry(row)
                     for row in rows
-                    if authority.sees(TreePath.stored(row["path"])) and authority.sees(TreePath.stored(row["path_now"]))
+                    if authority.shows(TreePath.stored(row["path"]), TreePath.stored(row["path_now"]))
                 ]
                 short = await self._repository.inline_contents(connection, _short(page))
             for entry in page:
@@ -88,7 +88,7 @@ class Archives:
             after = rows[-1]["path"]
 
     async def _pieces(
-        self, first: Entry | None, entries: AsyncGenerator[Entry, None], form: ArchiveFormat
+        self, first: ArchiveEntry | None, entries: AsyncGenerator[ArchiveEntry, None], form: ArchiveFormat
     ) -> AsyncGenerator[bytes, None]:
         writer = writer_of(form)
         async with aclosing(entries):
@@ -100,7 +100,7 @@ class Archives:
                     yield piece
         yield writer.end()
 
-    async def _written(self, writer: ArchiveWriter, entry: Entry) -> AsyncIterator[bytes]:
+    async def _written(self, writer: ArchiveWriter, entry: ArchiveEntry) -> AsyncIterator[bytes]:
         if entry.content_hash is None:
             yield writer.begin(entry, b"")
             return
@@ -119,9 +119,9 @@ class Archives:
         yield writer.finish(entry)
 
 
-def _entry(row: asyncpg.Record) -> Entry:
+def _entry(row: asyncpg.Record) -> ArchiveEntry:
     kind = Kind(row["kind"])
-    return Entry(
+    return ArchiveEntry(
         path=TreePath.stored(row["path"]),
         kind=kind,
         content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
@@ -131,7 +131,7 @@ def _entry(row: asyncpg.Record) -> Entry:
     )
 
 
-def _short(page: list[Entry]) -> list[ContentHash]:
+def _short(page: list[ArchiveEntry]) -> list[ContentHash]:
     """The contents that are read at once, with the page: short ones, and not too many."""
     room = _SHORT_IN_ALL
     names = []

@@ -9,10 +9,10 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
-from contextbase.gate.history import principals_named
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import PrincipalName
 from contextbase.ids import NodeId, ProjectId, Seq, TreePath
+from contextbase.reads.commit_log import principals_named
 from contextbase.storage.model import Kind, Version
 from contextbase.storage.tree import path_range, version_of_row
 
@@ -165,10 +165,7 @@ def state_pair(
     """Two states of one node, as the caller may see them."""
     now = TreePath.stored(path_now)
     states = [_version(older), _version(newer)]
-    seen = [
-        version if version is not None and authority.sees(version.path) and authority.sees(now) else None
-        for version in states
-    ]
+    seen = [version if version is not None and authority.shows(version.path, now) else None for version in states]
     node_id = NodeId(newer["node_id"])
     return NodePair(
         node_id=node_id,

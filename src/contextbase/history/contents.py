@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from contextbase.db.database import Connection
 from contextbase.errors import ContentPurged
-from contextbase.gate.cache import ContentCache
+from contextbase.gate.content_cache import ContentCache
 from contextbase.gate.repository import GateRepository
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.catalog import BlobCatalog

@@ -1,32 +1,34 @@
 """Differences: between two snapshots, of a commit, of two versions of a file, of somebody's work."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
-from contextbase.compare import FileDiff, Limits, Side, compare
+from contextbase.compare import CompareLimits, FileDiff, Side
+from contextbase.compare.engine import LITTLE, Compared, compare_all
+from contextbase.compute.ports import Compute
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import InvalidInput, NotFound
-from contextbase.gate.reads import Reads
 from contextbase.gate.service import Gate
 from contextbase.history.changes import NodePair, Selection, differing, selected_commits, state_pair, stretches
 from contextbase.history.contents import ContentLoader
-from contextbase.history.finished import FinishedDiffs
+from contextbase.history.diff_cache import FinishedDiffs
 from contextbase.history.snapshots import Snapshots
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller, PrincipalName
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.merge import EntryKind
+from contextbase.reads.service import Reads
 from contextbase.storage.model import Version
 
 __all__ = ["ComparedFile", "DiffPage", "Diffs"]
 
 MOST_PAGE_BYTES: Final = 16 << 20  # of contents compared for one page; one file may be more
 _SQL: Final = load_queries("contextbase.history")
-_LIMITS: Final = Limits()
+_LIMITS: Final = CompareLimits()
+_STAGE_BYTES: Final = 512 << 10
 _PURGED: Final = "Its content was purged."
 
 
@@ -44,11 +46,29 @@ class DiffPage:
     next_after: str | None  # pass as `after`, with `old` and `new` as they are here, for the next page
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Loaded:
+    """What a page compares."""
+
+    pairs: Sequence[NodePair]
+    limits: CompareLimits
+    names: set[ContentHash]  # what has to be read for that
+    contents: dict[ContentHash, bytes]  # of these, what was not purged
+
+
 class Diffs:
     def __init__(
-        self, *, database: Database, gate: Gate, reads: Reads, snapshots: Snapshots, contents: ContentLoader
+        self,
+        *,
+        database: Database,
+        gate: Gate,
+        reads: Reads,
+        snapshots: Snapshots,
+        contents: ContentLoader,
+        compute: Compute,
     ) -> None:
         self._database = database
+        self._compute = compute
         self._gate = gate
         self._reads = reads
         self._snapshots = snapshots
@@ -75,7 +95,8 @@ class Diffs:
             places = [pair.listed_at(path) for pair in page.pairs]
             while count < len(places) and places[count] == places[count - 1]:
                 count += 1  # two nodes may stand at one path, and a page goes on after a path
-            files = await self._compared(connection, page.pairs[:count], context)
+            loaded = await self._loaded(connection, page.pairs[:count], context)
+        files = await self._compared(caller, loaded)
         following = page.next_after if count == len(places) else places[count - 1]
         return DiffPage(old=first, new=last, files=tuple(files), next_after=following)
 
@@ -103,7 +124,8 @@ class Diffs:
                 connection, project_id, authority, seqs, below=path, before=_parsed_cursor(after), limit=limit
             )
             pairs = _fitting(page.pairs)
-            files = await self._compared(connection, pairs, context)
+            loaded = await self._loaded(connection, pairs, context)
+        files = await self._compared(caller, loaded)
         following = page.next_before if len(pairs) == len(page.pairs) else pairs[-1].ended_by
         return DiffPage(
             old=first, new=last, files=tuple(files), next_after=None if following is None else _cursor(following)
@@ -135,7 +157,8 @@ class Diffs:
             pair = state_pair(states[old], states[last], rows[0]["path_now"], authority)
             if pair.is_partial:
                 raise unknown
-            [file] = await self._compared(connection, [pair], context)
+            loaded = await self._loaded(connection, [pair], context)
+        [file] = await self._compared(caller, loaded)
         return file
 
     async def _opened(
@@ -146,33 +169,60 @@ class Diffs:
         first = await self._snapshots.within(connection, project_id, opened.seq, old)
         return opened.authority, first, await self._snapshots.within(connection, project_id, opened.seq, new)
 
-    async def _compared(self, connection: Connection, pairs: Sequence[NodePair], context: int) -> list[ComparedFile]:
-        limits = Limits(context=context)
+    async def _loaded(self, connection: Connection, pairs: Sequence[NodePair], context: int) -> "_Loaded":
+        limits = CompareLimits(context=context)
         names = {
             version.content_hash
             for pair in pairs
             for version in _read_of(pair, limits)
             if version.content_hash is not None
         }
-        loaded = await self._contents.load_kept(connection, names)
+        contents = await self._contents.load_kept(connection, names)
+        return _Loaded(pairs=pairs, limits=limits, names=names, contents=contents)
+
+    async def _compared(self, caller: Caller, page: "_Loaded") -> list[ComparedFile]:
+        """Without a connection to the database, while it waits for others or computes."""
+        pairs, limits, names, loaded = page.pairs, page.limits, page.names, page.contents
+        context = limits.context
         is_whole = len(loaded) == len(names)  # else something was purged: nothing of it may come from memory
         diffs = [self._finished.find(pair, context) if is_whole else None for pair in pairs]
         new = [pair for pair, diff in zip(pairs, diffs, strict=True) if diff is None]
-        made = await asyncio.to_thread(lambda: [_compare(pair, loaded, names, limits) for pair in new]) if new else []
+        made: list[FileDiff] = []
+        for stage in _stages([_compared_of(pair, loaded, limits) for pair in new]):
+            if sum(file.size for file in stage) <= LITTLE:
+                made += compare_all(stage)
+            else:
+                made += await self._compute.run(caller.principal.id, compare_all, stage)
+        made = [_noting_purged(pair, diff, loaded, names) for pair, diff in zip(new, made, strict=True)]
         for pair, diff in zip(new, made, strict=True):
             self._finished.keep(pair, context, diff)
         rest = iter(made)
         return [ComparedFile(pair=pair, diff=diff or next(rest)) for pair, diff in zip(pairs, diffs, strict=True)]
 
 
-def _compare(pair: NodePair, loaded: dict[ContentHash, bytes], wanted: set[ContentHash], limits: Limits) -> FileDiff:
-    sides = [_side(version, loaded) for version in (pair.old, pair.new)]
-    old_path = None if pair.old is None else pair.old.path
-    diff = compare(*sides, path=pair.path, old_path=old_path, limits=limits)
-    hashes = [side.hash for side in sides if side is not None and side.hash is not None]
-    if any(name in wanted and name not in loaded for name in hashes):
-        diff = replace(diff, notes=(_PURGED,))
-    return diff
+def _compared_of(pair: NodePair, loaded: dict[ContentHash, bytes], limits: CompareLimits) -> Compared:
+    old, new = (_side(version, loaded) for version in (pair.old, pair.new))
+    return Compared(old, new, pair.path, None if pair.old is None else pair.old.path, limits)
+
+
+def _stages(files: Sequence[Compared]) -> Iterator[Sequence[Compared]]:
+    """As many at a time as do not take long."""
+    stage: list[Compared] = []
+    for file in files:
+        stage.append(file)
+        if sum(file.size for file in stage) > _STAGE_BYTES:
+            yield stage
+            stage = []
+    if stage:
+        yield stage
+
+
+def _noting_purged(
+    pair: NodePair, diff: FileDiff, loaded: dict[ContentHash, bytes], wanted: set[ContentHash]
+) -> FileDiff:
+    hashes = [version.content_hash for version in (pair.old, pair.new) if version is not None]
+    is_purged = any(name in wanted and name not in loaded for name in hashes if name is not None)
+    return replace(diff, notes=(_PURGED,)) if is_purged else diff
 
 
 def _side(version: Version | None, loaded: dict[ContentHash, bytes]) -> Side | None:
@@ -190,7 +240,7 @@ def _side(version: Version | None, loaded: dict[ContentHash, bytes]) -> Side | N
     )
 
 
-def _read_of(pair: NodePair, limits: Limits) -> list[Version]:
+def _read_of(pair: NodePair, limits: CompareLimits) -> list[Version]:
     """The states whose contents must be read to compare them."""
     old, new = pair.old, pair.new
     if old is not None and new is not None and (old.content_hash, old.kind) == (new.content_hash, new.kind):

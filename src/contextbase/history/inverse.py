@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from contextbase.ids import ContentHash, TreePath
-from contextbase.merge import Outcome, merge
+from contextbase.merge import MergeOutcome, MergePolicy, Merging
 from contextbase.storage.model import Kind, Version
 
-__all__ = ["Inverse", "State", "Stretch", "take_back"]
+__all__ = ["Inverse", "State", "VersionRange", "take_back"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,7 +37,7 @@ class State:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Stretch:
+class VersionRange:
     """Consecutive versions of a node that are to be taken back: how it was before them, and the last of them."""
 
     before: Version | None  # None: it was not there
@@ -51,10 +51,12 @@ class Inverse:
     head: Version
     result: State | None
     contents: dict[ContentHash, bytes] = field(default_factory=dict)  # what merging made
-    stuck: list[Stretch] = field(default_factory=list)  # others built upon these: a person must decide
+    stuck: list[VersionRange] = field(default_factory=list)  # others built upon these: a person must decide
 
 
-def take_back(head: Version, stretches: Sequence[Stretch], read: Callable[[ContentHash], bytes]) -> Inverse:
+def take_back(
+    head: Version, stretches: Sequence[VersionRange], read: Callable[[ContentHash], bytes], merging: Merging
+) -> Inverse:
     """Undo stretches, the newest first. Of one that is stuck, what is not contested is taken back all the same."""
     inverse = Inverse(head=head, result=State.of(head))
 
@@ -62,11 +64,11 @@ def take_back(head: Version, stretches: Sequence[Stretch], read: Callable[[Conte
         return inverse.contents[name] if name in inverse.contents else read(name)
 
     for stretch in stretches:
-        _without(inverse, stretch, content_of)
+        _without(inverse, stretch, content_of, merging)
     return inverse
 
 
-def _without(inverse: Inverse, stretch: Stretch, read: Callable[[ContentHash], bytes]) -> None:
+def _without(inverse: Inverse, stretch: VersionRange, read: Callable[[ContentHash], bytes], merging: Merging) -> None:
     before, after, now = State.of(stretch.before), State.of(stretch.after), inverse.result
     if now == after:
         inverse.result = before
@@ -80,7 +82,7 @@ def _without(inverse: Inverse, stretch: Stretch, read: Callable[[ContentHash], b
             path=before.path if now.path == after.path else now.path,
             executable=before.executable if now.executable == after.executable else now.executable,
         )
-        content, is_clean = _content_without(before, after, now, read)
+        content, is_clean = _content_without(before, after, now, read, merging)
         if not is_clean:
             inverse.stuck.append(stretch)
         if isinstance(content, bytes):
@@ -92,7 +94,7 @@ def _without(inverse: Inverse, stretch: Stretch, read: Callable[[ContentHash], b
 
 
 def _content_without(
-    before: State, after: State, now: State, read: Callable[[ContentHash], bytes]
+    before: State, after: State, now: State, read: Callable[[ContentHash], bytes], merging: Merging
 ) -> tuple[State | bytes, bool]:
     """Whose content it is then, or a new one; and whether nothing was contested. The merge has its roles turned: made
     from what they left, one side goes back, the other is the head."""
@@ -102,7 +104,8 @@ def _content_without(
         return before, True
     if now.kind is not Kind.FILE or before.content is None or after.content is None or now.content is None:
         return now, False
-    merged = merge(read(after.content), read(now.content), read(before.content), path=now.path)
-    if merged.outcome is Outcome.CONFLICT:
+    sides = (read(after.content), read(now.content), read(before.content))
+    merged = merging(*sides, path=now.path, policy=MergePolicy())
+    if merged.outcome is MergeOutcome.CONFLICT:
         return now if merged.partial is None else merged.partial, False
     return now if merged.content is None else merged.content, True

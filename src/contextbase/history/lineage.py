@@ -3,21 +3,23 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import Final, Generic
 
 import asyncpg
 
+from contextbase.compare.walk import B, Step, Walked
 from contextbase.errors import ContentPurged
-from contextbase.gate.read_model import Author
 from contextbase.identity.levels import PathAuthority
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
+from contextbase.reads.model import CommitAuthor
 from contextbase.storage.model import Kind
 
-__all__ = ["LARGEST", "B", "BlamedLines", "BlamedPart", "FileBlame", "Lineage", "Origin", "Walk"]
+__all__ = ["LARGEST", "BlamedLines", "BlamedPart", "FileBlame", "Lineage", "Origin", "Walk"]
 
 LARGEST: Final = 16 << 20
 _BATCH_BYTES: Final = 8 << 20
 _BATCH_VERSIONS: Final = 500
+_STAGE_BYTES: Final = 512 << 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,7 +29,7 @@ class Origin:
     number: int
     seq: Seq
     path: TreePath  # as it was then
-    author: Author  # its message as the log shows it to this caller
+    author: CommitAuthor  # its message as the log shows it to this caller
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,10 +73,11 @@ class Lineage:
 
     @cached_property
     def visible(self) -> tuple[asyncpg.Record, ...]:
-        """Those whose place the caller may see."""
+        """Those that the caller may see."""
         if self.authority.sees_everything:
             return self.rows
-        return tuple(row for row in self.rows if self.authority.sees(TreePath.stored(row["path"])))
+        now = TreePath.stored(self.rows[-1]["path_now"])
+        return tuple(row for row in self.rows if self.authority.shows(TreePath.stored(row["path"]), now))
 
     @property
     def is_whole(self) -> bool:
@@ -101,26 +104,18 @@ class Lineage:
         )
 
 
-class _Blame(Protocol):
-    def then(self, content: bytes, label: int, *, other: Any = None) -> Self: ...
-
-
-B = TypeVar("B", bound=_Blame)
-
-
 class Walk(Generic[B]):
-    """A blame on its way through the versions, and those on the way that a later version was made from."""
+    """A blame on its way through a lineage, a few versions at a time."""
 
     def __init__(
         self, *, start: Callable[[bytes, int], B], lineage: Lineage, blame: B | None = None, after: int = 0
     ) -> None:
         """`blame` is that of version `after`, if it is known."""
-        self._start = start
         self._lineage = lineage
-        self._blame = blame
         self._rows = [row for row in lineage.visible if row["number"] > after and not row["purged"]]
         self._last_use = {fork: row["number"] for row in self._rows if (fork := lineage.fork_of(row)) is not None}
-        self._forks = {after: blame} if blame is not None and after in self._last_use else {}
+        forks = {after: blame} if blame is not None and after in self._last_use else {}
+        self.walked: Walked[B] = Walked(start=start, blame=blame, forks=forks)
 
     def batches(self) -> Iterator[Sequence[asyncpg.Record]]:
         """The versions to take, as many at a time as may be in memory."""
@@ -137,24 +132,25 @@ class Walk(Generic[B]):
         if batch:
             yield batch
 
-    def take(self, rows: Sequence[asyncpg.Record], contents: Mapping[ContentHash, bytes]) -> None:
+    def stages(self, rows: Sequence[asyncpg.Record], contents: Mapping[ContentHash, bytes]) -> Iterator[Sequence[Step]]:
+        """The steps through these versions, as many at a time as do not take long."""
+        stage: list[Step] = []
+        size = 0
         for row in rows:
-            number = row["number"]
             content = contents.get(row["content_hash"]) if row["kind"] == Kind.FILE else b""
             if content is None:
                 continue  # purged a moment ago
-            fork = self._lineage.fork_of(row)
-            if self._blame is None:
-                self._blame = self._start(content, number)
-            else:
-                other = None if fork is None else self._forks.get(fork)
-                self._blame = self._blame.then(content, number, other=other)
-            if number in self._last_use:
-                self._forks[number] = self._blame
-            if fork is not None and self._last_use[fork] == number:
-                self._forks.pop(fork, None)
+            number, fork = row["number"], self._lineage.fork_of(row)
+            is_last = fork is not None and self._last_use[fork] == number
+            stage.append(Step(number, content, fork, is_last, number in self._last_use))
+            size += len(content)
+            if size > _STAGE_BYTES:
+                yield stage
+                stage, size = [], 0
+        if stage:
+            yield stage
 
     def result(self) -> B:
-        if self._blame is None:
+        if self.walked.blame is None:
             raise ContentPurged(f"What stands at {self._lineage.path} was purged from all history.")
-        return self._blame
+        return self.walked.blame

@@ -2,15 +2,18 @@
 stays."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
+
+import asyncpg
 
 from contextbase.audit.model import AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import Conflict, Forbidden, InvalidInput, NotFound
-from contextbase.gate.model import MOST_CHANGES, Change, ChangeAction, ChangeStatus, CommitRequest
+from contextbase.gate.model import MOST_CHANGES, ChangeAction, ChangeStatus, CommitRequest, RequestedChange
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import Clock, ContentHash, ProjectId, Seq, TreePath
@@ -101,17 +104,22 @@ class Purge:
             await hold_for_removal(connection)  # not for long, but to be told before anything is done
             names = await self._names(connection, project_id, wanted)
         deleted: list[tuple[ProjectId, TreePath]] = []
+        is_forgotten = False
         for _ in range(_MOST_TRIES):
             deleted += await self._delete_heads(caller, names, operator_type=operator_type)
-            if await self._forget(caller, project_id, names, wanted, operator_type=operator_type):
+            with suppress(asyncpg.ForeignKeyViolationError):  # another project has it by now: look again
+                is_forgotten = await self._forget(caller, project_id, names, wanted, operator_type=operator_type)
+            if is_forgotten:
                 await self._catalog.purge(names)
                 return PurgeAnswer(contents=tuple(names), deleted=tuple(deleted))
         raise Conflict("Somebody keeps writing what is to be purged; nothing was removed from history.")
 
     async def _names(self, connection: Connection, project_id: ProjectId, wanted: PurgeWanted) -> list[ContentHash]:
         if wanted.content is not None:
-            rows = await connection.fetch(_SQL.projects_with, [wanted.content])
-            names = [wanted.content] if rows else []
+            is_there = bool(await connection.fetch(_SQL.projects_with, [wanted.content]))
+            # A purge that could not remove the bytes is repeated when history does not name them any more.
+            is_there = is_there or await connection.fetchval(_SQL.was_purged, wanted.content)
+            names = [wanted.content] if is_there else []
         else:
             rows = await connection.fetch(_SQL.contents_of_path, project_id, wanted.path)
             names = [ContentHash(row["content_hash"]) for row in rows]
@@ -127,7 +135,7 @@ class Purge:
         deleted: list[tuple[ProjectId, TreePath]] = []
         for project_id in dict.fromkeys(ProjectId(row["project_id"]) for row in rows):
             changes = [
-                Change(action=ChangeAction.DELETE, path=TreePath.stored(row["path"]), base=Seq(row["head"]))
+                RequestedChange(action=ChangeAction.DELETE, path=TreePath.stored(row["path"]), base=Seq(row["head"]))
                 for row in rows
                 if row["project_id"] == project_id
             ]
@@ -164,8 +172,8 @@ class Purge:
             await connection.execute(_SQL.lock_projects, projects)
             if await connection.fetch(_SQL.heads_with, names):
                 return False
-            await self._catalog.mark_purged(connection, names)
             await connection.execute(_SQL.forget_copies, projects, names)
+            await self._catalog.bury(connection, names, projects)
             for project_id, own in held.items():  # a trail tells of its own project alone
                 entry = AuditEntry(
                     at=self._clock.now(),
@@ -174,7 +182,7 @@ class Purge:
                     token_id=caller.token.id,
                     action="purge",
                     path=wanted.path if project_id == purged_in else None,
-                    summary=f"{caller.principal.name} purged {len(own)} contents from history.",
+                    summary=f"{caller.principal.name} purged {len(own)} content{'s' * (len(own) > 1)} from history.",
                     origin=caller.origin,
                     trace_id=caller.trace_id,
                     details={"contents": sorted(own)},

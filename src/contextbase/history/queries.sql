@@ -144,8 +144,9 @@ FROM versions
 WHERE project_id = $1 AND node_id = ANY ($2::uuid[]) AND replaced_seq IS NULL
 
 -- name: contents_of_path
--- Everything that ever stood at a path, was sent for it, or was set aside there; of a folder, everything below it.
-SELECT DISTINCT content_hash FROM (
+-- Everything that ever stood at a path, was sent for it, or was set aside there; of a folder, everything below it. What
+-- was purged before is named as it was, not by its tombstone: to bury that would let the content come back.
+SELECT DISTINCT coalesce(p.purged_hash, contents.content_hash) AS content_hash FROM (
     SELECT v.content_hash FROM versions v
     WHERE v.project_id = $1 AND (v.path = $2 OR (v.path > $2 || '/' AND v.path < $2 || '0'))
     UNION ALL
@@ -155,7 +156,8 @@ SELECT DISTINCT content_hash FROM (
     SELECT s.content_hash FROM side_versions s
     WHERE s.project_id = $1 AND (s.path = $2 OR (s.path > $2 || '/' AND s.path < $2 || '0'))
 ) contents
-WHERE content_hash IS NOT NULL
+LEFT JOIN purged_contents p ON p.project_id = $1 AND p.tombstone = contents.content_hash
+WHERE contents.content_hash IS NOT NULL
 
 -- name: heads_with
 -- Where these contents stand now, in whatever project: but for deleted ones, which nobody reads or writes any more.
@@ -171,6 +173,10 @@ UNION
 SELECT project_id FROM side_versions WHERE content_hash = ANY ($1::bytea[])
 UNION
 SELECT project_id FROM uploads WHERE content_hash = ANY ($1::bytea[])
+
+-- name: was_purged
+-- Whether the content was purged from any project before.
+SELECT EXISTS (SELECT FROM purged_contents WHERE purged_hash = $1)
 
 -- name: contents_in
 -- Which of these contents are in whose history.

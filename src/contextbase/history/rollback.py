@@ -12,16 +12,16 @@ from contextbase.compare import FileDiff
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import Conflict, NotFound
-from contextbase.gate.model import MOST_CHANGES, Change, ChangeAnswer, ChangeStatus, CommitRequest
-from contextbase.gate.reads import Reads
+from contextbase.gate.model import MOST_CHANGES, ChangeAnswer, ChangeStatus, CommitRequest, RequestedChange
 from contextbase.gate.service import Gate, OpenedProject
 from contextbase.history.changes import NodePair, differing
 from contextbase.history.inverse import State
-from contextbase.history.restoring import Step, changes_to, leave_folders_in_use
-from contextbase.history.showing import StateDiffs
+from contextbase.history.previews import StateDiffs
+from contextbase.history.restore_plan import RestoreStep, changes_to, leave_folders_in_use, without_renames
 from contextbase.history.snapshots import Snapshots
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
+from contextbase.reads.service import Reads
 from contextbase.storage.model import Kind
 from contextbase.storage.tree import TreeRepository
 
@@ -61,7 +61,7 @@ class Rollback:
         """What `roll_back` would do to the head now."""
         caller.require(Action.READ, project_id)
         _, steps, _ = await self._steps(caller, project_id, wanted)
-        return tuple([await self._diffs.between(step.now, step.wanted) for step in steps])
+        return tuple([await self._diffs.between(caller, step.now, step.wanted) for step in steps])
 
     async def roll_back(
         self,
@@ -76,8 +76,11 @@ class Rollback:
         change it faster than it can be compared. Over 10,000 changes are made in several commits."""
         caller.require(Action.READ, project_id)  # what it answers tells of the past
         caller.require(Action.WRITE, project_id)
+        failed_at: Seq | None = None
         for _ in range(_MOST_TRIES):
             head, steps, named = await self._steps(caller, project_id, wanted)
+            if head == failed_at:  # nobody else changed anything: its own renames are in each other's way
+                steps = without_renames(steps)
             answer = await self._commit(
                 caller,
                 project_id,
@@ -87,6 +90,7 @@ class Rollback:
             )
             if answer is not None:
                 return answer
+            failed_at = head
         raise Conflict("Others change it faster than it can be rolled back; try again.")
 
     async def bring_back(
@@ -105,14 +109,11 @@ class Rollback:
             async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
                 opened = await self._gate.opened(connection, caller, project_id)
                 row = await connection.fetchrow(_SQL.side_state, project_id, side_version_id)
-                if row is None or not (
-                    opened.authority.sees(TreePath.stored(row["path"]))
-                    and opened.authority.sees(TreePath.stored(row["path_now"]))
-                ):
+                path = None if row is None else TreePath.stored(row["path"])
+                if row is None or path is None or not opened.authority.shows(path, TreePath.stored(row["path_now"])):
                     raise NotFound(f"There is no side version {side_version_id} that you may read.")
-                path = TreePath.stored(row["path"])
                 now = State.of(await self._tree.at_path(connection, project_id, path, opened.seq))
-            changes = changes_to([Step(now=now, wanted=_side_state(row))], base=opened.seq)
+            changes = changes_to([RestoreStep(now=now, wanted=_side_state(row))], base=opened.seq)
             named = message or f"Bring back {path}"
             answer = await self._commit(caller, project_id, changes, named, operator_type=operator_type)
             if answer is not None:
@@ -123,7 +124,7 @@ class Rollback:
         self,
         caller: Caller,
         project_id: ProjectId,
-        changes: list[Change],
+        changes: list[RequestedChange],
         message: str,
         *,
         operator_type: OperatorType,
@@ -148,7 +149,7 @@ class Rollback:
 
     async def _steps(
         self, caller: Caller, project_id: ProjectId, wanted: RollbackWanted
-    ) -> tuple[Seq, list[Step], str]:
+    ) -> tuple[Seq, list[RestoreStep], str]:
         # One snapshot: the head's seq and what differs from it must fit together.
         async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
             opened = await self._gate.opened(connection, caller, project_id)
@@ -164,22 +165,24 @@ class Rollback:
                 )
                 pairs += page.pairs
                 after = page.next_after
-            steps = await leave_folders_in_use(connection, project_id, opened.seq, _steps_back(pairs, wanted.path))
+            steps = await leave_folders_in_use(
+                connection, project_id, opened.seq, _steps_back(pairs, wanted.path), opened.authority
+            )
         where = f"{wanted.path} in " if wanted.path else ""
         return opened.seq, steps, f"{where}snapshot {seq}"
 
     async def _to_version(
         self, connection: Connection, project_id: ProjectId, opened: OpenedProject, path: TreePath, number: int
-    ) -> Step:
+    ) -> RestoreStep:
         """The file stays where it is; if it is gone, it comes back where that version was."""
         node_id = await self._reads.node_of(connection, project_id, path, opened.authority)
         head, *_ = await self._tree.chain(connection, project_id, node_id, limit=1)
         found = await self._tree.chain(connection, project_id, node_id, below=number + 1, limit=1)
         state = State.of(found[0]) if found and found[0].number == number else None
-        if state is None or not (opened.authority.sees(state.path) and opened.authority.sees(head.path)):
+        if state is None or not opened.authority.shows(state.path, head.path):
             raise NotFound(f"There is no version {number} of {path} that you may go back to.")
         now = State.of(head)
-        return Step(now=now, wanted=state if now is None else state.at(now.path))
+        return RestoreStep(now=now, wanted=state if now is None else state.at(now.path))
 
 
 def _side_state(row: asyncpg.Record) -> State | None:
@@ -195,7 +198,7 @@ def _side_state(row: asyncpg.Record) -> State | None:
     )
 
 
-def _steps_back(pairs: list[NodePair], below: TreePath | None) -> list[Step]:
+def _steps_back(pairs: list[NodePair], below: TreePath | None) -> list[RestoreStep]:
     """By path, so that no two steps are about one place. A node that was only moved within is moved back, if it can
     be; everything else is written and deleted where it stands."""
     wanted: dict[TreePath, State] = {}
@@ -206,15 +209,15 @@ def _steps_back(pairs: list[NodePair], below: TreePath | None) -> list[Step]:
             wanted[then.path] = then
         if head is not None:
             now[head.path] = head
-    steps: list[Step] = []
+    steps: list[RestoreStep] = []
     for pair in pairs:
         then, head = _within(State.of(pair.old), below), _within(State.of(pair.new), below)
         if then is None or head is None or then.path == head.path or Kind.DIRECTORY in (then.kind, head.kind):
             continue
         if then.path not in now and head.path not in wanted:
-            steps.append(Step(now=head, wanted=then))
+            steps.append(RestoreStep(now=head, wanted=then))
             del wanted[then.path], now[head.path]
-    steps += [Step(now=now.get(path), wanted=wanted.get(path)) for path in sorted({*wanted, *now})]
+    steps += [RestoreStep(now=now.get(path), wanted=wanted.get(path)) for path in sorted({*wanted, *now})]
     return [step for step in steps if step.now != step.wanted]
 
 

@@ -1,8 +1,8 @@
 """Undo: take back what an agent, a run or chosen commits did, and keep everything that others did since."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from contextbase.audit.model import OperatorType
@@ -10,13 +10,15 @@ from contextbase.compare import FileDiff
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import InvalidInput, NotFound
-from contextbase.gate.model import Change, ChangeAnswer, CommitRequest
+from contextbase.gate.long_merges import LongMerges
+from contextbase.gate.model import ChangeAnswer, CommitRequest, RequestedChange
 from contextbase.gate.service import Gate
 from contextbase.history.changes import NodePair, Selection, selected_commits, stretches
 from contextbase.history.contents import ContentLoader
-from contextbase.history.inverse import Inverse, State, Stretch, take_back
-from contextbase.history.restoring import Step, changes_to, in_rounds, leave_folders_in_use
-from contextbase.history.showing import StateDiffs
+from contextbase.history.inverse import Inverse, State, VersionRange, take_back
+from contextbase.history.previews import StateDiffs
+from contextbase.history.restore_plan import RestoreStep, changes_to, in_rounds, leave_folders_in_use
+from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind, Version
@@ -58,22 +60,26 @@ class UndoAnswer:
 @dataclass(kw_only=True, slots=True)
 class _Plan:
     head: Seq
+    authority: PathAuthority
     inverses: list[Inverse] = field(default_factory=list)
 
 
 class Undo:
-    def __init__(self, *, database: Database, gate: Gate, contents: ContentLoader, diffs: StateDiffs) -> None:
+    def __init__(
+        self, *, database: Database, gate: Gate, contents: ContentLoader, diffs: StateDiffs, merges: LongMerges
+    ) -> None:
         self._database = database
         self._gate = gate
         self._contents = contents
         self._diffs = diffs
+        self._merges = merges
 
     async def preview(self, caller: Caller, project_id: ProjectId, wanted: UndoWanted) -> UndoPreview:
         """What `undo` would do now."""
         caller.require(Action.READ, project_id)
         plan = await self._plan(caller, project_id, wanted)
         diffs = [
-            await self._diffs.between(State.of(inverse.head), inverse.result, inverse.contents)
+            await self._diffs.between(caller, State.of(inverse.head), inverse.result, inverse.contents)
             for inverse in plan.inverses
             if inverse.result != State.of(inverse.head)
         ]
@@ -93,10 +99,10 @@ class Undo:
         caller.require(Action.READ, project_id)  # what it answers tells of the past
         caller.require(Action.WRITE, project_id)
         plan = await self._plan(caller, project_id, wanted)
-        steps = [Step(now=State.of(inverse.head), wanted=inverse.result) for inverse in plan.inverses]
+        steps = [RestoreStep(now=State.of(inverse.head), wanted=inverse.result) for inverse in plan.inverses]
         made = {name: content for inverse in plan.inverses for name, content in inverse.contents.items()}
         async with self._database.connection() as connection:
-            steps = await leave_folders_in_use(connection, project_id, plan.head, steps)
+            steps = await leave_folders_in_use(connection, project_id, plan.head, steps, plan.authority)
         clean = changes_to(steps, base=plan.head, contents=made)
         contested = [
             change for inverse in plan.inverses for stretch in inverse.stuck for change in _inverse_changes(stretch)
@@ -121,13 +127,18 @@ class Undo:
             for pair in found.pairs:
                 if not pair.is_partial:
                     by_node.setdefault(pair.node_id, []).append(pair)
-            plan = _Plan(head=opened.seq)
+            if wanted.selection is not None and not found.pairs:
+                raise _nothing_of_theirs()
             heads = await self._heads(connection, project_id, list(by_node))
-            for node_id, pairs in by_node.items():
-                if opened.authority.sees(heads[node_id].path):
-                    todo = [Stretch(before=pair.old, after=pair.new) for pair in pairs]
-                    read = await self._contents.load(connection, _names(State.of(heads[node_id]), todo))
-                    plan.inverses.append(await asyncio.to_thread(take_back, heads[node_id], todo, read.__getitem__))
+        plan = _Plan(head=opened.seq, authority=opened.authority)
+        for node_id, pairs in by_node.items():
+            if not opened.authority.sees(heads[node_id].path):
+                continue
+            todo = [VersionRange(before=pair.old, after=pair.new) for pair in pairs]
+            async with self._database.connection() as connection:
+                read = await self._contents.load(connection, _names(State.of(heads[node_id]), todo))
+            inverted = partial(take_back, heads[node_id], todo, read.__getitem__)
+            plan.inverses.append(await self._merges.settled(caller.principal.id, inverted))
         return plan
 
     async def _heads(self, connection: Connection, project_id: ProjectId, nodes: list[NodeId]) -> dict[NodeId, Version]:
@@ -141,13 +152,13 @@ class Undo:
             return sorted(set(wanted.seqs))
         seqs = await selected_commits(connection, project_id, wanted.selection)
         if not seqs:
-            raise NotFound("There is nothing to undo: no commit is theirs.")
+            raise _nothing_of_theirs()
         if len(seqs) > MOST_COMMITS:
             raise InvalidInput(f"That is {len(seqs)} commits; undo at most {MOST_COMMITS} at once.")
         return seqs
 
 
-def _names(now: State | None, todo: Sequence[Stretch]) -> list[ContentHash]:
+def _names(now: State | None, todo: Sequence[VersionRange]) -> list[ContentHash]:
     """What merging may read: nothing, if it is all theirs."""
     states = [State.of(version) for stretch in todo for version in (stretch.before, stretch.after)]
     if len(todo) == 1 and now == State.of(todo[0].after):
@@ -155,12 +166,17 @@ def _names(now: State | None, todo: Sequence[Stretch]) -> list[ContentHash]:
     return list({state.content for state in (now, *states) if state is not None and state.content is not None})
 
 
-def _inverse_changes(stretch: Stretch) -> list[Change]:
+def _inverse_changes(stretch: VersionRange) -> list[RequestedChange]:
     """Made from what they left: the gate finds what others did since, and keeps all three sides."""
     if stretch.after is None or stretch.after.kind is Kind.DIRECTORY:
         return []  # a folder in which others keep something stays
-    step = Step(now=State.of(stretch.after), wanted=State.of(stretch.before))
+    step = RestoreStep(now=State.of(stretch.after), wanted=State.of(stretch.before))
     return changes_to([step], base=stretch.after.seq)
+
+
+def _nothing_of_theirs() -> NotFound:
+    """Says the same whether they did nothing, or nothing that the caller may see."""
+    return NotFound("There is nothing to undo: they changed nothing that you may see there.")
 
 
 def _message(wanted: UndoWanted) -> str:

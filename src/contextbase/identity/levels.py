@@ -7,20 +7,21 @@ default does. The owner always has RW.
 """
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from contextbase.errors import InvalidInput
+from contextbase.identity.model import Action, Caller, Principal
 from contextbase.ids import PrincipalId, TreePath
 from contextbase.wildcards import expression_of
 
 __all__ = [
-    "Decision",
     "Level",
+    "LevelDecision",
     "PathAuthority",
     "PathRule",
     "SubjectKind",
@@ -31,6 +32,7 @@ __all__ = [
 
 _LONGEST_PATTERN: Final = 1024
 _DEEP: Final = "/**"
+_NOBODY: Final = PrincipalId(UUID(int=0))
 
 
 class Level(IntEnum):
@@ -83,6 +85,20 @@ class PathRule:
     pattern: str
     level: Level
 
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "PathRule":
+        """Of a row of `path_rules` with its subject's name, read as columns or as JSON (where ids are text)."""
+        principal, group = row["principal_id"], row["group_id"]
+        subject = principal or group
+        return cls(
+            id=UUID(str(row["id"])),
+            subject_kind=(SubjectKind.PRINCIPAL if principal else SubjectKind.GROUP if group else SubjectKind.EVERYONE),
+            subject_id=UUID(str(subject)) if subject else None,
+            subject_name=row["subject_name"],
+            pattern=row["pattern"],
+            level=Level.parse(row["level"]),
+        )
+
     @property
     def is_deep(self) -> bool:
         """Whether it is about a folder with all in it."""
@@ -95,7 +111,7 @@ class PathRule:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Decision:
+class LevelDecision:
     """A level and what decided it."""
 
     level: Level
@@ -134,6 +150,33 @@ class PathAuthority:
         self.sight: Hashable = () if self.sees_everything else (below, is_owner, default > Level.HIDDEN, shown)
         """Equal for callers who see the same paths, so that what is made for one can serve all of them."""
 
+    @classmethod
+    def of_caller(
+        cls, caller: Caller, *, rules: Iterable[PathRule], groups: frozenset[UUID], default: Level
+    ) -> "PathAuthority":
+        """What a caller may do with the token of its request."""
+        return cls(
+            rules=rules,
+            principal_id=caller.principal.id,
+            groups=groups,
+            default=default,
+            is_owner=caller.principal.is_owner,
+            may_write=Action.WRITE in caller.token.actions,
+            below=caller.token.path_prefix,
+        )
+
+    @classmethod
+    def of_principal(
+        cls, principal: Principal, *, rules: Iterable[PathRule], groups: frozenset[UUID], default: Level
+    ) -> "PathAuthority":
+        """What a principal may do with a token that limits nothing."""
+        return cls(rules=rules, principal_id=principal.id, groups=groups, default=default, is_owner=principal.is_owner)
+
+    @classmethod
+    def of_folder(cls, folder: TreePath) -> "PathAuthority":
+        """What a token for one folder allows a principal whom no rule limits."""
+        return cls(rules=(), principal_id=_NOBODY, groups=frozenset(), default=Level.READ_WRITE, below=folder)
+
     def level(self, path: TreePath) -> Level:
         """As `decide`, without the words."""
         if not self._is_within(path):
@@ -146,7 +189,20 @@ class PathAuthority:
         return level if self._may_write else min(level, Level.READ)
 
     def sees(self, path: TreePath) -> bool:
+        """Whether the caller may know of one path. Ask `shows` about a version of a file."""
         return self.level(path) > Level.HIDDEN
+
+    def shows(self, path_then: TreePath, path_now: TreePath) -> bool:
+        """Whether the caller may know of a version that stood at `path_then`, of a node that is at `path_now` today.
+
+        Both must be visible. Without the check of the path now, moving a file into a hidden folder would leave its
+        earlier contents readable in the history. Without the check of the path then, moving a file out of a hidden
+        folder would publish the name of that folder and everything that the file held while it was there."""
+        return self.shows_all((path_then, path_now))
+
+    def shows_all(self, places: Iterable[TreePath]) -> bool:
+        """As `shows`, for something that names more than two paths: one hidden path hides all of it."""
+        return self.sees_everything or all(map(self.sees, places))
 
     def hides_below(self, path: TreePath) -> bool:
         """Whether a rule hides something in particular below the path, be it there or not. A file in the place of that
@@ -180,26 +236,26 @@ class PathAuthority:
     def may_read_message(self, places: Iterable[TreePath]) -> bool:
         """Whether a commit's message is for this caller: it speaks of all that the commit did, and so nothing of that
         may be hidden. `places`: where each change stands, where it stood before, and where its node is now."""
-        return self.sees_everything or all(map(self.sees, places))
+        return self.shows_all(places)
 
-    def decide(self, path: TreePath) -> Decision:
+    def decide(self, path: TreePath) -> LevelDecision:
         """The level on a path, and why."""
         if not self._is_within(path):
-            return Decision(level=Level.HIDDEN, rule=None, reason=f"the token is for {self._below} only")
+            return LevelDecision(level=Level.HIDDEN, rule=None, reason=f"the token is for {self._below} only")
         decision = self._by_rules(path)
         if not self._may_write and decision.level > Level.READ:
-            return Decision(level=Level.READ, rule=decision.rule, reason="the token does not allow 'write'")
+            return LevelDecision(level=Level.READ, rule=decision.rule, reason="the token does not allow 'write'")
         return decision
 
-    def _by_rules(self, path: TreePath) -> Decision:
+    def _by_rules(self, path: TreePath) -> LevelDecision:
         if self._is_owner:
-            return Decision(level=Level.READ_WRITE, rule=None, reason="the owner may do everything")
+            return LevelDecision(level=Level.READ_WRITE, rule=None, reason="the owner may do everything")
         rule = self._rule_for(path)
         if rule is None:
-            return Decision(level=self._default, rule=None, reason="no rule matches; it is the project's default")
+            return LevelDecision(level=self._default, rule=None, reason="no rule matches; it is the project's default")
         whom = f"{rule.subject_kind} {rule.subject_name}" if rule.subject_id else "everyone"
         reason = f"the rule for {whom} on {rule.pattern} is the most specific"
-        return Decision(level=rule.level, rule=rule, reason=reason)
+        return LevelDecision(level=rule.level, rule=rule, reason=reason)
 
     def _rule_for(self, path: TreePath) -> PathRule | None:
         return next((rule for rule in self._rules if matches(rule.pattern, path)), None)

@@ -10,6 +10,7 @@ from contextbase.errors import Forbidden, InvalidInput
 from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath
 
 __all__ = [
+    "DEFAULT_TOKEN_LIFE",
     "LONGEST_TOKEN_LIFE",
     "Action",
     "Caller",
@@ -20,6 +21,7 @@ __all__ = [
     "TokenRequest",
 ]
 
+DEFAULT_TOKEN_LIFE: Final = timedelta(days=90)
 LONGEST_TOKEN_LIFE: Final = timedelta(days=3650)
 _PRINCIPAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
 
@@ -79,6 +81,12 @@ class Token:
     expires_at: datetime
     revoked_at: datetime | None = None
 
+    def may_manage(self, other: "Token") -> bool:
+        """Whether an administrator with this token may list and revoke the other one: all tokens, or those of the one
+        project this token is limited to. The owner's tokens are the owner's alone."""
+        is_within = self.project_id in (None, other.project_id)
+        return is_within and (self.principal.is_owner or not other.principal.is_owner)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenRequest:
@@ -88,7 +96,7 @@ class TokenRequest:
     principal_name: str
     name: str
     actions: frozenset[Action]
-    life: timedelta
+    life: timedelta | None = None  # None: the default, or as long as the maker's own token if that ends sooner
     project_id: ProjectId | None = None
     path_prefix: TreePath | None = None
 
@@ -101,7 +109,7 @@ class TokenRequest:
             raise InvalidInput("A token's name has 1 to 200 printable bytes.")
         if not self.actions:
             raise InvalidInput("A token needs at least one action: read, write or admin.")
-        if not timedelta(0) < self.life <= LONGEST_TOKEN_LIFE:
+        if self.life is not None and not timedelta(0) < self.life <= LONGEST_TOKEN_LIFE:
             raise InvalidInput(f"A token lives more than 0 and at most {LONGEST_TOKEN_LIFE.days} days.")
         if self.path_prefix is not None and self.project_id is None:
             raise InvalidInput("A token for a path needs the project the path is in.")
@@ -128,3 +136,26 @@ class Caller:
             )
         if self.token.project_id is not None and project_id != self.token.project_id:
             raise Forbidden("This token is for one project only, and not for this.")
+
+    @property
+    def may_read(self) -> bool:
+        """Whether answers may tell what is in the project. Without it a caller gets back what it sent, and what became
+        of that."""
+        return Action.READ in self.token.actions
+
+    def require_within(self, request: TokenRequest, expires_at: datetime) -> None:
+        """Raise `Forbidden` unless everything the requested token allows is allowed by the caller's own token."""
+        wider = request.actions - self.token.actions
+        if wider:
+            raise Forbidden(
+                f"Your token does not allow {', '.join(sorted(wider))}, so it cannot make a token that does; "
+                f"it allows: {', '.join(sorted(self.token.actions))}."
+            )
+        if expires_at > self.token.expires_at:
+            raise Forbidden(
+                f"Your token expires at {self.token.expires_at:%Y-%m-%d %H:%M} UTC, and no token it makes can live "
+                "longer. Ask for fewer days, or leave them out to get as many as possible."
+            )
+        below, asked = self.token.path_prefix, request.path_prefix
+        if below is not None and (asked is None or not (asked == below or asked.is_below(below))):
+            raise Forbidden(f"Your token is limited to {below}, and so are the tokens it makes.")

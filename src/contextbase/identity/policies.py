@@ -14,7 +14,7 @@ from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, InvalidInput, NotFound
-from contextbase.identity.levels import Decision, Level, PathAuthority, PathRule, SubjectKind, check_pattern
+from contextbase.identity.levels import Level, LevelDecision, PathAuthority, PathRule, SubjectKind, check_pattern
 from contextbase.identity.model import Action, Caller, Principal, PrincipalName
 from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.ids import Clock, ProjectId, TreePath, new_uuid
@@ -177,7 +177,7 @@ class PolicyService:
         async with self._change(caller, project_id) as connection:
             await self._repository.put_merge_rules(connection, project_id, rules)
             listed = [{"pattern": pattern, "strategy": strategy} for pattern, strategy in rules]
-            summary = f"Set {len(rules)} merge rules."
+            summary = f"Set {len(rules)} merge rule{'' if len(rules) == 1 else 's'}."
             entry = self._entry(caller, operator_type, "policy.merge", summary, rules=listed)
             await self._audit.append(connection, project_id, [entry])
 
@@ -195,7 +195,7 @@ class PolicyService:
         async with self._change(caller, project_id) as connection:
             await self._repository.put_lease_rules(connection, project_id, rules)
             listed = [{"pattern": pattern, "binding": binding} for pattern, binding in rules]
-            summary = f"Set {len(rules)} lease rules."
+            summary = f"Set {len(rules)} lease rule{'' if len(rules) == 1 else 's'}."
             entry = self._entry(caller, operator_type, "policy.leases", summary, rules=listed)
             await self._audit.append(connection, project_id, [entry])
 
@@ -222,18 +222,17 @@ class PolicyService:
 
     async def explain(
         self, caller: Caller, project_id: ProjectId, path: TreePath, name: PrincipalName
-    ) -> tuple[PrincipalName, Decision]:
+    ) -> tuple[PrincipalName, LevelDecision]:
         """What a principal may do at a path, and which rule decides it. A token may allow less."""
         caller.require(Action.ADMIN, project_id)
         async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
             _, default = await self._repository.read(connection, project_id)
             principal = await self._principal(connection, name)
-            authority = PathAuthority(
+            authority = PathAuthority.of_principal(
+                principal,
                 rules=await self._repository.rules(connection, project_id),
-                principal_id=principal.id,
                 groups=await self._repository.groups_of(connection, principal.id),
                 default=default,
-                is_owner=principal.is_owner,
             )
         return PrincipalName(name=principal.name, kind=principal.kind), authority.decide(path)
 

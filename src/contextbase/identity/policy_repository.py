@@ -34,7 +34,7 @@ class PolicyRepository:
         await connection.execute(_SQL.bump_policies_of_group, group_id)
 
     async def rules(self, connection: Connection, project_id: ProjectId) -> list[PathRule]:
-        return [_rule(row) for row in await connection.fetch(_SQL.path_rules, project_id)]
+        return [PathRule.of_row(dict(row)) for row in await connection.fetch(_SQL.path_rules, project_id)]
 
     async def put_rule(self, connection: Connection, project_id: ProjectId, rule: PathRule) -> None:
         """Make it, or give the rule of that subject and pattern a new level."""
@@ -146,21 +146,4 @@ def _columns(kind: SubjectKind, subject_id: UUID | None) -> tuple[UUID | None, U
     return (
         subject_id if kind is SubjectKind.PRINCIPAL else None,
         subject_id if kind is SubjectKind.GROUP else None,
-    )
-
-
-def _rule(row: asyncpg.Record) -> PathRule:
-    if row["principal_id"] is not None:
-        kind, name = SubjectKind.PRINCIPAL, f"{row['principal_kind']}:{row['principal_name']}"
-    elif row["group_id"] is not None:
-        kind, name = SubjectKind.GROUP, row["group_name"]
-    else:
-        kind, name = SubjectKind.EVERYONE, ""
-    return PathRule(
-        id=row["id"],
-        subject_kind=kind,
-        subject_id=row["principal_id"] or row["group_id"],
-        subject_name=name,
-        pattern=row["pattern"],
-        level=Level.parse(row["level"]),
     )

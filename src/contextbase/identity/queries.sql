@@ -17,23 +17,23 @@ FROM tokens t JOIN principals p ON p.id = t.principal_id
 WHERE t.secret_hash = ANY ($1::bytea[])
 
 -- name: token_page
--- Tokens by age, newest first; all of them, or one principal's.
+-- Tokens by age, newest first, before $1: those limited to project $3, or (NULL) all; the owner's only if $4 says so.
 SELECT t.id, t.name, t.actions, t.project_id, t.path_prefix, t.created_at, t.expires_at, t.revoked_at,
        p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
 FROM tokens t JOIN principals p ON p.id = t.principal_id
-WHERE ($1::uuid IS NULL OR t.id < $1)
+WHERE ($1::uuid IS NULL OR t.id < $1) AND ($3::uuid IS NULL OR t.project_id = $3) AND ($4 OR NOT p.is_owner)
 ORDER BY t.id DESC
 LIMIT $2
 
+-- name: token_by_id
+SELECT t.id, t.name, t.actions, t.project_id, t.path_prefix, t.created_at, t.expires_at, t.revoked_at,
+       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+FROM tokens t JOIN principals p ON p.id = t.principal_id
+WHERE t.id = $1
+
 -- name: revoke_token
--- Revoke once; no row when there is no such token, the first time's row when it was revoked before.
-WITH revoked AS (
-    UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING id, name, true AS now
-)
-SELECT id, name, now FROM revoked
-UNION ALL
-SELECT id, name, false FROM tokens WHERE id = $1
-LIMIT 1
+-- Revoke once; no row when it was revoked before.
+UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING true
 
 -- name: project_exists
 SELECT EXISTS (SELECT FROM projects WHERE id = $1 AND deleted_at IS NULL)
@@ -57,8 +57,8 @@ WHERE id IN (SELECT p.id FROM projects p
 
 -- name: path_rules
 -- A project's rules with the names of their subjects.
-SELECT r.id, r.pattern, r.level, r.principal_id, r.group_id, p.kind AS principal_kind, p.name AS principal_name,
-       g.name AS group_name
+SELECT r.id, r.pattern, r.level, r.principal_id, r.group_id,
+       coalesce(p.kind || ':' || p.name, g.name, '') AS subject_name
 FROM path_rules r
 LEFT JOIN principals p ON p.id = r.principal_id
 LEFT JOIN groups g ON g.id = r.group_id

@@ -56,13 +56,26 @@ class IdentityRepository:
         rows = await connection.fetch(_SQL.tokens_by_secret, list(hashes))
         return {row["secret_hash"]: _token(row) for row in rows}
 
-    async def tokens(self, connection: Connection, *, before: TokenId | None, limit: int) -> list[Token]:
-        return [_token(row) for row in await connection.fetch(_SQL.token_page, before, limit)]
+    async def tokens(
+        self,
+        connection: Connection,
+        *,
+        project_id: ProjectId | None,
+        with_owner: bool,
+        before: TokenId | None,
+        limit: int,
+    ) -> list[Token]:
+        """Newest first: those limited to a project, or (None) all; without the owner's, unless `with_owner`."""
+        rows = await connection.fetch(_SQL.token_page, before, limit, project_id, with_owner)
+        return [_token(row) for row in rows]
 
-    async def revoke(self, connection: Connection, token_id: TokenId, at: datetime) -> tuple[str, bool] | None:
-        """(name, whether it was this call that revoked it), or None when there is no such token."""
-        row = await connection.fetchrow(_SQL.revoke_token, token_id, at)
-        return (row["name"], row["now"]) if row else None
+    async def token(self, connection: Connection, token_id: TokenId) -> Token | None:
+        row = await connection.fetchrow(_SQL.token_by_id, token_id)
+        return None if row is None else _token(row)
+
+    async def revoke(self, connection: Connection, token_id: TokenId, at: datetime) -> bool:
+        """Whether it was this call that revoked it."""
+        return bool(await connection.fetchval(_SQL.revoke_token, token_id, at))
 
     async def project_exists(self, connection: Connection, project_id: ProjectId) -> bool:
         return bool(await connection.fetchval(_SQL.project_exists, project_id))

@@ -4,16 +4,24 @@ import hashlib
 import re
 import secrets
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
+from contextbase.db.coalescer import Coalescer
 from contextbase.db.database import Connection, Database
-from contextbase.db.remembered import Remembered
-from contextbase.db.together import Together
+from contextbase.db.ttl_cache import TtlCache
 from contextbase.errors import Forbidden, NotFound, Unauthenticated
-from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token, TokenRequest
+from contextbase.identity.model import (
+    DEFAULT_TOKEN_LIFE,
+    Action,
+    Caller,
+    Principal,
+    PrincipalKind,
+    Token,
+    TokenRequest,
+)
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import Clock, TokenId, new_uuid
 
@@ -33,8 +41,8 @@ class IdentityService:
         self._repository = repository
         self._audit = audit
         self._clock = clock
-        self._known: Remembered[bytes, Token] = Remembered()
-        self._together = Together(self._read, most=_MOST_AT_ONCE)
+        self._known: TtlCache[bytes, Token] = TtlCache()
+        self._together = Coalescer(self._read, most=_MOST_AT_ONCE)
 
     async def authenticate(self, secret: str, *, origin: str = "", trace_id: str = "") -> Caller:
         """The caller a secret stands for; raises `Unauthenticated`, saying no more than needed."""
@@ -60,8 +68,15 @@ class IdentityService:
         return [found.get(secret_hash) for secret_hash in hashes]
 
     async def create_token(self, caller: Caller, request: TokenRequest) -> tuple[Token, str]:
-        """Make a token; the secret is returned here and can never be read again."""
+        """Make a token; the secret is returned here and can never be read again.
+
+        Raises `Forbidden` if the new token would allow more, or live longer, than the caller's own."""
         caller.require(Action.ADMIN, request.project_id)
+        now = self._clock.now()
+        expires_at = (
+            min(now + DEFAULT_TOKEN_LIFE, caller.token.expires_at) if request.life is None else now + request.life
+        )
+        caller.require_within(request, expires_at)
         for_owner = (request.principal_kind, request.principal_name) == (PrincipalKind.USER, OWNER_NAME)
         if for_owner and not caller.principal.is_owner:
             raise Forbidden("Only the owner makes tokens for the owner.")
@@ -71,29 +86,36 @@ class IdentityService:
             principal = await self._repository.ensure_principal(
                 connection, request.principal_kind, request.principal_name
             )
-            token, secret = await self._insert(connection, principal, request)
+            token, secret = await self._insert(connection, principal, request, now=now, expires_at=expires_at)
             await self._record(
                 connection, caller, "token.create", f"Made token '{token.name}' for {principal.name}.", token.id
             )
         return token, secret
 
     async def list_tokens(self, caller: Caller, *, before: TokenId | None = None, limit: int = 100) -> list[Token]:
-        caller.require(Action.ADMIN)
+        """Newest first: the tokens that the caller may manage."""
+        caller.require(Action.ADMIN, caller.token.project_id)
         async with self._database.connection() as connection:
-            return await self._repository.tokens(connection, before=before, limit=limit)
+            return await self._repository.tokens(
+                connection,
+                project_id=caller.token.project_id,
+                with_owner=caller.principal.is_owner,
+                before=before,
+                limit=limit,
+            )
 
     async def revoke_token(self, caller: Caller, token_id: TokenId) -> bool:
-        """Revoke it; False when it was revoked already.
+        """Revoke it; False when it was revoked already. A token that the caller may not manage is not found.
 
         Requests under way finish; the next one is refused, by other servers of this database within a second."""
-        caller.require(Action.ADMIN)
+        caller.require(Action.ADMIN, caller.token.project_id)
         async with self._database.transaction() as connection:
-            found = await self._repository.revoke(connection, token_id, self._clock.now())
-            if found is None:
-                raise NotFound(f"There is no token {token_id}.")
-            name, now = found
+            token = await self._repository.token(connection, token_id)
+            if token is None or not caller.token.may_manage(token):
+                raise NotFound(f"There is no token {token_id} that you may revoke.")
+            now = await self._repository.revoke(connection, token_id, self._clock.now())
             if now:
-                await self._record(connection, caller, "token.revoke", f"Revoked token '{name}'.", token_id)
+                await self._record(connection, caller, "token.revoke", f"Revoked token '{token.name}'.", token_id)
         self._known.forget()
         return now
 
@@ -111,19 +133,28 @@ class IdentityService:
             principal_name=OWNER_NAME,
             name="owner",
             actions=frozenset(Action),
-            life=_OWNER_TOKEN_LIFE,
         )
+        now = self._clock.now()
         async with self._database.transaction() as connection:
             owner = await self._repository.ensure_principal(connection, PrincipalKind.USER, OWNER_NAME, is_owner=True)
-            token, new_secret = await self._insert(connection, owner, request)
+            token, new_secret = await self._insert(
+                connection, owner, request, now=now, expires_at=now + _OWNER_TOKEN_LIFE
+            )
             system = await self._repository.ensure_principal(connection, PrincipalKind.SYSTEM, "system")
             caller = Caller(principal=system, token=token, origin="local")
             await self._record(connection, caller, "token.create", "Made the owner's token.", token.id)
         return new_secret
 
-    async def _insert(self, connection: Connection, principal: Principal, request: TokenRequest) -> tuple[Token, str]:
+    async def _insert(
+        self,
+        connection: Connection,
+        principal: Principal,
+        request: TokenRequest,
+        *,
+        now: datetime,
+        expires_at: datetime,
+    ) -> tuple[Token, str]:
         secret = "cb_" + secrets.token_urlsafe(32)
-        now = self._clock.now()
         token = Token(
             id=TokenId(new_uuid()),
             principal=principal,
@@ -132,7 +163,7 @@ class IdentityService:
             project_id=request.project_id,
             path_prefix=request.path_prefix,
             created_at=now,
-            expires_at=now + request.life,
+            expires_at=expires_at,
         )
         await self._repository.insert_token(connection, token, _hash(secret))
         return token, secret

@@ -17,12 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from contextbase.durable import explained
 from contextbase.ids import Clock, SystemClock
-from contextbase.leases.book import Book
-from contextbase.leases.holding import BookLeases, ended_lease
-from contextbase.leases.model import DEFAULT_TTL, Holder, Lease, Listener
-from contextbase.storage.blobs.disk import explained
-from contextbase.storage.blobs.waiting import ended
+from contextbase.leases.held_leases import TableLeases, ended_lease
+from contextbase.leases.model import DEFAULT_TTL, Lease, LeaseHolder, Listener
+from contextbase.leases.table import LeaseTable
+from contextbase.threads import ended
 from contextbase.workspaces.locks import file_lock
 
 __all__ = ["FolderLeases"]
@@ -33,7 +33,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-class FolderLeases(BookLeases):
+class FolderLeases(TableLeases):
     _longest_pause = 0.1
 
     def __init__(
@@ -42,7 +42,7 @@ class FolderLeases(BookLeases):
         *,
         ttl: timedelta = DEFAULT_TTL,
         clock: Clock | None = None,
-        process: Holder | None = None,
+        process: LeaseHolder | None = None,
         on_event: Listener | None = None,
     ) -> None:
         super().__init__(ttl=ttl, process=process, on_event=on_event)
@@ -62,10 +62,10 @@ class FolderLeases(BookLeases):
         await super().close()
         self._thread.shutdown(wait=False)
 
-    async def _read(self) -> tuple[Book, datetime]:
+    async def _read(self) -> tuple[LeaseTable, datetime]:
         return await self._in_thread(self._load), self._clock.now()
 
-    async def _changed(self, work: Callable[[Book, datetime], Result]) -> Result:
+    async def _changed(self, work: Callable[[LeaseTable, datetime], Result]) -> Result:
         return await self._in_thread(self._change, work)
 
     @property
@@ -91,12 +91,12 @@ class FolderLeases(BookLeases):
         if self._load().find(lease.token, self._clock.now()) is None:
             raise ended_lease(lease)
 
-    def _change(self, work: Callable[[Book, datetime], Result]) -> Result:
+    def _change(self, work: Callable[[LeaseTable, datetime], Result]) -> Result:
         with self._changing() as book:
             return work(book, self._clock.now())
 
     @contextmanager
-    def _changing(self) -> Iterator[Book]:
+    def _changing(self) -> Iterator[LeaseTable]:
         """The book, to be written down when the block ends."""
         with explained(self._folder), file_lock(self._lock):
             book = self._load()
@@ -106,12 +106,12 @@ class FolderLeases(BookLeases):
                 draft.write_text(book.to_json(), encoding="utf-8")
                 draft.replace(self._folder / "leases.json")
 
-    def _load(self) -> Book:
+    def _load(self) -> LeaseTable:
         with explained(self._folder):
             try:
-                return Book.from_json((self._folder / "leases.json").read_text(encoding="utf-8"))
+                return LeaseTable.from_json((self._folder / "leases.json").read_text(encoding="utf-8"))
             except FileNotFoundError:
-                return Book()
+                return LeaseTable()
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 _log.warning("%s holds no leases that can be read (%s); starting anew.", self._folder, error)
-                return Book()
+                return LeaseTable()

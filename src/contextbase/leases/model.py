@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["DEFAULT_TTL", "DEFAULT_WAIT", "Holder", "Lease", "LeaseEvent", "LeaseEventKind", "Listener"]
+__all__ = ["DEFAULT_TTL", "DEFAULT_WAIT", "Lease", "LeaseEvent", "LeaseEventKind", "LeaseHolder", "Listener"]
 
 DEFAULT_TTL: Final = timedelta(minutes=5)
 DEFAULT_WAIT: Final = 300.0
@@ -14,7 +14,7 @@ DEFAULT_WAIT: Final = 300.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Holder:
+class LeaseHolder:
     """The process that holds a lease, so that its death can be told from the number being used again."""
 
     node: str  # the machine and its process numbers: a container has its own
@@ -28,7 +28,7 @@ class Lease:
     pattern: str  # a path, or a pattern such as src/**
     owner: str  # whoever uses the name: give each worker its own
     token: int  # larger than every token given out before in the same place
-    holder: Holder
+    holder: LeaseHolder
     acquired_at: datetime
     expires_at: datetime
     depth: int = 1  # how often its owner has acquired it, and not released it yet

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from contextbase.ids import PrincipalId, ProjectId
-from contextbase.leases.book import Book
-from contextbase.leases.books import LeaseBooks
-from contextbase.leases.holding import BookLeases, Pause, ended_lease
+from contextbase.leases.held_leases import Pause, TableLeases, ended_lease
 from contextbase.leases.model import DEFAULT_TTL, Lease, Listener
+from contextbase.leases.store import LeaseStore
+from contextbase.leases.table import LeaseTable
 
 __all__ = ["LONGEST_PAUSE", "PostgresLeases"]
 
@@ -18,12 +18,12 @@ LONGEST_PAUSE: Final = 1.0  # seconds; who is waited for tells, but that may be 
 Result = TypeVar("Result")
 
 
-class PostgresLeases(BookLeases):
+class PostgresLeases(TableLeases):
     _longest_pause = LONGEST_PAUSE
 
     def __init__(
         self,
-        books: LeaseBooks,
+        books: LeaseStore,
         project_id: ProjectId,
         *,
         principal_id: PrincipalId,  # for whom all owners work that acquire through this object
@@ -42,11 +42,11 @@ class PostgresLeases(BookLeases):
                 raise ended_lease(lease)
             yield
 
-    async def _read(self) -> tuple[Book, datetime]:
+    async def _read(self) -> tuple[LeaseTable, datetime]:
         opened = await self._books.read(self._project_id)
         return opened.book, opened.now
 
-    async def _changed(self, work: Callable[[Book, datetime], Result]) -> Result:
+    async def _changed(self, work: Callable[[LeaseTable, datetime], Result]) -> Result:
         return await self._books.change(self._project_id, work, by=self._principal_id)
 
     def _pauses(self, pattern: str) -> AbstractContextManager[Pause]:

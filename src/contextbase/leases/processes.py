@@ -5,21 +5,21 @@ import socket
 from functools import lru_cache
 from pathlib import Path
 
-from contextbase.leases.model import Holder
+from contextbase.leases.model import LeaseHolder
 
 __all__ = ["is_gone", "this_process"]
 
 
-def this_process() -> Holder:
+def this_process() -> LeaseHolder:
     return _process(os.getpid())
 
 
 @lru_cache(maxsize=1)
-def _process(process_id: int) -> Holder:
-    return Holder(node=_node(), boot=_boot(), process_id=process_id, started=_started(process_id) or 0)
+def _process(process_id: int) -> LeaseHolder:
+    return LeaseHolder(node=_node(), boot=_boot(), process_id=process_id, started=_started(process_id) or 0)
 
 
-def is_gone(holder: Holder, *, seen_from: Holder) -> bool:
+def is_gone(holder: LeaseHolder, *, seen_from: LeaseHolder) -> bool:
     """Whether the process has surely ended. Of another node nobody here can tell: there the heartbeat decides."""
     if holder.node != seen_from.node:
         return False

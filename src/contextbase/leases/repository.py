@@ -9,11 +9,11 @@ import asyncpg
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import NotFound
-from contextbase.gate.leases import HeldLease
+from contextbase.gate.leases import ActiveLease
 from contextbase.identity.model import Principal, PrincipalKind
 from contextbase.ids import PrincipalId, ProjectId
-from contextbase.leases.book import Book
-from contextbase.leases.model import Holder, Lease
+from contextbase.leases.model import Lease, LeaseHolder
+from contextbase.leases.table import LeaseTable
 
 __all__ = ["LeaseRepository", "OpenedBook"]
 
@@ -22,7 +22,7 @@ _SQL: Final = load_queries("contextbase.leases")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenedBook:
-    book: Book
+    book: LeaseTable
     now: datetime  # by the database's clock: servers and clients may have others
 
 
@@ -37,14 +37,14 @@ class LeaseRepository:
     async def book(self, connection: Connection, project_id: ProjectId) -> OpenedBook:
         rows = await connection.fetch(_SQL.leases, project_id)
         leases = [_lease(row) for row in rows if row["token"] is not None]
-        return OpenedBook(book=Book(leases, last_token=rows[0]["last_token"]), now=rows[0]["now"])
+        return OpenedBook(book=LeaseTable(leases, last_token=rows[0]["last_token"]), now=rows[0]["now"])
 
     async def save(
         self,
         connection: Connection,
         project_id: ProjectId,
         before: dict[int, Lease],
-        book: Book,
+        book: LeaseTable,
         *,
         by: PrincipalId,  # whose the new ones are
     ) -> None:
@@ -72,10 +72,10 @@ class LeaseRepository:
         if gone:
             await connection.execute(_SQL.delete_leases, project_id, gone)
 
-    async def held(self, connection: Connection, project_id: ProjectId) -> tuple[HeldLease, ...]:
+    async def held(self, connection: Connection, project_id: ProjectId) -> tuple[ActiveLease, ...]:
         """The gate's `LeaseBoard`."""
         return tuple(
-            HeldLease(
+            ActiveLease(
                 token=row["token"],
                 pattern=row["pattern"],
                 owner=row["owner"],
@@ -95,7 +95,7 @@ def _lease(row: asyncpg.Record) -> Lease:
         pattern=row["pattern"],
         owner=row["owner"],
         token=row["token"],
-        holder=Holder(node=row["node"], boot=row["boot"], process_id=row["process_id"], started=row["started"]),
+        holder=LeaseHolder(node=row["node"], boot=row["boot"], process_id=row["process_id"], started=row["started"]),
         acquired_at=row["acquired_at"],
         expires_at=row["expires_at"],
         depth=row["depth"],

@@ -12,18 +12,18 @@ from uuid import uuid4
 from contextbase.audit.model import AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, Forbidden, InvalidInput, LeaseLost
+from contextbase.errors import Conflict, Forbidden, InvalidInput, LeaseHeld, LeaseLost
 from contextbase.gate.service import Gate
 from contextbase.identity.levels import PathAuthority, check_pattern
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import Clock, ProjectId
-from contextbase.leases.book import Attempt, Book
-from contextbase.leases.books import LeaseBooks
-from contextbase.leases.holding import held_lease, stale, waited_for
-from contextbase.leases.model import DEFAULT_TTL, Holder, Lease
+from contextbase.leases.held_leases import held_lease, stale, waited_for
+from contextbase.leases.model import DEFAULT_TTL, Lease, LeaseHolder
 from contextbase.leases.patterns import overlap
 from contextbase.leases.postgres import LONGEST_PAUSE
-from contextbase.leases.sight import place, require_writable, sees, sees_both, shown
+from contextbase.leases.store import LeaseStore
+from contextbase.leases.table import Attempt, LeaseTable
+from contextbase.leases.visibility import place, require_writable, sees, sees_both, shown
 
 __all__ = ["LeaseService"]
 
@@ -35,7 +35,7 @@ _WORKER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
 class _Asked:
     pattern: str
     owner: str
-    holder: Holder
+    holder: LeaseHolder
     authority: PathAuthority
 
     def sees(self, lease: Lease) -> bool:
@@ -51,7 +51,7 @@ class LeaseService:
         *,
         database: Database,
         gate: Gate,
-        books: LeaseBooks,
+        books: LeaseStore,
         audit: AuditRepository,
         clock: Clock,
         ttl: timedelta = DEFAULT_TTL,
@@ -90,7 +90,7 @@ class LeaseService:
         asked = _Asked(
             pattern=pattern,
             owner=owner,
-            holder=Holder(node="", boot=key or uuid4().hex, process_id=0, started=0),
+            holder=LeaseHolder(node="", boot=key or uuid4().hex, process_id=0, started=0),
             authority=authority,
         )
         with self._books.pauses(project_id, pattern) as pause:
@@ -104,6 +104,8 @@ class LeaseService:
                 ),
                 is_over=is_over,
             )
+        if not tried.is_acquired and not caller.may_read:
+            raise LeaseHeld(f"Somebody else has a lease that overlaps with {pattern}; wait for it.", pattern=pattern)
         if not tried.is_acquired:
             raise held_lease(replace(tried.lease, pattern=shown(authority, tried.lease.pattern)), wanted=pattern)
         return tried.lease
@@ -112,7 +114,7 @@ class LeaseService:
         """Renew a lease; raises `LeaseLost` when the caller does not hold it any more."""
         caller.require(Action.WRITE, project_id)
 
-        def renew(book: Book, now: datetime) -> Lease | None:
+        def renew(book: LeaseTable, now: datetime) -> Lease | None:
             lease = book.find(token, now)
             if lease is None or not _is_of(lease, _owner(caller)):
                 return None
@@ -137,7 +139,8 @@ class LeaseService:
         if found is None or not (is_own or sees(authority, found.pattern)):
             return
         if not is_own and Action.ADMIN not in caller.token.actions:
-            raise Forbidden(f"The lease is {found.owner}'s: to end it for them takes a token that allows 'admin'.")
+            whose = f"{found.owner}'s" if caller.may_read else "somebody else's"
+            raise Forbidden(f"The lease is {whose}: to end it for them takes a token that allows 'admin'.")
         await self._release(caller, project_id, lambda lease: lease.token == token, operator_type)
 
     async def release_all(
@@ -195,7 +198,7 @@ class LeaseService:
             return Attempt(lease=found, is_acquired=False)
         return await self._books.change(project_id, partial(self._try_acquire, asked), by=caller.principal.id)
 
-    def _try_acquire(self, asked: "_Asked", book: Book, now: datetime) -> Attempt:
+    def _try_acquire(self, asked: "_Asked", book: LeaseTable, now: datetime) -> Attempt:
         is_stale = stale(now, self._books.process)
         if sum(not is_stale(lease) for lease in book.leases) >= MOST_LEASES:
             raise Conflict(f"A project has at most {MOST_LEASES} leases; reserve folders, or release some.")

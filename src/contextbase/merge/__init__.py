@@ -1,43 +1,46 @@
 """Three-way merge by file type: pure code, no I/O. docs/merging.md says what each type does."""
 
-from contextbase.merge.engine import merge
+from contextbase.merge.engine import is_long_merge, merge
 from contextbase.merge.fold import Fold, fold
 from contextbase.merge.markers import render_markers
-from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind, Reason, Sides
-from contextbase.merge.policy import MergePolicy, MergeRule, Strategy
+from contextbase.merge.model import ContestedPlace, MergeConflict, Merged, MergeOutcome, PlaceKind, Reason, Sides
+from contextbase.merge.policy import MergePolicy, PathMergeRule, Strategy
 from contextbase.merge.tree import (
-    Change,
-    Entry,
     EntryKind,
     Head,
+    Merging,
     Settled,
     TooLargeToMerge,
+    TreeChange,
     TreeConflict,
+    TreeEntry,
     Verdict,
     settle,
 )
 
 __all__ = [
-    "Change",
-    "Conflict",
-    "Entry",
+    "ContestedPlace",
     "EntryKind",
     "Fold",
     "Head",
+    "MergeConflict",
+    "MergeOutcome",
     "MergePolicy",
-    "MergeRule",
     "Merged",
-    "Outcome",
-    "Place",
+    "Merging",
+    "PathMergeRule",
     "PlaceKind",
     "Reason",
     "Settled",
     "Sides",
     "Strategy",
     "TooLargeToMerge",
+    "TreeChange",
     "TreeConflict",
+    "TreeEntry",
     "Verdict",
     "fold",
+    "is_long_merge",
     "merge",
     "render_markers",
     "settle",

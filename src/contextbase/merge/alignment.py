@@ -4,14 +4,14 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from typing import Final, NamedTuple
 
-from contextbase.merge.budget import Budget
+from contextbase.merge.budget import Bound
 
-__all__ = ["Hunk", "align", "hunks"]
+__all__ = ["LineHunk", "align", "hunks"]
 
 _MAX_EDITS: Final = 1500  # beyond this the middle counts as replaced; memory grows with its square
 
 
-class Hunk(NamedTuple):
+class LineHunk(NamedTuple):
     """`base[start:end]` became `side[side_start:side_end]`."""
 
     start: int
@@ -20,18 +20,18 @@ class Hunk(NamedTuple):
     side_end: int
 
 
-def hunks(base: Sequence[Hashable], side: Sequence[Hashable], budget: Budget) -> list[Hunk]:
+def hunks(base: Sequence[Hashable], side: Sequence[Hashable], budget: Bound) -> list[LineHunk]:
     """What changed from base to side, in order, with at least one equal element between two hunks."""
-    found: list[Hunk] = []
+    found: list[LineHunk] = []
     base_at = side_at = 0
     for base_match, side_match in [*align(base, side, budget), (len(base), len(side))]:
         if base_match > base_at or side_match > side_at:
-            found.append(Hunk(base_at, base_match, side_at, side_match))
+            found.append(LineHunk(base_at, base_match, side_at, side_match))
         base_at, side_at = base_match + 1, side_match + 1
     return found
 
 
-def align(base: Sequence[Hashable], side: Sequence[Hashable], budget: Budget) -> list[tuple[int, int]]:
+def align(base: Sequence[Hashable], side: Sequence[Hashable], budget: Bound) -> list[tuple[int, int]]:
     """The pairs of positions that are kept, a longest common subsequence unless the edit limit is reached."""
     shorter = min(len(base), len(side))
     head = 0
@@ -48,7 +48,7 @@ def align(base: Sequence[Hashable], side: Sequence[Hashable], budget: Budget) ->
     return pairs
 
 
-def _matches(a: Sequence[Hashable], b: Sequence[Hashable], budget: Budget) -> list[tuple[int, int]]:
+def _matches(a: Sequence[Hashable], b: Sequence[Hashable], budget: Bound) -> list[tuple[int, int]]:
     if not a or not b:
         return []
     budget.tick(len(a) + len(b))
@@ -77,7 +77,7 @@ def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return run
 
 
-def _myers(a: Sequence[Hashable], b: Sequence[Hashable], budget: Budget) -> list[tuple[int, int]]:
+def _myers(a: Sequence[Hashable], b: Sequence[Hashable], budget: Bound) -> list[tuple[int, int]]:
     numbers: dict[Hashable, int] = {}  # which compare faster than what they stand for
     left = [numbers.setdefault(element, len(numbers)) for element in a]
     right = [numbers.setdefault(element, len(numbers)) for element in b]

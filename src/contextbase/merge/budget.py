@@ -1,15 +1,21 @@
-"""A bound on the time one merge may take, checked inside every loop that grows with the input."""
+"""Bounds on the work of one merge, checked inside every loop that grows with the input."""
 
 import time
-from typing import Final
+from typing import Final, Protocol
 
-__all__ = ["Budget", "BudgetSpent"]
+__all__ = ["Bound", "Budget", "BudgetSpent", "Steps"]
 
 _TICKS_PER_LOOK: Final = 256
 
 
 class BudgetSpent(Exception):
     """The merge took longer than it may."""
+
+
+class Bound(Protocol):
+    def tick(self, work: int = 1) -> None:
+        """Account for a bit of work: about a microsecond, or `work` of them. Raises `BudgetSpent`."""
+        ...
 
 
 class Budget:
@@ -28,3 +34,18 @@ class Budget:
             self._ticks = 0
             if time.monotonic() > self._deadline:
                 raise BudgetSpent
+
+
+class Steps:
+    """Counts work and nothing else, so that the result does not depend on how busy the machine is."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def tick(self, work: int = 1) -> None:
+        """Account for `work` steps; a loop in Python does a few million of them in a second."""
+        self._left -= work
+        if self._left < 0:
+            raise BudgetSpent

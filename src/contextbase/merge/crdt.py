@@ -11,10 +11,10 @@ from decimal import Decimal, localcontext
 from typing import Final, NamedTuple
 
 from contextbase.merge.budget import Budget, BudgetSpent
-from contextbase.merge.document import Body, Folded, Group, Item, Leaf, items_of, render
+from contextbase.merge.document import Body, Folded, Group, GroupItem, Leaf, items_of, render
 from contextbase.merge.formats.json import JsonFormat
-from contextbase.merge.model import Merged, Outcome
-from contextbase.merge.ordering import merged_order, shared_identity, token
+from contextbase.merge.model import Merged, MergeOutcome
+from contextbase.merge.order import merged_order, shared_identity, token
 from contextbase.merge.ports import Path, Unstructured
 from contextbase.merge.sniff import encode
 from contextbase.merge.texts import Texts
@@ -42,7 +42,7 @@ def merge_crdt(base: bytes, ours: bytes, theirs: bytes, *, seconds: float) -> Me
         return _last_writer(ours, theirs, "there was no time left")
     return Merged(
         content=encode(text, texts.spelling),
-        outcome=Outcome.MERGED,
+        outcome=MergeOutcome.MERGED,
         strategy=_STRATEGY,
         other=ours if work.notes else None,
         notes=tuple(work.notes),
@@ -51,7 +51,7 @@ def merge_crdt(base: bytes, ours: bytes, theirs: bytes, *, seconds: float) -> Me
 
 def _last_writer(ours: bytes, theirs: bytes, reason: str) -> Merged:
     note = f"The last writer's file as a whole: {reason}."
-    return Merged(content=theirs, outcome=Outcome.MERGED, strategy="last-writer", other=ours, notes=(note,))
+    return Merged(content=theirs, outcome=MergeOutcome.MERGED, strategy="last-writer", other=ours, notes=(note,))
 
 
 class _Merge:
@@ -63,7 +63,7 @@ class _Merge:
     def group(self, path: Path, base: Group, ours: Group, theirs: Group) -> Group:
         of_base, of_ours, of_theirs = _members(base, ours, theirs)
         self.budget.tick(len(of_base) + len(of_ours) + len(of_theirs))
-        items: list[Item] = []
+        items: list[GroupItem] = []
         for key in merged_order(list(of_base), list(of_ours), list(of_theirs)):
             self.budget.tick()
             item = self._item((*path, key), of_base.get(key), of_ours.get(key), of_theirs.get(key))
@@ -72,7 +72,9 @@ class _Merge:
         framing = theirs if not ours.items or (ours.open, ours.close) == (base.open, base.close) else ours
         return framing._replace(items=tuple(items))
 
-    def _item(self, path: Path, base: Item | None, ours: Item | None, theirs: Item | None) -> Item | None:
+    def _item(
+        self, path: Path, base: GroupItem | None, ours: GroupItem | None, theirs: GroupItem | None
+    ) -> GroupItem | None:
         if ours is not None and theirs is not None:
             written = theirs if base is not None and ours.head + ours.lead == base.head + base.lead else ours
             return written._replace(body=self._body(path, base and base.body, ours.body, theirs.body))
@@ -98,7 +100,7 @@ class _Merge:
         return theirs
 
 
-def _members(*groups: Group) -> list[dict[Hashable, Item]]:
+def _members(*groups: Group) -> list[dict[Hashable, GroupItem]]:
     """The items of each group by what makes them the same one across the groups."""
     sides = [list(items_of(group)) for group in groups]
     if all(group.keyed for group in groups):
@@ -109,10 +111,10 @@ def _members(*groups: Group) -> list[dict[Hashable, Item]]:
     return [_occurrences(side) for side in sides]
 
 
-def _occurrences(items: Sequence[Item]) -> dict[Hashable, Item]:
+def _occurrences(items: Sequence[GroupItem]) -> dict[Hashable, GroupItem]:
     """Elements by value; the second of two equal ones is another element than the first."""
     seen: Counter[Hashable] = Counter()
-    found: dict[Hashable, Item] = {}
+    found: dict[Hashable, GroupItem] = {}
     for item in items:
         value = token(item)
         found[value, seen[value]] = item

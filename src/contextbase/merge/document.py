@@ -18,8 +18,8 @@ __all__ = [
     "Contested",
     "Folded",
     "Group",
+    "GroupItem",
     "Insertions",
-    "Item",
     "Leaf",
     "Side",
     "items_of",
@@ -48,7 +48,7 @@ class Leaf(NamedTuple):
     value: Hashable
 
 
-class Item(NamedTuple):
+class GroupItem(NamedTuple):
     """One member of a group, in source order: lead + head + body + gap + [separator] + trail.
 
     lead: blank lines and comments that belong to it; head: its key as written, up to the value; gap: what stands
@@ -77,16 +77,16 @@ class Item(NamedTuple):
 class Insertions(NamedTuple):
     """What both sides put at one spot of a keyed group."""
 
-    ours: list[Item]
-    theirs: list[Item]
+    ours: list[GroupItem]
+    theirs: list[GroupItem]
 
 
 class Contested(NamedTuple):
     """A place of a merged group where the sides differ and no rule decides; never made by `parse`."""
 
-    base: tuple[Item, ...]
-    ours: tuple[Item, ...]
-    theirs: tuple[Item, ...]
+    base: tuple[GroupItem, ...]
+    ours: tuple[GroupItem, ...]
+    theirs: tuple[GroupItem, ...]
 
 
 class Group(NamedTuple):
@@ -108,7 +108,7 @@ class Group(NamedTuple):
     """
 
     kind: str  # groups of different kinds are never merged into each other: "object", "array", "section", ...
-    items: tuple[Item | Contested, ...]
+    items: tuple[GroupItem | Contested, ...]
     open: str = ""
     close: str = ""
     keyed: bool = True
@@ -144,9 +144,9 @@ class Folded(NamedTuple):
 Body = Leaf | Group | Folded
 
 
-def items_of(group: Group) -> tuple[Item, ...]:
+def items_of(group: Group) -> tuple[GroupItem, ...]:
     """The items of a group that was parsed, in which nothing is contested."""
-    return cast("tuple[Item, ...]", group.items)
+    return cast("tuple[GroupItem, ...]", group.items)
 
 
 def render(body: Body, side: Side = "ours") -> str:
@@ -214,7 +214,7 @@ def _text(body: Body, *, in_short: bool) -> str:
     return body.text
 
 
-def _run(group: Group, items: tuple[Item, ...], last: str, *, in_short: bool) -> str:
+def _run(group: Group, items: tuple[GroupItem, ...], last: str, *, in_short: bool) -> str:
     """The text of contested items of one side, with `last` as the separator after the last of them."""
     text = ""
     for item, separator in zip(items, [*[group.separator] * (len(items) - 1), last], strict=False):

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Final
 
 from contextbase.merge import lines
-from contextbase.merge.budget import Budget, BudgetSpent
+from contextbase.merge.budget import Budget, BudgetSpent, Steps
 from contextbase.merge.crdt import merge_crdt
 from contextbase.merge.formats import FORMATS, PROSE
-from contextbase.merge.model import Conflict, Merged, Outcome, Place, PlaceKind, Reason, Sides
+from contextbase.merge.model import ContestedPlace, MergeConflict, Merged, MergeOutcome, PlaceKind, Reason, Sides
 from contextbase.merge.policy import MergePolicy, Strategy
 from contextbase.merge.ports import InvalidResult, Unstructured
 from contextbase.merge.rules import settle_contained, settle_lines, settle_prose
@@ -19,13 +19,16 @@ from contextbase.merge.structure import merge_structured
 from contextbase.merge.texts import Texts
 from contextbase.merge.words import suggest
 
-__all__ = ["merge"]
+__all__ = ["is_long_merge", "merge"]
 
 MAX_STRUCTURED_BYTES: Final = 8 << 20
 MAX_TEXT_BYTES: Final = 64 << 20
-MAX_LINES_APART: Final = 200_000  # a merge by line cannot be interrupted, and takes their square
+_RULE_STEPS: Final = 4_000_000  # for the rules about contested lines, of all places in the file together
+_SUGGESTION_STEPS: Final = 400_000  # likewise, for suggestions
 
 _DEFAULT_POLICY: Final = MergePolicy()
+_MUCH: Final = 16 * 1024  # bytes of one side: about what takes a few milliseconds
+_WHOLE: Final = frozenset({Strategy.LAST_WRITER, Strategy.PRIORITY})
 
 
 def merge(
@@ -41,9 +44,9 @@ def merge(
     None means that the file does not exist there. Never raises, whatever the bytes.
     """
     if theirs in (ours, base):
-        return Merged(content=ours, outcome=Outcome.UNCHANGED, strategy="trivial")
+        return Merged(content=ours, outcome=MergeOutcome.UNCHANGED, strategy="trivial")
     if ours == base:
-        return Merged(content=theirs, outcome=Outcome.FAST_FORWARD, strategy="trivial")
+        return Merged(content=theirs, outcome=MergeOutcome.FAST_FORWARD, strategy="trivial")
     strategy = policy.strategy_for(path)
     if strategy is Strategy.LAST_WRITER:
         return _whole(theirs, other=ours, strategy=strategy)
@@ -60,8 +63,8 @@ def merge(
         merged = _whole(theirs, other=ours, strategy=Strategy.LAST_WRITER, notes=(note,))
     elif strategy is Strategy.CRDT:
         return merge_crdt(base or b"", ours, theirs, seconds=policy.seconds)
-    elif _are_far_apart(base or b"", ours, theirs):
-        note = f"Over {MAX_LINES_APART:,} lines lie between the first and the last that differ: not merged."
+    elif not lines.can_be_merged(base or b"", ours, theirs):
+        note = "Its lines differ too much to be merged: the file is contested as a whole."
         merged = replace(_conflict_of_files(base, ours, theirs, Reason.BOTH_CHANGED), notes=(note,))
         strategy = Strategy.AUTO if strategy is Strategy.UNION else strategy
     else:
@@ -69,23 +72,24 @@ def merge(
     return _by_strategy(merged, strategy, base, ours, theirs)
 
 
-def _are_far_apart(*sides: bytes) -> bool:
-    """Whether it could take long to find which lines are the same."""
-    if max(map(len, sides)) <= MAX_LINES_APART:
+def is_long_merge(base: bytes | None, ours: bytes | None, theirs: bytes | None, path: str, policy: MergePolicy) -> bool:
+    """Whether the merge may take more than a few milliseconds."""
+    if ours is None or theirs is None or max(len(base or b""), len(ours), len(theirs)) <= _MUCH:
         return False
-    head, tail = alike(*sides)
-    return max(side.count(b"\n", head, len(side) - tail) for side in sides) > MAX_LINES_APART
+    if policy.strategy_for(path) in _WHOLE or theirs in (ours, base) or ours == base:
+        return False
+    return not any(map(is_binary, (base or b"", ours, theirs)))
 
 
 def _by_strategy(
     merged: Merged, strategy: Strategy, base: bytes | None, ours: bytes | None, theirs: bytes | None
 ) -> Merged:
     """What the policy makes of an automatic merge."""
-    if strategy is Strategy.REVIEW and merged.outcome is not Outcome.CONFLICT:
+    if strategy is Strategy.REVIEW and merged.outcome is not MergeOutcome.CONFLICT:
         asked = _conflict_of_files(base, ours, theirs, Reason.REVIEW)
         conflict = replace(asked.conflicts[0], suggestion=merged.content)
         return replace(asked, strategy=strategy, conflicts=(conflict,), notes=merged.notes)
-    if merged.outcome is not Outcome.CONFLICT:
+    if merged.outcome is not MergeOutcome.CONFLICT:
         return merged
     if strategy is Strategy.OURS:
         content = merged.partial if merged.pieces else ours
@@ -110,6 +114,7 @@ class _TextMerge:
         self.contested: Sides | None = None  # of prose: the sides with everything merged that merges by line
         self.pieces: list[bytes | Sides] = []  # of data whose lines conflict: what merges, and what is contested
         self.budget = Budget(seconds)
+        self.rule_steps = Steps(_RULE_STEPS)
         self.notes: list[str] = []
         if self.readers and max(map(len, self.sides)) > MAX_STRUCTURED_BYTES:
             self.readers = ()
@@ -123,14 +128,14 @@ class _TextMerge:
         if by_line is None and self.texts is not None:
             by_line = _merge_respelled(self.texts)
         if by_line is not None and self._may_stand(by_line):
-            return Merged(content=by_line, outcome=Outcome.MERGED, strategy="lines", notes=tuple(self.notes))
+            return Merged(content=by_line, outcome=MergeOutcome.MERGED, strategy="lines", notes=tuple(self.notes))
         merged = self._structured()
         if merged is None and by_line is not None:
             self.notes.append("Its lines merge, but not to a valid file.")
             merged = _conflict_of_files(*self.sides, Reason.BOTH_CHANGED)
         merged = merged or self._line_by_line()
-        if merged.outcome is Outcome.CONFLICT and self.pieces:
-            merged = self._contained() or merged
+        if merged.outcome is MergeOutcome.CONFLICT and self.pieces:
+            merged = self._contained(merged.conflicts) or merged
         return replace(merged, notes=tuple(self.notes)) if self.notes else merged
 
     @cached_property
@@ -150,7 +155,10 @@ class _TextMerge:
         if not self.is_prose:
             self.pieces = merged
             return None
-        pieces = [piece if isinstance(piece, bytes) else settle_prose(piece) or piece for piece in merged]
+        pieces = [
+            piece if isinstance(piece, bytes) else settle_prose(piece, bound=self.rule_steps) or piece
+            for piece in merged
+        ]
         sides = Sides(*(b"".join([p if isinstance(p, bytes) else p[side] for p in pieces]) for side in range(3)))
         if sides.base == sides.ours == sides.theirs:
             return sides.ours
@@ -200,18 +208,26 @@ class _TextMerge:
             self.notes.append(f"Merged as lines: {problem}.")
         return None
 
-    def _contained(self) -> Merged | None:
-        """The merge of lines, if wherever it conflicts one side has all changes of the other."""
+    def _contained(self, conflicts: Sequence[MergeConflict]) -> Merged | None:
+        """The merge of lines, if wherever it conflicts one side has all changes of the other. A side that changed what
+        the other deleted does not have that deletion, whatever the lines look like."""
         if self.texts is None or self.texts.differ_in_spelling:
             return None
+        deletions = [conflict for conflict in conflicts if conflict.reason is Reason.DELETED_AND_CHANGED]
+        ours_deletes = any(conflict.ours is None for conflict in deletions)
+        theirs_deletes = any(conflict.theirs is None for conflict in deletions)
         settled: list[bytes] = []
         for piece in self.pieces:
-            chosen = settle_contained(piece) if isinstance(piece, Sides) else piece
+            chosen = settle_contained(piece, bound=self.rule_steps) if isinstance(piece, Sides) else piece
             if chosen is None:
+                return None
+            if isinstance(piece, Sides) and (theirs_deletes if chosen == piece.ours else ours_deletes):
                 return None
             settled.append(chosen)
         content = b"".join(settled)
-        return Merged(content=content, outcome=Outcome.MERGED, strategy="lines") if self._may_stand(content) else None
+        return (
+            Merged(content=content, outcome=MergeOutcome.MERGED, strategy="lines") if self._may_stand(content) else None
+        )
 
     def _line_by_line(self) -> Merged:
         """The merge of lines that conflict: settled by rule, or contested."""
@@ -223,11 +239,11 @@ class _TextMerge:
         content = respell(_with_ours(pieces), spelling)
         if not any(isinstance(piece, Sides) for piece in pieces):
             if self._may_stand(content):
-                return Merged(content=content, outcome=Outcome.MERGED, strategy="lines")
+                return Merged(content=content, outcome=MergeOutcome.MERGED, strategy="lines")
             pieces, content = found, respell(_with_ours(found), spelling)
         return Merged(
             content=None,
-            outcome=Outcome.CONFLICT,
+            outcome=MergeOutcome.CONFLICT,
             strategy="lines",
             conflicts=tuple(_conflicts_of(pieces)),
             partial=content,
@@ -268,22 +284,22 @@ def _merge_respelled(texts: Texts) -> bytes | None:
     return None if merged is None else respell(merged, texts.spelling)
 
 
-def _conflicts_of(pieces: Sequence[bytes | Sides]) -> Iterator[Conflict]:
+def _conflicts_of(pieces: Sequence[bytes | Sides]) -> Iterator[MergeConflict]:
     """The contested stretches, by their lines in the text with ours at all of them."""
-    line = 1
+    line, bound = 1, Steps(_SUGGESTION_STEPS)
     for piece in pieces:
         if isinstance(piece, bytes):
             line += piece.count(b"\n")
             continue
         base, ours, theirs = piece
         after = line + ours.count(b"\n") + (not ours.endswith(b"\n") and bool(ours))
-        yield Conflict(
-            place=Place(kind=PlaceKind.LINES, at=f"{line}-{after - 1}"),
+        yield MergeConflict(
+            place=ContestedPlace(kind=PlaceKind.LINES, at=f"{line}-{after - 1}"),
             reason=Reason.BOTH_CHANGED if base else Reason.BOTH_ADDED,
             base=base,
             ours=ours,
             theirs=theirs,
-            suggestion=suggest(base, ours, theirs),
+            suggestion=suggest(base, ours, theirs, bound=bound),
         )
         line = after
 
@@ -294,9 +310,11 @@ def _taking_theirs(merged: Merged) -> bytes:
 
 
 def _whole(content: bytes | None, *, other: bytes | None, strategy: str, notes: tuple[str, ...] = ()) -> Merged:
-    return Merged(content=content, outcome=Outcome.MERGED, strategy=strategy, other=other, notes=notes)
+    return Merged(content=content, outcome=MergeOutcome.MERGED, strategy=strategy, other=other, notes=notes)
 
 
 def _conflict_of_files(base: bytes | None, ours: bytes | None, theirs: bytes | None, reason: Reason) -> Merged:
-    conflict = Conflict(place=Place(kind=PlaceKind.FILE), reason=reason, base=base, ours=ours, theirs=theirs)
-    return Merged(content=None, outcome=Outcome.CONFLICT, strategy="file", conflicts=(conflict,), partial=ours)
+    conflict = MergeConflict(
+        place=ContestedPlace(kind=PlaceKind.FILE), reason=reason, base=base, ours=ours, theirs=theirs
+    )
+    return Merged(content=None, outcome=MergeOutcome.CONFLICT, strategy="file", conflicts=(conflict,), partial=ours)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from contextbase.merge.engine import merge
-from contextbase.merge.model import Merged, Outcome
+from contextbase.merge.model import Merged, MergeOutcome
 from contextbase.merge.policy import MergePolicy, Strategy
 
 __all__ = ["Fold", "fold"]
@@ -65,7 +65,7 @@ class _Folding:
     def _one(self, head: bytes | None, position: int) -> bytes | None:
         version = self.versions[position]
         merged = self._merge(head, version)
-        if merged.outcome is Outcome.CONFLICT:
+        if merged.outcome is MergeOutcome.CONFLICT:
             self.unmerged[position] = merged
             return head
         if version is not None and merged.other == version:
@@ -94,4 +94,4 @@ class _Folding:
 
 def _is_clean(merged: Merged) -> bool:
     """Whether nothing is contested and nothing was set aside."""
-    return merged.outcome is not Outcome.CONFLICT and merged.other is None
+    return merged.outcome is not MergeOutcome.CONFLICT and merged.other is None

@@ -5,8 +5,11 @@ from typing import Final
 
 from contextbase.merge.libgit2 import libgit2
 from contextbase.merge.model import Sides
+from contextbase.merge.shared import alike
+from contextbase.merge.steps import line_steps
 
 __all__ = [
+    "can_be_merged",
     "conflicting_pieces",
     "merge_lines",
     "merge_lines_union",
@@ -20,6 +23,8 @@ _MARKER_SIZE: Final = 7
 _MAX_MARKER_SIZE: Final = 0xFFFF
 _LARGE: Final = 1 << 20
 _CHUNK: Final = 1 << 14
+_MOST_STEPS: Final = 6_000_000  # about 0.2 s: a merge that conflicts is made twice
+_MOST_LINES: Final = 100_000  # of a side, between the first and the last that differ: to read them takes as long
 
 
 class _Input(ctypes.Structure):
@@ -59,8 +64,20 @@ libgit2.git_merge_file_result_free.argtypes = [ctypes.POINTER(_Result)]
 libgit2.git_merge_file_result_free.restype = None
 
 
+def can_be_merged(base: bytes, ours: bytes, theirs: bytes) -> bool:
+    """Whether the texts differ so little that a merge by line cannot take long. Depends on the texts alone."""
+    if max(len(base), len(ours), len(theirs)) > _MOST_LINES:
+        head, tail = alike(base, ours, theirs)
+        if max(side.count(b"\n", head, len(side) - tail) for side in (base, ours, theirs)) > _MOST_LINES:
+            return False
+    left = _MOST_STEPS
+    for old, new in ((base, ours), (base, theirs)) if base else ((ours, theirs),):
+        left -= line_steps(old, new, enough=left // 2)
+    return left >= 0
+
+
 def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """The merged text, or None where `git merge-file` reports a conflict."""
+    """The merged text, or None where `git merge-file` reports a conflict. Ask `can_be_merged` first."""
     text, is_clean = _merge(base, ours, theirs, _Options(version=1, marker_size=_MARKER_SIZE))
     return text if is_clean else None
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Final
 
-from contextbase.merge.document import Item
+from contextbase.merge.document import GroupItem
 from contextbase.merge.versions import find_versions, only_raises
 
 __all__ = ["Lockstep", "Siblings"]
@@ -54,7 +54,10 @@ class Siblings:
     place: `{ workspace = true }`, say, or `catalog:`."""
 
     def __init__(
-        self, base: Mapping[Hashable, Item], ours: Mapping[Hashable, Item], theirs: Mapping[Hashable, Item]
+        self,
+        base: Mapping[Hashable, GroupItem],
+        ours: Mapping[Hashable, GroupItem],
+        theirs: Mapping[Hashable, GroupItem],
     ) -> None:
         self._base = base
         self._ours = ours
@@ -85,7 +88,7 @@ class Siblings:
         return _put_in_place_of_versions(self._base, self._theirs)
 
 
-def _raised_together(base: Mapping[Hashable, Item], side: Mapping[Hashable, Item]) -> Mapping[str, str]:
+def _raised_together(base: Mapping[Hashable, GroupItem], side: Mapping[Hashable, GroupItem]) -> Mapping[str, str]:
     """By each text that several entries had, the one that all of them became, if it is that with a higher version."""
     became: dict[str, list[str]] = {}
     for key, was in base.items():
@@ -98,7 +101,7 @@ def _raised_together(base: Mapping[Hashable, Item], side: Mapping[Hashable, Item
     }
 
 
-def _put_in_place_of_versions(base: Mapping[Hashable, Item], side: Mapping[Hashable, Item]) -> str | None:
+def _put_in_place_of_versions(base: Mapping[Hashable, GroupItem], side: Mapping[Hashable, GroupItem]) -> str | None:
     """The text without a version that most entries became that a side changed, if they had one."""
     pairs = [(was.body.text, side[key].body.text) for key, was in base.items() if key in side and side[key] is not was]
     if len(pairs) < _MANY:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from contextbase.merge.sniff import AS_IT_IS, Spelling
 
-__all__ = ["Conflict", "Merged", "Outcome", "Place", "PlaceKind", "Reason", "Sides"]
+__all__ = ["ContestedPlace", "MergeConflict", "MergeOutcome", "Merged", "PlaceKind", "Reason", "Sides"]
 
 
-class Outcome(StrEnum):
+class MergeOutcome(StrEnum):
     UNCHANGED = "unchanged"  # the result is what is in the head already
     FAST_FORWARD = "fast-forward"  # the result is the writer's file as it is
     MERGED = "merged"  # the result holds the changes of both, or one side by policy
@@ -34,16 +34,16 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class ContestedPlace:
     kind: PlaceKind
     at: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Conflict:
+class MergeConflict:
     """One contested place. A side is None where the thing does not exist on that side."""
 
-    place: Place
+    place: ContestedPlace
     reason: Reason
     base: bytes | None
     ours: bytes | None
@@ -62,9 +62,9 @@ class Sides(NamedTuple):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Merged:
     content: bytes | None  # None: the file is gone, or (outcome conflict) there is no result
-    outcome: Outcome
+    outcome: MergeOutcome
     strategy: str  # what decided: "trivial", "lines", "json", "last-writer", ...
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[MergeConflict, ...] = ()
     partial: bytes | None = None  # on conflict: everything uncontested merged, ours at the contested places
     pieces: tuple[bytes | Sides, ...] = ()  # on a text conflict: the whole file, agreed text and contested stretches
     spelling: Spelling = AS_IT_IS  # how `pieces` (UTF-8, `\n`) are written down in this file

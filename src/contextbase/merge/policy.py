@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from contextbase.wildcards import expression_of
 
-__all__ = ["MergePolicy", "MergeRule", "Strategy"]
+__all__ = ["MergePolicy", "PathMergeRule", "Strategy"]
 
 
 class Strategy(StrEnum):
@@ -24,7 +24,7 @@ class Strategy(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MergeRule:
+class PathMergeRule:
     """`*` matches within a part of a path, `**` across parts; a pattern without `/` matches at any depth."""
 
     pattern: str
@@ -33,7 +33,7 @@ class MergeRule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MergePolicy:
-    rules: tuple[MergeRule, ...] = ()
+    rules: tuple[PathMergeRule, ...] = ()
     ours_rank: int = 0  # for PRIORITY: who wrote the head
     theirs_rank: int = 0  # for PRIORITY: who writes now
     seconds: float = 1.0  # time for the structured part of one merge; afterwards the line merge decides
@@ -47,7 +47,7 @@ class MergePolicy:
 
     def with_only(self, strategy: Strategy) -> "MergePolicy":
         """The same policy with one strategy for every path."""
-        return replace(self, rules=(MergeRule(pattern="**", strategy=strategy),))
+        return replace(self, rules=(PathMergeRule(pattern="**", strategy=strategy),))
 
 
 @lru_cache(maxsize=1024)

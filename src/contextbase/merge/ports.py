@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, Leaf
-from contextbase.merge.model import Place
+from contextbase.merge.model import ContestedPlace
 from contextbase.merge.shared import Shared
 
 __all__ = ["Format", "InvalidResult", "Path", "Resolution", "Unstructured"]
@@ -51,6 +51,6 @@ class Format(Protocol):
         """A decision, or a suggestion, for a leaf both sides changed (or, without `base`, both added)."""
         ...
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: Path) -> ContestedPlace:
         """How a conflict at this path is shown."""
         ...

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from contextbase.merge.versions import Version, find_versions, higher, substantial
+from contextbase.merge.versions import VersionNumber, find_versions, higher, substantial
 
 __all__ = ["settle_requirement"]
 
@@ -49,7 +49,7 @@ def _stricter(base: str | None, ours: str, theirs: str) -> str | None:
     return theirs if other[0] >= mine[0] and other[1] >= mine[1] else None
 
 
-def _bounds(requirement: str) -> tuple[Version, Version] | None:
+def _bounds(requirement: str) -> tuple[VersionNumber, VersionNumber] | None:
     """The lowest and the highest version of a text that is nothing but a requirement, and not just an upper bound."""
     around, versions = find_versions(requirement)
     if not versions or _UPPER_BOUND.match(requirement) or not all(map(_OPERATORS.fullmatch, around)):

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from contextbase.merge.alignment import Hunk, hunks
-from contextbase.merge.budget import Budget, BudgetSpent
+from contextbase.merge.alignment import LineHunk, hunks
+from contextbase.merge.budget import Bound, BudgetSpent, Steps
 from contextbase.merge.model import Sides
 from contextbase.merge.versions import higher
 from contextbase.merge.words import having_both
@@ -14,7 +14,7 @@ __all__ = ["settle_contained", "settle_lines", "settle_prose"]
 
 _VERSION: Final = re.compile(rb"\d\.\d+\.\d")  # in a text that may be code, 3 and 0.5 are just numbers
 _MAX_LINES: Final = 2_000
-_SECONDS: Final = 0.5  # what is applied must not hang on how busy the machine is
+_STEPS: Final = 4_000_000
 
 
 def settle_lines(sides: Sides) -> bytes | None:
@@ -33,14 +33,14 @@ def settle_lines(sides: Sides) -> bytes | None:
     return None if chosen is None else chosen.encode()
 
 
-def settle_prose(sides: Sides) -> bytes | None:
+def settle_prose(sides: Sides, *, bound: Bound | None = None) -> bytes | None:
     """The lines of prose that are meant: of each line the higher of two raised versions, or the side that has every
     change of the other, by line or by word. None where no rule applies."""
-    settled = _settle_versions(sides) or settle_contained(sides)
+    settled = _settle_versions(sides) or settle_contained(sides, bound=bound)
     if settled is not None or not sides.base:
         return settled
     try:
-        chosen = having_both(*(side.decode() for side in sides))
+        chosen = having_both(*(side.decode() for side in sides), bound=bound)
     except UnicodeDecodeError:
         return None
     return None if chosen is None else chosen.encode()
@@ -69,7 +69,7 @@ def _settle_versions(sides: Sides) -> bytes | None:
     return b"".join(settled)
 
 
-def settle_contained(sides: Sides) -> bytes | None:
+def settle_contained(sides: Sides, *, bound: Bound | None = None) -> bytes | None:
     """The side that has every change of the other in its own: at its place, with all the lines that it brought. None
     if there is none. Blank lines, and white space at the end of lines, do not count."""
     base, ours, theirs = ([line.rstrip() for line in side.split(b"\n") if line.strip()] for side in sides)
@@ -77,7 +77,7 @@ def settle_contained(sides: Sides) -> bytes | None:
         return None
     if not ({*ours}.difference(base).issubset(theirs) or {*theirs}.difference(base).issubset(ours)):
         return None  # as most are: told without looking where the changes are
-    budget = Budget(_SECONDS)
+    budget = bound or Steps(_STEPS)
     try:
         ours_hunks, theirs_hunks = hunks(base, ours, budget), hunks(base, theirs, budget)
     except BudgetSpent:
@@ -89,13 +89,16 @@ def settle_contained(sides: Sides) -> bytes | None:
     return None
 
 
-def _is_in(small: Hunk, smaller: Sequence[bytes], large: Hunk, larger: Sequence[bytes]) -> bool:
-    """Whether one side's change is in one of the other's. What was taken away must not be something else there."""
+def _is_in(small: LineHunk, smaller: Sequence[bytes], large: LineHunk, larger: Sequence[bytes]) -> bool:
+    """Whether one side's change is in one of the other's. What was taken away must not be something else there: if the
+    change leaves fewer lines than there were, a line that only the other has may be one of those, changed."""
     if small.start < large.start or small.end > large.end:
         return False
-    brought = smaller[small.side_start : small.side_end]
-    found = iter(larger[large.side_start : large.side_end])
-    return all(line in found for line in brought) if brought else large.side_start == large.side_end
+    brought, has = smaller[small.side_start : small.side_end], larger[large.side_start : large.side_end]
+    if len(brought) < small.end - small.start and len(brought) < len(has):
+        return False
+    found = iter(has)
+    return all(line in found for line in brought)
 
 
 def _has_lines(longer: bytes, shorter: bytes) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, AnyStr, TypeVar
 
-from contextbase.merge.document import Item
+from contextbase.merge.document import GroupItem
 
 __all__ = ["Shared", "alike"]
 
@@ -25,8 +25,8 @@ class Shared:
     """
 
     def __init__(self, *texts: str) -> None:
-        self.items: dict[str | tuple[str, ...], Item] = {}
-        self.followers: dict[str, tuple[str, Item]] = {}
+        self.items: dict[str | tuple[str, ...], GroupItem] = {}
+        self.followers: dict[str, tuple[str, GroupItem]] = {}
         self.checks_apart = False
         self.found_in_head: list[Any] = []
         self.texts = texts

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterable
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from contextbase.merge.document import Group, Insertions, Item
+from contextbase.merge.document import Group, GroupItem, Insertions
 
 __all__ = ["contested_spots", "keys_astray"]
 
@@ -12,7 +12,7 @@ _MANY: Final = 4  # of fewer keys that one side removed, people mostly keep what
 
 
 def contested_spots(
-    base: dict[Hashable, Item], ours: dict[Hashable, Item], theirs: dict[Hashable, Item], group: Group
+    base: dict[Hashable, GroupItem], ours: dict[Hashable, GroupItem], theirs: dict[Hashable, GroupItem], group: Group
 ) -> dict[Hashable, tuple[list[Hashable], list[Hashable], list[Hashable]]]:
     """Where each side put keys of its own and keeping both would be a guess: by each of these keys, what was removed
     there by both (renamed twice, most likely) and the keys of either side."""
@@ -33,7 +33,7 @@ def contested_spots(
 
 
 def keys_astray(
-    base: dict[Hashable, Item], ours: dict[Hashable, Item], theirs: dict[Hashable, Item], group: Group
+    base: dict[Hashable, GroupItem], ours: dict[Hashable, GroupItem], theirs: dict[Hashable, GroupItem], group: Group
 ) -> set[Hashable]:
     """The keys that a side inserted right above or below what the other side removed: what they belong to is gone. In
     data the few keys that come and go one by one say nothing of the kind, and names of list elements never do."""
@@ -44,7 +44,7 @@ def keys_astray(
 
 
 def _next_to_removed(
-    base: dict[Hashable, Item], side: dict[Hashable, Item], other: dict[Hashable, Item], least: int
+    base: dict[Hashable, GroupItem], side: dict[Hashable, GroupItem], other: dict[Hashable, GroupItem], least: int
 ) -> set[Hashable]:
     """The keys that a side inserted next to one that the other removed, if it removed at least so many."""
     removed = {key for key in base if key not in other and key in side}

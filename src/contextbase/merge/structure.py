@@ -7,7 +7,7 @@ from typing import TypeGuard, cast
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Alternatives, Group, Side, pieces_of
 from contextbase.merge.lockstep import Lockstep
-from contextbase.merge.model import Conflict, Merged, Outcome, Sides
+from contextbase.merge.model import MergeConflict, Merged, MergeOutcome, Sides
 from contextbase.merge.ports import Format, InvalidResult, Unstructured
 from contextbase.merge.shared import Shared
 from contextbase.merge.sniff import encode
@@ -39,10 +39,10 @@ def merge_structured(texts: Texts, reader: Format, budget: Budget) -> Merged:
         raise InvalidResult("its parts do not make a valid file when merged")
     content = encode(text, texts.spelling)
     if not contests:
-        return Merged(content=content, outcome=Outcome.MERGED, strategy=reader.name)
+        return Merged(content=content, outcome=MergeOutcome.MERGED, strategy=reader.name)
     return Merged(
         content=None,
-        outcome=Outcome.CONFLICT,
+        outcome=MergeOutcome.CONFLICT,
         strategy=reader.name,
         conflicts=tuple(_conflict(contest, reader) for contest in contests),
         partial=content,
@@ -74,10 +74,10 @@ def _is_plain(pieces: list[str | Alternatives]) -> TypeGuard[list[str]]:
     return Alternatives not in map(type, pieces)
 
 
-def _conflict(contest: Contest, reader: Format) -> Conflict:
+def _conflict(contest: Contest, reader: Format) -> MergeConflict:
     sides = (contest.base, contest.ours, contest.theirs, contest.suggestion)
     base, ours, theirs, suggestion = (None if text is None else text.encode() for text in sides)
-    return Conflict(
+    return MergeConflict(
         place=reader.place(contest.path),
         reason=contest.reason,
         base=base,

@@ -4,11 +4,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Contested, Folded, Group, Item, Leaf, items_of
-from contextbase.merge.listing import ListMerge
+from contextbase.merge.document import Body, Contested, Folded, Group, GroupItem, Leaf, items_of
+from contextbase.merge.lists import ListMerge
 from contextbase.merge.lockstep import Lockstep, Siblings
 from contextbase.merge.model import Reason
-from contextbase.merge.ordering import merged_order, old_names, shared_identity
+from contextbase.merge.order import merged_order, old_names, shared_identity
 from contextbase.merge.ports import Format, Path
 from contextbase.merge.spots import contested_spots, keys_astray
 from contextbase.merge.versions import only_raises
@@ -61,8 +61,8 @@ class _Merge:
         return framing._replace(items=tuple(entries), agreed=set(of_base).intersection(of_ours, of_theirs))
 
     def _keyed(
-        self, path: Path, keys: list[list[Hashable]], sides: Sequence[list[Item]], *, framed: Group
-    ) -> list[Item | Contested]:
+        self, path: Path, keys: list[list[Hashable]], sides: Sequence[list[GroupItem]], *, framed: Group
+    ) -> list[GroupItem | Contested]:
         """The merge of items by these keys: one by one, if the keys and their order are the same on all sides."""
         if not keys[0] == keys[1] == keys[2]:
             base, ours, theirs = (dict(zip(*side, strict=True)) for side in zip(keys, sides, strict=True))
@@ -76,13 +76,13 @@ class _Merge:
     def _by_key(
         self,
         path: Path,
-        base: dict[Hashable, Item],
-        ours: dict[Hashable, Item],
-        theirs: dict[Hashable, Item],
+        base: dict[Hashable, GroupItem],
+        ours: dict[Hashable, GroupItem],
+        theirs: dict[Hashable, GroupItem],
         *,
         framed: Group,
-    ) -> list[Item | Contested]:
-        entries: list[Item | Contested] = []
+    ) -> list[GroupItem | Contested]:
+        entries: list[GroupItem | Contested] = []
         contested = contested_spots(base, ours, theirs, framed)
         settled: set[Hashable] = set()
         siblings = Siblings(base, ours, theirs)
@@ -110,7 +110,7 @@ class _Merge:
         return entries
 
     def _left_behind(
-        self, path: Path, ours: Item | None, theirs: Item | None, siblings: Siblings, *, is_astray: bool
+        self, path: Path, ours: GroupItem | None, theirs: GroupItem | None, siblings: Siblings, *, is_astray: bool
     ) -> Contested | None:
         """What one side inserted, contested if it has a version that the other side changed wherever it knew of one, or
         if what it stood next to is gone."""
@@ -122,8 +122,15 @@ class _Merge:
         return self._contest(path, [], [ours] if ours else [], [theirs] if theirs else [], suggestion=meant or text)
 
     def _by_name(
-        self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, framed: Group, of_all: bool
-    ) -> list[Item | Contested] | None:
+        self,
+        path: Path,
+        base: list[GroupItem],
+        ours: list[GroupItem],
+        theirs: list[GroupItem],
+        *,
+        framed: Group,
+        of_all: bool,
+    ) -> list[GroupItem | Contested] | None:
         """The merge of list elements by what tells them apart, or None if nothing does. Of a stretch of a list, instead
         of all its elements, one of those that were there must be left: else it was replaced, not changed."""
         sides = (base, ours, theirs)
@@ -138,8 +145,15 @@ class _Merge:
         return self._keyed(path, names, sides, framed=framed)
 
     def _by_value(
-        self, path: Path, base: list[Item], ours: list[Item], theirs: list[Item], *, framed: Group, keeps_both: bool
-    ) -> list[Item | Contested]:
+        self,
+        path: Path,
+        base: list[GroupItem],
+        ours: list[GroupItem],
+        theirs: list[GroupItem],
+        *,
+        framed: Group,
+        keeps_both: bool,
+    ) -> list[GroupItem | Contested]:
         elements = ListMerge(
             merge_item=lambda position, *sides: self._item((*path, position), *sides),
             # Not all elements of the list have a name of their own, but those of a stretch may.
@@ -154,7 +168,9 @@ class _Merge:
         )
         return elements.merged(base, ours, theirs)
 
-    def _item(self, path: Path, base: Item | None, ours: Item | None, theirs: Item | None) -> Item | Contested | None:
+    def _item(
+        self, path: Path, base: GroupItem | None, ours: GroupItem | None, theirs: GroupItem | None
+    ) -> GroupItem | Contested | None:
         if ours is None or theirs is None:
             present = ours or theirs
             if present is None or (base is not None and _says_the_same(base, present)):
@@ -196,7 +212,7 @@ class _Merge:
             gap=ours.gap if gap is None else gap,
         )
 
-    def _framed_alike(self, path: Path, base: Item, ours: Item, theirs: Item) -> Item | Contested:
+    def _framed_alike(self, path: Path, base: GroupItem, ours: GroupItem, theirs: GroupItem) -> GroupItem | Contested:
         """The merge of items that differ in their bodies alone."""
         before = len(self.contests)
         body = self._body(path, base.body, ours.body, theirs.body)
@@ -256,9 +272,9 @@ class _Merge:
     def _contest(
         self,
         path: Path,
-        base: Sequence[Item],
-        ours: Sequence[Item],
-        theirs: Sequence[Item],
+        base: Sequence[GroupItem],
+        ours: Sequence[GroupItem],
+        theirs: Sequence[GroupItem],
         suggestion: str | None = None,
     ) -> Contested:
         if not base and ours and theirs:
@@ -289,19 +305,19 @@ def _frame(group: Group) -> tuple[object, ...]:
     return group.open, group.close, group.separator, group.closed
 
 
-def _with_leads(entries: list[Item | Contested], sides: list[list[Item]]) -> list[Item | Contested]:
+def _with_leads(entries: list[GroupItem | Contested], sides: list[list[GroupItem]]) -> list[GroupItem | Contested]:
     """`[a]` and `[b, c]` make `[a, b, c]`: what was first on its side is written as the others are."""
     usual = next((side[1].lead for side in sides if len(side) > 1), "")
     firsts = [id(side[0].body) for side in sides if side]
     return [
         entry._replace(lead=usual)
-        if position and isinstance(entry, Item) and not entry.lead and id(entry.body) in firsts
+        if position and isinstance(entry, GroupItem) and not entry.lead and id(entry.body) in firsts
         else entry
         for position, entry in enumerate(entries)
     ]
 
 
-def _says_the_same(one: Item, other: Item) -> bool:
+def _says_the_same(one: GroupItem, other: GroupItem) -> bool:
     """Whether deleting one may also delete the other: only its formatting differs, or the white space in it."""
     if one is other:
         return True
@@ -341,11 +357,11 @@ def _merge_head(base: str | None, ours: str, theirs: str) -> str | None:
     return ours if squeezed == "".join(ours.split()) else theirs
 
 
-def _side_by_side(items: Sequence[Item], framed: Group) -> str:
+def _side_by_side(items: Sequence[GroupItem], framed: Group) -> str:
     return framed._replace(items=tuple(items), open="", close="", closed=False).text.strip()
 
 
-def _shown(items: Sequence[Item]) -> str | None:
+def _shown(items: Sequence[GroupItem]) -> str | None:
     if not items:
         return None
     return items[0].body.text if len(items) == 1 else "".join(item.text for item in items)
@@ -355,11 +371,11 @@ def _has_entries(group: Group) -> bool:
     return any(isinstance(item, Contested) or item.key != group.filler for item in group.items)
 
 
-def _indents(entries: Iterable[Item | Contested]) -> set[int]:
+def _indents(entries: Iterable[GroupItem | Contested]) -> set[int]:
     heads = [
         item.head
         for entry in entries
-        for item in ((entry,) if isinstance(entry, Item) else (*entry.ours, *entry.theirs))
+        for item in ((entry,) if isinstance(entry, GroupItem) else (*entry.ours, *entry.theirs))
         if item.head
     ]
     return {len(head) - len(head.lstrip(" ")) for head in heads}

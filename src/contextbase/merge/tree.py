@@ -14,21 +14,35 @@
 | renamed to b        | renamed to c                    | conflict, renamed-twice                               |
 | wrote file a        | has a/x                         | conflict, file-and-folder; also the other way round   |
 | changed kind        | wrote                           | conflict, kind-changed                                |
+| made a folder       | has a file in it                | unchanged                                             |
 | retargeted symlink  | retargeted symlink              | conflict, symlinks are never merged as text           |
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from heapq import heappop, heappush
 from typing import Final, Protocol
 
 from contextbase.ids import ContentHash, TreePath
 from contextbase.merge.engine import merge
-from contextbase.merge.model import Merged, Outcome
+from contextbase.merge.model import Merged, MergeOutcome
 from contextbase.merge.policy import MergePolicy, Strategy
 
-__all__ = ["Change", "Entry", "EntryKind", "Head", "Settled", "TooLargeToMerge", "TreeConflict", "Verdict", "settle"]
+__all__ = [
+    "EntryKind",
+    "Head",
+    "Merging",
+    "Settled",
+    "TooLargeToMerge",
+    "TreeChange",
+    "TreeConflict",
+    "TreeEntry",
+    "Verdict",
+    "settle",
+]
 
 
 class EntryKind(StrEnum):
@@ -38,17 +52,17 @@ class EntryKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class TreeEntry:
     kind: EntryKind = EntryKind.FILE
     content: ContentHash | None = None  # a symlink's target for a symlink; None for a directory
     executable: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Change:
+class TreeChange:
     path: TreePath  # where it shall stand
-    entry: Entry | None  # None: it shall be gone
-    base: Entry | None  # what the writer started from; None: it was not there
+    entry: TreeEntry | None  # None: it shall be gone
+    base: TreeEntry | None  # what the writer started from; None: it was not there
     renamed_from: TreePath | None = None  # where `base` stood, if not at `path`
 
 
@@ -76,10 +90,10 @@ class TreeConflict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settled:
-    change: Change
+    change: TreeChange
     verdict: Verdict
     path: TreePath  # where the result stands: another than asked for if the head renamed it
-    entry: Entry | None = None  # the result; None: nothing stands there, or (conflict) nothing changes
+    entry: TreeEntry | None = None  # the result; None: nothing stands there, or (conflict) nothing changes
     new_content: bytes | None = None  # what the merge made: content of the result that no side has yet
     removed: TreePath | None = None  # the old place of a rename
     conflict: TreeConflict | None = None
@@ -89,7 +103,7 @@ class Settled:
 class Head(Protocol):
     """The tree as it is now."""
 
-    def entry(self, path: TreePath) -> Entry | None: ...
+    def entry(self, path: TreePath) -> TreeEntry | None: ...
 
     def below(self, folder: TreePath) -> Iterable[TreePath]:
         """Every path inside the folder, at any depth."""
@@ -104,7 +118,15 @@ class Head(Protocol):
         ...
 
 
-_UNTOUCHED: Final = Entry()  # stands for whatever the head has
+class Merging(Protocol):
+    """`merge`, or what stands for it."""
+
+    def __call__(
+        self, base: bytes | None, ours: bytes | None, theirs: bytes | None, *, path: str, policy: MergePolicy
+    ) -> Merged: ...
+
+
+_UNTOUCHED: Final = TreeEntry()  # stands for whatever the head has
 _STRICTEST_FIRST: Final = (
     Strategy.REVIEW,
     Strategy.AUTO,
@@ -118,32 +140,93 @@ _STRICTEST_FIRST: Final = (
 
 
 def settle(
-    changes: Sequence[Change], head: Head, read: Callable[[ContentHash], bytes], *, policy: MergePolicy | None = None
+    changes: Sequence[TreeChange],
+    head: Head,
+    read: Callable[[ContentHash], bytes],
+    *,
+    policy: MergePolicy | None = None,
+    merging: Merging = merge,
 ) -> tuple[Settled, ...]:
-    """One answer per change, in the order given. Deletions take effect first, the deepest before all: a file may take
-    the place of a folder that the same change set removes.
+    """One answer per change, in the order given. Deletions take effect first, the deepest before all, and renames
+    before what needs the room that they make: a file may take the place of a folder that the same change set removes
+    or empties.
 
     Contents are compared by name; `read` is asked only for those that have to be merged.
     """
-    work = _Settlement(head, read, policy or MergePolicy())
-    order = sorted(range(len(changes)), key=lambda index: _turn(changes[index]))
-    answers = {index: work.settle(changes[index]) for index in order}
+    leaving = {change.renamed_from for change in changes if change.renamed_from is not None}
+    work = _Settlement(head, read, policy or MergePolicy(), leaving, merging)
+    answers = {index: work.settle(changes[index]) for index in _order(changes, head)}
     return tuple(answers[index] for index in range(len(changes)))
 
 
-def _turn(change: Change) -> tuple[bool, int]:
+def _order(changes: Sequence[TreeChange], head: Head) -> list[int]:
+    """The changes' indexes, as they take effect. Renames that need each other's room keep the order given."""
+    order = sorted(range(len(changes)), key=lambda index: _turn(changes[index]))
+    waits_for = _needed_room(changes, head)
+    if not waits_for:
+        return order
+    awaited_by: dict[int, list[int]] = defaultdict(list)
+    for index, others in waits_for.items():
+        for other in others:
+            awaited_by[other].append(index)
+    place = {index: position for position, index in enumerate(order)}
+    ready = [position for position, index in enumerate(order) if index not in waits_for]
+    sorted_out: list[int] = []
+    while ready:
+        index = order[heappop(ready)]
+        sorted_out.append(index)
+        for waiting in awaited_by[index]:
+            waits_for[waiting].discard(index)
+            if not waits_for[waiting]:
+                heappush(ready, place[waiting])
+    return sorted_out + sorted(place.keys() - set(sorted_out), key=place.__getitem__)
+
+
+def _needed_room(changes: Sequence[TreeChange], head: Head) -> dict[int, set[int]]:
+    """By its index, the renames that a change has to wait for: of a file above its place, or of what lies below it,
+    unless it makes a folder there."""
+    sources: dict[TreePath, int] = {}
+    below: dict[TreePath, set[int]] = defaultdict(set)  # by every folder above them
+    for index, change in enumerate(changes):
+        if change.renamed_from is not None:
+            source = head.renamed_to(change.renamed_from) or change.renamed_from
+            sources[source] = index
+            for folder in source.folders:
+                below[folder].add(index)
+    needed: dict[int, set[int]] = {}
+    for index, change in enumerate(changes) if sources else ():
+        if change.entry is None:
+            continue
+        others = {sources[folder] for folder in change.path.folders if folder in sources}
+        if change.entry.kind is not EntryKind.DIRECTORY:
+            others |= below.get(change.path, set())
+        if others - {index}:
+            needed[index] = others - {index}
+    return needed
+
+
+def _turn(change: TreeChange) -> tuple[bool, int]:
     return change.entry is not None, -len(change.path.parts) if change.entry is None else 0
 
 
 class _Settlement:
-    def __init__(self, head: Head, read: Callable[[ContentHash], bytes], policy: MergePolicy) -> None:
+    def __init__(
+        self,
+        head: Head,
+        read: Callable[[ContentHash], bytes],
+        policy: MergePolicy,
+        leaving: AbstractSet[TreePath],
+        merging: Merging,
+    ) -> None:
+        self.leaving = leaving  # what is yet to be renamed: a folder may be deleted, or made, before that
         self.head = head
+        self.merging = merging
         self.read = read
         self.policy = policy
-        self.done: dict[TreePath, Entry | None] = {}
+        self.done: dict[TreePath, TreeEntry | None] = {}
         self._put_below: Counter[TreePath] = Counter()  # how many entries of `done` stand below each folder
 
-    def settle(self, change: Change) -> Settled:
+    def settle(self, change: TreeChange) -> Settled:
         settled = self._delete(change) if change.entry is None else self._write(change, change.entry)
         if settled.verdict is not Verdict.CONFLICT:
             if settled.removed is not None:
@@ -151,7 +234,7 @@ class _Settlement:
             self._put(settled.path, settled.entry)
         return settled
 
-    def _put(self, path: TreePath, entry: Entry | None) -> None:
+    def _put(self, path: TreePath, entry: TreeEntry | None) -> None:
         more = (entry is not None) - (self.done.get(path) is not None)
         self.done[path] = entry
         folder = path.parent if more else None
@@ -159,21 +242,21 @@ class _Settlement:
             self._put_below[folder] += more
             folder = folder.parent
 
-    def _entry(self, path: TreePath) -> Entry | None:
+    def _entry(self, path: TreePath) -> TreeEntry | None:
         return self.done[path] if path in self.done else self.head.entry(path)
 
-    def _delete(self, change: Change) -> Settled:
+    def _delete(self, change: TreeChange) -> Settled:
         path = self.head.renamed_to(change.path) or change.path
         current = self._entry(path)
         if current is None:
             return Settled(change=change, verdict=Verdict.UNCHANGED, path=path)
-        if current.kind is EntryKind.DIRECTORY and self._has_below(path):
+        if current.kind is EntryKind.DIRECTORY and self._keeps_below(path):
             return _conflict(change, path, TreeConflict.FOLDER_NOT_EMPTY)
         if path != change.path or current != change.base:
             return _conflict(change, path, TreeConflict.DELETED_AND_CHANGED)
         return Settled(change=change, verdict=Verdict.DELETED, path=path)
 
-    def _write(self, change: Change, entry: Entry) -> Settled:
+    def _write(self, change: TreeChange, entry: TreeEntry) -> Settled:
         source = change.renamed_from or change.path
         moved = self.head.renamed_to(source) if change.base is not None else None
         if change.renamed_from is not None and moved not in (None, change.path):
@@ -187,6 +270,8 @@ class _Settlement:
             return self._unless_equal(change, path, entry, TreeConflict.CONTENT)
         if self._is_blocked(path, entry, leaving=current_path if path != current_path else None):
             return _conflict(change, path, TreeConflict.FILE_AND_FOLDER)
+        if entry.kind is EntryKind.DIRECTORY and change.base is None and current is None and self._keeps_below(path):
+            return Settled(change=change, verdict=Verdict.UNCHANGED, path=path)  # it is there, for what is in it
         settled = self._merge(change, path, current, entry)
         if path != change.path and settled.verdict is Verdict.WRITTEN:
             return replace(settled, verdict=Verdict.MERGED)  # with the rename
@@ -195,12 +280,12 @@ class _Settlement:
             return replace(settled, verdict=verdict, removed=current_path)
         return settled
 
-    def _unless_equal(self, change: Change, path: TreePath, entry: Entry, conflict: TreeConflict) -> Settled:
+    def _unless_equal(self, change: TreeChange, path: TreePath, entry: TreeEntry, conflict: TreeConflict) -> Settled:
         if self._entry(path) == entry:
             return Settled(change=change, verdict=Verdict.UNCHANGED, path=path, entry=entry)
         return _conflict(change, path, conflict)
 
-    def _merge(self, change: Change, path: TreePath, current: Entry | None, entry: Entry) -> Settled:
+    def _merge(self, change: TreeChange, path: TreePath, current: TreeEntry | None, entry: TreeEntry) -> Settled:
         base = change.base
         if current == entry or (current is not None and base == entry):
             return Settled(change=change, verdict=Verdict.UNCHANGED, path=path, entry=current)
@@ -218,12 +303,14 @@ class _Settlement:
             sides = (self._bytes(base), self._bytes(current), self._bytes(entry))
         except TooLargeToMerge as problem:
             result = replace(entry, executable=executable)
-            whole = Merged(content=None, outcome=Outcome.MERGED, strategy=Strategy.LAST_WRITER, notes=(str(problem),))
+            whole = Merged(
+                content=None, outcome=MergeOutcome.MERGED, strategy=Strategy.LAST_WRITER, notes=(str(problem),)
+            )
             return Settled(change=change, verdict=Verdict.MERGED, path=path, entry=result, merged=whole)
-        merged = merge(*sides, path=path, policy=self._policy(change, path))
-        if merged.outcome is Outcome.CONFLICT or merged.content is None:
+        merged = self.merging(*sides, path=path, policy=self._policy(change, path))
+        if merged.outcome is MergeOutcome.CONFLICT or merged.content is None:
             return _conflict(change, path, TreeConflict.CONTENT, merged)
-        result = Entry(kind=EntryKind.FILE, content=ContentHash.of(merged.content), executable=executable)
+        result = TreeEntry(kind=EntryKind.FILE, content=ContentHash.of(merged.content), executable=executable)
         if result == current:
             lost = merged.other is not None and ContentHash.of(merged.other) == entry.content
             verdict = Verdict.SUPERSEDED if lost else Verdict.UNCHANGED
@@ -231,10 +318,10 @@ class _Settlement:
         new = None if result.content == entry.content else merged.content
         return Settled(change=change, verdict=Verdict.MERGED, path=path, entry=result, new_content=new, merged=merged)
 
-    def _bytes(self, entry: Entry | None) -> bytes | None:
+    def _bytes(self, entry: TreeEntry | None) -> bytes | None:
         return None if entry is None or entry.content is None else self.read(entry.content)
 
-    def _policy(self, change: Change, path: TreePath) -> MergePolicy:
+    def _policy(self, change: TreeChange, path: TreePath) -> MergePolicy:
         """A rename obeys the stricter of the policies of both places."""
         strategies = {self.policy.strategy_for(place) for place in (path, change.renamed_from or path)}
         strictest = min(strategies, key=_STRICTEST_FIRST.index)
@@ -243,7 +330,7 @@ class _Settlement:
             return replace(policy, ours_rank=self.head.rank(change.renamed_from or path))
         return policy
 
-    def _is_blocked(self, path: TreePath, entry: Entry, leaving: TreePath | None) -> bool:
+    def _is_blocked(self, path: TreePath, entry: TreeEntry, leaving: TreePath | None) -> bool:
         """Whether a file stands where a folder is needed, or a folder with something in it where a file shall be."""
         folder = path.parent
         while folder is not None:
@@ -253,6 +340,11 @@ class _Settlement:
             folder = folder.parent
         return entry.kind is not EntryKind.DIRECTORY and self._has_below(path, leaving=leaving)
 
+    def _keeps_below(self, folder: TreePath) -> bool:
+        """Whether a folder has something in it that is not deleted or renamed by this change set."""
+        inside = (place for place in self.head.below(folder) if place not in self.leaving)
+        return self._put_below[folder] > 0 or any(self.done.get(place, _UNTOUCHED) is not None for place in inside)
+
     def _has_below(self, path: TreePath, *, leaving: TreePath | None = None) -> bool:
         leaves = leaving is not None and leaving.is_below(path) and self.done.get(leaving) is not None
         if self._put_below[path] > leaves:
@@ -260,5 +352,5 @@ class _Settlement:
         return any(place != leaving and self.done.get(place, _UNTOUCHED) is not None for place in self.head.below(path))
 
 
-def _conflict(change: Change, path: TreePath, conflict: TreeConflict, merged: Merged | None = None) -> Settled:
+def _conflict(change: TreeChange, path: TreePath, conflict: TreeConflict, merged: Merged | None = None) -> Settled:
     return Settled(change=change, verdict=Verdict.CONFLICT, path=path, conflict=conflict, merged=merged)

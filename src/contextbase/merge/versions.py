@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-__all__ = ["Version", "find_versions", "higher", "only_raises", "substantial"]
+__all__ = ["VersionNumber", "find_versions", "higher", "only_raises", "substantial"]
 
 _VERSION: Final = re.compile(
     r"""
@@ -38,7 +38,7 @@ _MAX_LENGTH: Final = 400  # a longer value is prose, not a version or a requirem
 _MAX_COMPARED: Final = 4000
 
 
-class Version(NamedTuple):
+class VersionNumber(NamedTuple):
     """A version in order of precedence; build metadata does not count."""
 
     release: tuple[int, ...]  # without trailing zeros
@@ -53,7 +53,7 @@ class Version(NamedTuple):
 
 class _Parts(NamedTuple):
     around: tuple[str, ...]
-    versions: tuple[Version, ...]
+    versions: tuple[VersionNumber, ...]
 
 
 def find_versions(text: str) -> _Parts:
@@ -61,7 +61,7 @@ def find_versions(text: str) -> _Parts:
     if not _DIGIT.search(text):
         return _Parts((text,), ())
     around: list[str] = []
-    versions: list[Version] = []
+    versions: list[VersionNumber] = []
     if len(text) >= _SHORTEST_HASH:
         text = _HASH.sub("", text)
     end = 0
@@ -120,18 +120,18 @@ def substantial(base: str, ours: str, theirs: str) -> str | None:
     return None
 
 
-def _dominates(one: tuple[Version, ...], other: tuple[Version, ...]) -> bool:
+def _dominates(one: tuple[VersionNumber, ...], other: tuple[VersionNumber, ...]) -> bool:
     return len(one) == len(other) and all(left >= right for left, right in zip(one, other, strict=True))
 
 
-def _version(match: re.Match[str]) -> Version:
+def _version(match: re.Match[str]) -> VersionNumber:
     numbers, stage, stage_number, unnamed = match.groups()
     release = [int(number) for number in numbers.split(".")]
     while release and release[-1] == 0:
         release.pop()
     if unnamed:
-        return Version(tuple(release), _UNNAMED, (int(unnamed),))
-    return Version(
+        return VersionNumber(tuple(release), _UNNAMED, (int(unnamed),))
+    return VersionNumber(
         tuple(release),
         _STAGES[stage.lower()] if stage else 0,
         tuple(int(number) for number in (stage_number or "").split(".") if number),

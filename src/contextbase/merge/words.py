@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final
 
 from contextbase.merge.alignment import hunks
-from contextbase.merge.budget import Budget, BudgetSpent
+from contextbase.merge.budget import Bound, BudgetSpent, Steps
 
 __all__ = ["having_both", "suggest"]
 
@@ -16,33 +16,33 @@ _WORD: Final = re.compile(
 _NAME: Final = re.compile(r"\w+")
 _MAX_LENGTH: Final = 20_000
 _MAX_PARAGRAPH: Final = 1_000  # in longer texts hardly ever all changes are on one side
-_SECONDS: Final = 0.05
-_SECONDS_FOR_BOTH: Final = 0.5  # what is applied must not hang on how busy the machine is
+_STEPS: Final = 400_000  # 0.05 s
+_STEPS_FOR_BOTH: Final = 4_000_000
 
 
-def suggest(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+def suggest(base: bytes, ours: bytes, theirs: bytes, *, bound: Bound | None = None) -> bytes | None:
     """What the contested text might be meant to be: the side that has the other's addition in it, or both sides'
-    changes to different words; None when neither fits."""
+    changes to different words; None when neither fits, or when it takes too long to find out."""
     if not base:
         longer, shorter = (ours, theirs) if len(ours) > len(theirs) else (theirs, ours)
         return longer if shorter in longer else None
     if max(len(base), len(ours), len(theirs)) > _MAX_LENGTH:
         return None
     try:
-        merged = _merge_words(base.decode(), ours.decode(), theirs.decode(), Budget(_SECONDS))
+        merged = _merge_words(base.decode(), ours.decode(), theirs.decode(), bound or Steps(_STEPS))
     except (UnicodeDecodeError, BudgetSpent):
         return None
     return None if merged is None else merged.encode()
 
 
-def having_both(base: str, ours: str, theirs: str) -> str | None:
+def having_both(base: str, ours: str, theirs: str, *, bound: Bound | None = None) -> str | None:
     """The side that changed every word that the other did, in the same way; None if there is none."""
     if max(len(base), len(ours), len(theirs)) > _MAX_PARAGRAPH:
         return None
     if _has_word_of_its_own(base, ours, theirs) and _has_word_of_its_own(base, theirs, ours):
         return None  # as most
     was, mine, other = (_WORD.findall(side) for side in (base, ours, theirs))
-    budget = Budget(_SECONDS_FOR_BOTH)
+    budget = bound or Steps(_STEPS_FOR_BOTH)
     try:
         if _may_have(was, mine, other) and _edits(was, other, budget) <= _edits(was, mine, budget):
             return ours
@@ -64,11 +64,11 @@ def _may_have(base: list[str], longer: list[str], shorter: list[str]) -> bool:
     return less - was <= more - was and was - less <= was - more
 
 
-def _edits(base: list[str], side: list[str], budget: Budget) -> set[tuple[int, int, tuple[str, ...]]]:
+def _edits(base: list[str], side: list[str], budget: Bound) -> set[tuple[int, int, tuple[str, ...]]]:
     return {(hunk.start, hunk.end, tuple(side[hunk.side_start : hunk.side_end])) for hunk in hunks(base, side, budget)}
 
 
-def _merge_words(base: str, ours: str, theirs: str, budget: Budget) -> str | None:
+def _merge_words(base: str, ours: str, theirs: str, budget: Bound) -> str | None:
     was, mine, other = (_WORD.findall(side) for side in (base, ours, theirs))
     edits = [(hunk.start, hunk.end, mine[hunk.side_start : hunk.side_end]) for hunk in hunks(was, mine, budget)]
     for hunk in hunks(was, other, budget):

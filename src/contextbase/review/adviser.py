@@ -7,16 +7,16 @@ from uuid import UUID
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, Unavailable
-from contextbase.gate.model import ReviewState
+from contextbase.gate.model import RESOLVER, ReviewState
 from contextbase.ids import Clock, ProjectId
-from contextbase.review.acting import SystemPrincipal
-from contextbase.review.desk import Desk
-from contextbase.review.model import Choice, Decision, Item, Suggestion
+from contextbase.review.assessment import Assessment, Assessments
+from contextbase.review.callers import SystemPrincipal
+from contextbase.review.closer import ReviewCloser, Settling
+from contextbase.review.model import Choice, ReviewDecision, ReviewItem, Suggestion
 from contextbase.review.ports import Resolver
 from contextbase.review.question import UnusableAnswer, name_of, question_of, texts_of
 from contextbase.review.repository import ReviewRepository
 from contextbase.review.resolution import changes_of
-from contextbase.review.standing import Standing, Standings
 
 __all__ = ["Adviser"]
 
@@ -34,8 +34,8 @@ class Adviser:
         *,
         database: Database,
         repository: ReviewRepository,
-        standings: Standings,
-        desk: Desk,
+        standings: Assessments,
+        desk: ReviewCloser,
         system: SystemPrincipal,
         resolver: Resolver,
         clock: Clock,
@@ -69,7 +69,7 @@ class Adviser:
                 break
         return answered
 
-    async def advise_on(self, project_id: ProjectId, item: Item) -> bool:
+    async def advise_on(self, project_id: ProjectId, item: ReviewItem) -> bool:
         """Ask about one item; False if there is nothing to ask about it."""
         standing = await self._standings.of(project_id, item)
         if not standing.conflicts:
@@ -81,7 +81,7 @@ class Adviser:
             await self._apply(project_id, standing, suggestion, suggestion.texts)
         return True
 
-    async def _asked(self, standing: Standing) -> Suggestion:
+    async def _asked(self, standing: Assessment) -> Suggestion:
         about, at = name_of(standing), self._clock.now()
         question = question_of(standing)
         if question is None:
@@ -97,7 +97,7 @@ class Adviser:
         return Suggestion(by=proposal.by, at=at, about=about, texts=texts)
 
     async def _apply(
-        self, project_id: ProjectId, standing: Standing, suggestion: Suggestion, texts: tuple[bytes, ...]
+        self, project_id: ProjectId, standing: Assessment, suggestion: Suggestion, texts: tuple[bytes, ...]
     ) -> None:
         item = standing.item
         try:
@@ -105,10 +105,11 @@ class Adviser:
                 await self._system.caller(),
                 project_id,
                 standing,
-                changes_of(standing, Decision(choice=Choice.SUGGESTED), suggested=texts),
+                changes_of(standing, ReviewDecision(choice=Choice.SUGGESTED), suggested=texts),
                 message=f"Resolved {item.path} by {item.author.name} as {suggestion.by} suggested",
                 state=ReviewState.RESOLVED,
                 operator_type=OperatorType.SYSTEM,
+                how=Settling(strategy=RESOLVER, told=f": it was merged as {suggestion.by} suggested"),
             )
         except Conflict as error:  # the head moved on: the next round looks at it anew
             _log.info("a suggestion was not applied", extra={"review_id": str(item.id), "code": error.code})

@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx
 
 from contextbase.errors import Misconfigured, TooBusy, Unavailable
-from contextbase.review.ports import Proposal, Question, Stretch
+from contextbase.review.ports import ContestedText, Proposal, Question
 
 __all__ = ["ChatResolver"]
 
@@ -82,7 +82,7 @@ def _check(status: int) -> None:
 
 def _asked(question: Question) -> str:
     stretches = [
-        {name: getattr(stretch, name) for name in Stretch.__dataclass_fields__} for stretch in question.stretches
+        {name: getattr(stretch, name) for name in ContestedText.__dataclass_fields__} for stretch in question.stretches
     ]
     return json.dumps({"file": question.path, "stretches": stretches}, ensure_ascii=False)
 

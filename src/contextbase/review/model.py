@@ -8,7 +8,7 @@ from uuid import UUID
 from contextbase.gate.model import Content, ReviewState
 from contextbase.identity.model import Principal
 from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq, TreePath
-from contextbase.merge import Conflict
+from contextbase.merge import MergeConflict
 from contextbase.storage.model import Kind
 
 __all__ = [
@@ -17,11 +17,11 @@ __all__ = [
     "Claim",
     "Closed",
     "Comment",
-    "Decision",
-    "Item",
+    "ConflictPick",
     "ItemFilter",
     "ItemPage",
-    "Pick",
+    "ReviewDecision",
+    "ReviewItem",
     "Shown",
     "ShownSide",
     "Suggestion",
@@ -66,7 +66,7 @@ class Comment:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
+class ReviewItem:
     """A change that waits for a person. Theirs: its writer's side. Ours: the head. Base: what that was made from."""
 
     id: UUID
@@ -86,7 +86,7 @@ class Item:
     size: int
     executable: bool
     mime: str
-    conflicts: tuple[Conflict, ...]  # as of `checked_seq`
+    conflicts: tuple[MergeConflict, ...]  # as of `checked_seq`
     checked_seq: Seq
     created_at: datetime
     comments: int
@@ -119,7 +119,7 @@ class ItemFilter:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ItemPage:
-    items: tuple[Item, ...]  # newest first
+    items: tuple[ReviewItem, ...]  # newest first
     next_before: UUID | None
 
 
@@ -137,7 +137,7 @@ class ShownSide:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shown:
-    item: Item
+    item: ReviewItem
     message: str  # of the commit that brought it; empty for who may not see all of that
     epoch: UUID
     ours_seq: Seq  # the head that ours, the conflicts and the draft are of: to be sent back with a decision
@@ -145,7 +145,7 @@ class Shown:
     ours: ShownSide | None
     theirs: ShownSide | None  # None: the writer deleted it
     draft: bytes | None  # the merge, with markers where it is contested; None: there is no text to draw
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[MergeConflict, ...]
     by_conflict: bool  # whether they can be chosen one by one
     suggested: bytes | None  # the file with what a resolver suggested
     comments: tuple[Comment, ...]
@@ -160,7 +160,7 @@ class Choice(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pick:
+class ConflictPick:
     """The choice at one conflict: a side, or a text in its place."""
 
     conflict: int  # counted from 1
@@ -169,10 +169,10 @@ class Pick:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Decision:
+class ReviewDecision:
     choice: Choice
     epoch: UUID | None = None  # of `ours_seq`; None: the project's, whichever that is
     ours_seq: Seq | None = None  # the head the reviewer was shown; None: the one the item was made at
-    picks: tuple[Pick, ...] = ()  # one for each conflict
+    picks: tuple[ConflictPick, ...] = ()  # one for each conflict
     content: Content | None = None  # of EDITED
     message: str = ""

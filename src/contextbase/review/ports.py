@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["Proposal", "Question", "Resolver", "Stretch"]
+__all__ = ["ContestedText", "Proposal", "Question", "Resolver"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Stretch:
+class ContestedText:
     """A contested stretch of a text with what stands around it, on which all agree."""
 
     before: str
@@ -20,7 +20,7 @@ class Stretch:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
     path: str
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[ContestedText, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,9 +6,9 @@ from typing import Final
 
 from contextbase.errors import InvalidInput
 from contextbase.merge import Sides
-from contextbase.review.ports import Proposal, Question, Stretch
+from contextbase.review.assessment import Assessment
+from contextbase.review.ports import ContestedText, Proposal, Question
 from contextbase.review.resolution import contested, put_together
-from contextbase.review.standing import Standing
 
 __all__ = ["UnusableAnswer", "name_of", "question_of", "texts_of"]
 
@@ -21,7 +21,7 @@ class UnusableAnswer(Exception):
     """Says why, for the people who look at the item."""
 
 
-def name_of(standing: Standing) -> str:
+def name_of(standing: Assessment) -> str:
     """The same for as long as the same stretches are contested; empty if there are none to ask about."""
     stretches = contested(standing)
     if stretches is None:
@@ -32,7 +32,7 @@ def name_of(standing: Standing) -> str:
     return hashed.hexdigest()
 
 
-def question_of(standing: Standing) -> Question | None:
+def question_of(standing: Assessment) -> Question | None:
     """The contested stretches with a few lines around each; None if they cannot be told apart, are not text, or are too
     long to be asked about."""
     if contested(standing) is None or standing.merged is None:
@@ -46,7 +46,9 @@ def question_of(standing: Standing) -> Question | None:
                 before = _agreed(pieces[index - 1]) if index else ""
                 after = _agreed(pieces[index + 1]) if index + 1 < len(pieces) else ""
                 stretches.append(
-                    Stretch(before=_last_lines(before), base=base, ours=ours, theirs=theirs, after=_first_lines(after))
+                    ContestedText(
+                        before=_last_lines(before), base=base, ours=ours, theirs=theirs, after=_first_lines(after)
+                    )
                 )
     except UnicodeDecodeError:
         return None
@@ -56,7 +58,7 @@ def question_of(standing: Standing) -> Question | None:
     return Question(path=standing.settled.path, stretches=tuple(stretches))
 
 
-def texts_of(standing: Standing, question: Question, proposal: Proposal) -> tuple[bytes, ...]:
+def texts_of(standing: Assessment, question: Question, proposal: Proposal) -> tuple[bytes, ...]:
     """What is proposed for each stretch; raises `UnusableAnswer` unless nothing else would change, and the file stays
     one of its type."""
     if len(proposal.excerpts) != len(question.stretches):

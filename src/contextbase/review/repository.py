@@ -15,8 +15,8 @@ from contextbase.gate.answers import conflict_from_dict, conflict_to_dict
 from contextbase.gate.model import ReviewState
 from contextbase.identity.model import Principal, PrincipalKind
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
-from contextbase.merge import Conflict
-from contextbase.review.model import Claim, Closed, Comment, Item, ItemFilter, Suggestion
+from contextbase.merge import MergeConflict
+from contextbase.review.model import Claim, Closed, Comment, ItemFilter, ReviewItem, Suggestion
 from contextbase.storage.model import Kind, Version
 from contextbase.storage.tree import version_of_row
 
@@ -32,7 +32,7 @@ class ReviewRepository:
 
     async def page(
         self, connection: Connection, project_id: ProjectId, wanted: ItemFilter, *, limit: int
-    ) -> list[Item]:
+    ) -> list[ReviewItem]:
         """Items newest first."""
         rows = await connection.fetch(
             _SQL.items,
@@ -47,7 +47,7 @@ class ReviewRepository:
         )
         return [_item(row) for row in rows]
 
-    async def one(self, connection: Connection, project_id: ProjectId, review_id: UUID) -> Item | None:
+    async def one(self, connection: Connection, project_id: ProjectId, review_id: UUID) -> ReviewItem | None:
         row = await connection.fetchrow(_SQL.items, project_id, None, None, None, None, None, 1, review_id)
         return None if row is None else _item(row)
 
@@ -57,7 +57,7 @@ class ReviewRepository:
         rows = await connection.fetch(_SQL.entries_at, project_id, list(paths), seq)
         return {version.path: version for version in map(version_of_row, rows)}
 
-    async def is_touched(self, connection: Connection, project_id: ProjectId, item: Item) -> bool:
+    async def is_touched(self, connection: Connection, project_id: ProjectId, item: ReviewItem) -> bool:
         """Whether anything happened to what the item is about since it was looked at."""
         paths = [item.path, item.base_path]
         return bool(await connection.fetchval(_SQL.is_touched, project_id, list(item.nodes), paths, item.checked_seq))
@@ -96,7 +96,7 @@ class ReviewRepository:
         seq: Seq,
         *,
         ours_number: int | None,
-        conflicts: Sequence[Conflict],
+        conflicts: Sequence[MergeConflict],
         reason: str,
         keeps_suggestion: bool,
     ) -> None:
@@ -124,10 +124,10 @@ class ReviewRepository:
         return [(ProjectId(row["project_id"]), row["id"]) for row in rows]
 
 
-def _item(row: asyncpg.Record) -> Item:
+def _item(row: asyncpg.Record) -> ReviewItem:
     claimed, closed = row["claimed_at"], row["closed_at"]
     now = [TreePath.stored(row[name]) for name in ("node_now", "base_node_now") if row[name] is not None]
-    return Item(
+    return ReviewItem(
         id=row["id"],
         seq=Seq(row["seq"]),
         node_id=NodeId(row["node_id"]),

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from contextbase.errors import InvalidInput
-from contextbase.gate.model import Change, ChangeAction, Content, ContentKind
+from contextbase.gate.model import ChangeAction, Content, ContentKind, RequestedChange
 from contextbase.ids import ContentHash, TreePath
 from contextbase.merge import EntryKind, Sides, TreeConflict, Verdict
 from contextbase.merge.sniff import respell
-from contextbase.review.model import Choice, Decision, Pick
-from contextbase.review.standing import Standing, taking
+from contextbase.review.assessment import Assessment, taking
+from contextbase.review.model import Choice, ConflictPick, ReviewDecision
 from contextbase.review.validity import stays_valid
 from contextbase.storage.model import Kind
 
@@ -25,7 +25,9 @@ _OF_TREE: Final = frozenset(
 )
 
 
-def changes_of(standing: Standing, decision: Decision, *, suggested: Sequence[bytes] = ()) -> tuple[Change, ...]:
+def changes_of(
+    standing: Assessment, decision: ReviewDecision, *, suggested: Sequence[bytes] = ()
+) -> tuple[RequestedChange, ...]:
     """The changes that carry a decision out; none if the head stays as it is."""
     if decision.choice is Choice.OURS or standing.is_done:
         return ()
@@ -38,7 +40,7 @@ def changes_of(standing: Standing, decision: Decision, *, suggested: Sequence[by
     return (_put(standing, _made(put_together(standing, suggested))),)
 
 
-def contested(standing: Standing) -> tuple[Sides, ...] | None:
+def contested(standing: Assessment) -> tuple[Sides, ...] | None:
     """The contested stretches, one for each conflict and in their order; None if they are not to be told apart."""
     merged = standing.merged
     if not standing.conflicts or merged is None:
@@ -52,7 +54,7 @@ def contested(standing: Standing) -> tuple[Sides, ...] | None:
     return stretches
 
 
-def put_together(standing: Standing, texts: Sequence[bytes]) -> bytes:
+def put_together(standing: Assessment, texts: Sequence[bytes]) -> bytes:
     """The file with these texts at the contested stretches; raises `InvalidInput` if that is not a valid file."""
     merged, stretches = standing.merged, contested(standing)
     if merged is None or stretches is None or len(texts) != len(stretches):
@@ -66,7 +68,7 @@ def put_together(standing: Standing, texts: Sequence[bytes]) -> bytes:
     return content
 
 
-def _picked(standing: Standing, picks: Sequence[Pick]) -> bytes:
+def _picked(standing: Assessment, picks: Sequence[ConflictPick]) -> bytes:
     by_number = {pick.conflict: pick for pick in picks}
     count = len(standing.conflicts)
     if len(by_number) != len(picks) or set(by_number) != set(range(1, count + 1)):
@@ -76,7 +78,7 @@ def _picked(standing: Standing, picks: Sequence[Pick]) -> bytes:
     return put_together(standing, texts)
 
 
-def _text(standing: Standing, index: int, sides: Sides, pick: Pick) -> bytes:
+def _text(standing: Assessment, index: int, sides: Sides, pick: ConflictPick) -> bytes:
     if pick.text is None:
         return sides.ours if pick.side is Choice.OURS else sides.theirs
     for shown, stretch in (
@@ -89,7 +91,7 @@ def _text(standing: Standing, index: int, sides: Sides, pick: Pick) -> bytes:
     raise InvalidInput(f"A text of your own cannot be put at conflict {pick.conflict}; edit the whole.")
 
 
-def _theirs(standing: Standing) -> tuple[Change, ...]:
+def _theirs(standing: Assessment) -> tuple[RequestedChange, ...]:
     settled, item = standing.settled, standing.item
     if settled.verdict is not Verdict.CONFLICT:
         return (_as_settled(standing),)
@@ -109,7 +111,7 @@ def _theirs(standing: Standing) -> tuple[Change, ...]:
     return (*(_delete(standing, path) for path in standing.in_the_way), _put(standing, content))
 
 
-def _edited(standing: Standing, content: Content | None) -> tuple[Change, ...]:
+def _edited(standing: Assessment, content: Content | None) -> tuple[RequestedChange, ...]:
     if content is None:
         raise InvalidInput("An edited file needs its content.")
     if standing.settled.conflict in _OF_TREE or standing.item.kind not in (Kind.FILE, Kind.DELETED):
@@ -119,7 +121,7 @@ def _edited(standing: Standing, content: Content | None) -> tuple[Change, ...]:
     return (_put(standing, content),)
 
 
-def _as_settled(standing: Standing) -> Change:
+def _as_settled(standing: Assessment) -> RequestedChange:
     """What the change comes to by itself."""
     settled = standing.settled
     if settled.entry is None:
@@ -127,11 +129,11 @@ def _as_settled(standing: Standing) -> Change:
     return _put(standing, _named(standing, settled.entry.content))
 
 
-def _put(standing: Standing, content: Content | None) -> Change:
+def _put(standing: Assessment, content: Content | None) -> RequestedChange:
     """The content at the place where it shall stand; moved there, if it is a rename."""
     target = standing.settled.path
     if standing.item.is_rename and standing.ours is not None and standing.source != target:
-        return Change(
+        return RequestedChange(
             action=ChangeAction.RENAME,
             path=standing.source,
             target=target,
@@ -143,10 +145,10 @@ def _put(standing: Standing, content: Content | None) -> Change:
     return _write(standing, target, content)
 
 
-def _write(standing: Standing, path: TreePath, content: Content | None) -> Change:
+def _write(standing: Assessment, path: TreePath, content: Content | None) -> RequestedChange:
     if content is None:
-        return Change(action=ChangeAction.MAKE_DIRECTORY, path=path, base=standing.seq)
-    return Change(
+        return RequestedChange(action=ChangeAction.MAKE_DIRECTORY, path=path, base=standing.seq)
+    return RequestedChange(
         action=ChangeAction.WRITE,
         path=path,
         base=standing.seq,
@@ -157,15 +159,15 @@ def _write(standing: Standing, path: TreePath, content: Content | None) -> Chang
     )
 
 
-def _delete(standing: Standing, path: TreePath) -> Change:
-    return Change(action=ChangeAction.DELETE, path=path, base=standing.seq)
+def _delete(standing: Assessment, path: TreePath) -> RequestedChange:
+    return RequestedChange(action=ChangeAction.DELETE, path=path, base=standing.seq)
 
 
-def _kind(standing: Standing) -> ContentKind:
+def _kind(standing: Assessment) -> ContentKind:
     return ContentKind.SYMLINK if standing.item.kind is Kind.SYMLINK else ContentKind.FILE
 
 
-def _executable(standing: Standing) -> bool | None:
+def _executable(standing: Assessment) -> bool | None:
     """The writer's, unless the head changed it meanwhile."""
     entry = standing.settled.entry
     if entry is not None and entry.kind is not EntryKind.DIRECTORY:
@@ -178,7 +180,7 @@ def _executable(standing: Standing) -> bool | None:
     return standing.item.executable
 
 
-def _named(standing: Standing, name: ContentHash | None) -> Content | None:
+def _named(standing: Assessment, name: ContentHash | None) -> Content | None:
     """By its name, where it is stored; along with the commit, where it was made here."""
     if name is None:
         return None

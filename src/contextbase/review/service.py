@@ -13,42 +13,50 @@ from contextbase.audit.model import AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, CursorOutdated, Forbidden, InvalidInput, NotFound
-from contextbase.feed.model import NewEvent
-from contextbase.feed.repository import FeedRepository
-from contextbase.gate.history import principals_named
 from contextbase.gate.messages import readable_messages
-from contextbase.gate.model import Change, ReviewState
+from contextbase.gate.model import MANUAL, RequestedChange, ReviewState
 from contextbase.gate.service import Gate, OpenedProject
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.identity.model import Action, Caller, PrincipalKind, PrincipalName
 from contextbase.ids import Clock, PrincipalId, ProjectId, Seq
-from contextbase.review.desk import Desk
-from contextbase.review.model import CRITICAL, Choice, Comment, Decision, Item, ItemFilter, ItemPage, Shown
+from contextbase.reads.commit_log import principals_named
+from contextbase.review.assessment import Assessment, Assessments
+from contextbase.review.closer import ReviewCloser, Settling
+from contextbase.review.detail import Showing
+from contextbase.review.model import CRITICAL, Choice, Comment, ItemFilter, ItemPage, ReviewDecision, ReviewItem, Shown
 from contextbase.review.question import name_of
 from contextbase.review.repository import ReviewRepository
 from contextbase.review.resolution import changes_of
-from contextbase.review.showing import Showing
-from contextbase.review.standing import Standing, Standings
 from contextbase.review.upkeep import Upkeep
+from contextbase.streams.model import NewEvent, Scope
+from contextbase.streams.repository import StreamRepository
 
-__all__ = ["Reviews"]
+__all__ = ["ReviewService"]
 
 LONGEST_COMMENT: Final = 10_000
 _PAGE: Final = 200
 _MOST_SCANNED: Final = 5_000  # items looked at for one page, if most of them are hidden
 _MOST_REFRESHED: Final = 20  # of a page; the sweep gets to the others
 
+_TOLD: Final = {
+    Choice.OURS: ": the head stays as it is",
+    Choice.THEIRS: ": the writer's version was taken",
+    Choice.EDITED: " with an edited version",
+    Choice.PICKED: ", conflict by conflict",
+    Choice.SUGGESTED: ": the resolver's suggestion was taken",
+}
 
-class Reviews:
+
+class ReviewService:
     def __init__(
         self,
         *,
         database: Database,
         gate: Gate,
         repository: ReviewRepository,
-        standings: Standings,
+        standings: Assessments,
         showing: Showing,
-        desk: Desk,
+        desk: ReviewCloser,
         upkeep: Upkeep,
         audit: AuditRepository,
         clock: Clock,
@@ -64,7 +72,7 @@ class Reviews:
         self._audit = audit
         self._clock = clock
         self._hint = hint
-        self._feed = FeedRepository()
+        self._streams = StreamRepository()
 
     async def page(
         self,
@@ -94,7 +102,6 @@ class Reviews:
 
     async def show(self, caller: Caller, project_id: ProjectId, review_id: UUID) -> Shown:
         """An item as it stands against the head of this moment."""
-        caller.require(Action.READ, project_id)
         item, opened = await self._found(caller, project_id, review_id)
         item = await self._upkeep.refreshed(project_id, item, opened.seq)
         async with self._database.connection() as connection:
@@ -103,7 +110,9 @@ class Reviews:
             message = await self._repository.message(connection, project_id, item.seq) if readable else ""
         return await self._showing.of(project_id, item, message=message, comments=tuple(comments))
 
-    async def claim(self, caller: Caller, project_id: ProjectId, review_id: UUID, *, take_over: bool = False) -> Item:
+    async def claim(
+        self, caller: Caller, project_id: ProjectId, review_id: UUID, *, take_over: bool = False
+    ) -> ReviewItem:
         """Say that one is on it; raises `Conflict` when somebody else is, unless it is taken over."""
         item, _ = await self._open(caller, project_id, review_id)
         async with self._database.connection() as connection:
@@ -119,7 +128,7 @@ class Reviews:
             raise _not_open(item)
         return (await self._found(caller, project_id, review_id))[0]
 
-    async def release(self, caller: Caller, project_id: ProjectId, review_id: UUID) -> Item:
+    async def release(self, caller: Caller, project_id: ProjectId, review_id: UUID) -> ReviewItem:
         """Take one's claim back; raises `Conflict` if it is not one's own."""
         await self._open(caller, project_id, review_id)
         async with self._database.connection() as connection:
@@ -145,17 +154,18 @@ class Reviews:
         caller: Caller,
         project_id: ProjectId,
         review_id: UUID,
-        decision: Decision,
+        decision: ReviewDecision,
         *,
         operator_type: OperatorType,
-    ) -> Item:
+    ) -> ReviewItem:
         """Decide it. What others changed since the head that was shown is merged with the decision; where that
         conflicts, it raises `Conflict` and nothing is changed: nobody decides about what they have not seen."""
         item, opened = await self._open(caller, project_id, review_id)
         _require_decider(caller, item, opened)
         if decision.epoch not in (None, opened.epoch):
             raise CursorOutdated("The project was restored since the item was shown; look at it again.")
-        changes: tuple[Change, ...] = ()
+        changes: tuple[RequestedChange, ...] = ()
+        how = Settling(strategy=MANUAL, told=_TOLD[decision.choice])
         if decision.choice is not Choice.OURS:
             standing = await self._standings.of(project_id, item, _shown_at(item, decision))
             changes = self._changes(standing, decision, opened.authority)
@@ -168,14 +178,15 @@ class Reviews:
                 message=decision.message or f"Resolved {item.path} by {item.author.name}: {decision.choice}",
                 state=ReviewState.RESOLVED,
                 operator_type=operator_type,
+                how=how,
             )
         else:
-            await self._desk.close(caller, project_id, item, ReviewState.RESOLVED, operator_type=operator_type)
+            await self._desk.close(caller, project_id, item, ReviewState.RESOLVED, operator_type=operator_type, how=how)
         return (await self._found(caller, project_id, review_id))[0]
 
     async def reject(
         self, caller: Caller, project_id: ProjectId, review_id: UUID, *, reason: str = "", operator_type: OperatorType
-    ) -> Item:
+    ) -> ReviewItem:
         """Close it without taking anything of it in. Its author may, too: it takes its change back."""
         item, opened = await self._open(caller, project_id, review_id)
         if caller.principal.id != item.author.id:
@@ -185,7 +196,13 @@ class Reviews:
             if reason:
                 await self._say(connection, caller, project_id, item, reason, operator_type=operator_type)
             await self._desk.close_within(
-                connection, caller, project_id, item, ReviewState.REJECTED, operator_type=operator_type
+                connection,
+                caller,
+                project_id,
+                item,
+                ReviewState.REJECTED,
+                operator_type=operator_type,
+                how=Settling(strategy=MANUAL, told=": nothing of it was taken in"),
             )
         self._hint(project_id)
         return (await self._found(caller, project_id, review_id))[0]
@@ -194,14 +211,14 @@ class Reviews:
 
     async def _visible(
         self, connection: Connection, project_id: ProjectId, wanted: ItemFilter, authority: PathAuthority, limit: int
-    ) -> tuple[list[Item], UUID | None]:
-        found: list[Item] = []
+    ) -> tuple[list[ReviewItem], UUID | None]:
+        found: list[ReviewItem] = []
         scanned = 0
         while True:
             page = await self._repository.page(connection, project_id, wanted, limit=_PAGE)
             for item in page:
                 scanned += 1
-                if all(map(authority.sees, item.places)):
+                if authority.shows_all(item.places):
                     found.append(item)
                 if len(found) == limit or scanned == _MOST_SCANNED:
                     return found, item.id
@@ -209,29 +226,32 @@ class Reviews:
                 return found, None
             wanted = replace(wanted, before=page[-1].id)
 
-    async def _found(self, caller: Caller, project_id: ProjectId, review_id: UUID) -> tuple[Item, OpenedProject]:
+    async def _found(self, caller: Caller, project_id: ProjectId, review_id: UUID) -> tuple[ReviewItem, OpenedProject]:
+        caller.require(Action.READ, project_id)  # an item holds contents, and every answer shows the item
         async with self._database.connection() as connection:
             opened = await self._gate.opened(connection, caller, project_id)
             item = await self._repository.one(connection, project_id, review_id)
-        if item is None or not all(map(opened.authority.sees, item.places)):
+        if item is None or not opened.authority.shows_all(item.places):
             raise NotFound(f"There is no review item {review_id} that you may see.")
         return item, opened
 
-    async def _open(self, caller: Caller, project_id: ProjectId, review_id: UUID) -> tuple[Item, OpenedProject]:
+    async def _open(self, caller: Caller, project_id: ProjectId, review_id: UUID) -> tuple[ReviewItem, OpenedProject]:
         caller.require(Action.WRITE, project_id)
         item, opened = await self._found(caller, project_id, review_id)
         if item.state is not ReviewState.OPEN:
             raise _not_open(item)
         return item, opened
 
-    def _changes(self, standing: Standing, decision: Decision, authority: PathAuthority) -> tuple[Change, ...]:
+    def _changes(
+        self, standing: Assessment, decision: ReviewDecision, authority: PathAuthority
+    ) -> tuple[RequestedChange, ...]:
         suggestion = standing.item.suggestion
         suggested: tuple[bytes, ...] = ()
         if decision.choice is Choice.SUGGESTED:
             if suggestion is None or suggestion.texts is None or suggestion.about != name_of(standing):
                 raise Conflict("There is no suggestion for it as it stands now.")
             suggested = suggestion.texts
-        if decision.choice is Choice.THEIRS and not all(map(authority.sees, standing.in_the_way)):
+        if decision.choice is Choice.THEIRS and not authority.shows_all(standing.in_the_way):
             raise Forbidden(f"Something is in the way of {standing.settled.path} that you may not change.")
         return changes_of(standing, decision, suggested=suggested)
 
@@ -240,7 +260,7 @@ class Reviews:
         connection: Connection,
         caller: Caller,
         project_id: ProjectId,
-        item: Item,
+        item: ReviewItem,
         text: str,
         *,
         operator_type: OperatorType,
@@ -258,7 +278,7 @@ class Reviews:
                 "number": comment.number,
             },
         )
-        await self._feed.append_events(connection, project_id, [event])
+        await self._streams.append(connection, Scope.project(project_id), [event])
         entry = AuditEntry(
             at=self._clock.now(),
             operator_type=operator_type,
@@ -276,7 +296,7 @@ class Reviews:
         return comment
 
 
-def _require_decider(caller: Caller, item: Item, opened: OpenedProject) -> None:
+def _require_decider(caller: Caller, item: ReviewItem, opened: OpenedProject) -> None:
     if any(opened.authority.level(place) < Level.READ_WRITE_KEEP for place in (item.path, *item.nodes_now)):
         raise Forbidden(f"Deciding what becomes of {item.path} takes the right to change it.")
     critical = item.reason == CRITICAL or any(map(opened.policy.is_critical, item.places))
@@ -284,7 +304,7 @@ def _require_decider(caller: Caller, item: Item, opened: OpenedProject) -> None:
         raise Forbidden(f"{item.path} is critical: a person decides what becomes of it.")
 
 
-def _shown_at(item: Item, decision: Decision) -> Seq | None:
+def _shown_at(item: ReviewItem, decision: ReviewDecision) -> Seq | None:
     """The head that the reviewer has seen, as far as is known; None: it does not matter."""
     if decision.ours_seq is not None and decision.ours_seq < item.seq:
         raise InvalidInput(f"The item came with commit {item.seq}: nobody was shown it at {decision.ours_seq}.")
@@ -296,7 +316,7 @@ def _shown_at(item: Item, decision: Decision) -> Seq | None:
     return None if decision.choice is Choice.SUGGESTED else item.seq
 
 
-def _not_open(item: Item) -> Conflict:
+def _not_open(item: ReviewItem) -> Conflict:
     return Conflict(f"The review item is {item.state} already.", state=str(item.state))
 
 

@@ -7,17 +7,17 @@ from typing import Final
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, ContentPurged, ContextbaseError, Forbidden
-from contextbase.gate.model import ReviewState
+from contextbase.gate.model import AUTO_MERGE, ReviewState
 from contextbase.ids import ProjectId, Seq
 from contextbase.merge import TreeConflict
-from contextbase.review.acting import SystemPrincipal
 from contextbase.review.adviser import Adviser
-from contextbase.review.desk import Desk
-from contextbase.review.model import CRITICAL, Choice, Decision, Item
+from contextbase.review.assessment import Assessment, Assessments
+from contextbase.review.callers import SystemPrincipal
+from contextbase.review.closer import ReviewCloser, Settling
+from contextbase.review.model import CRITICAL, Choice, ReviewDecision, ReviewItem
 from contextbase.review.question import name_of
 from contextbase.review.repository import ReviewRepository
 from contextbase.review.resolution import changes_of
-from contextbase.review.standing import Standing, Standings
 
 __all__ = ["Upkeep"]
 
@@ -34,8 +34,8 @@ class Upkeep:
         *,
         database: Database,
         repository: ReviewRepository,
-        standings: Standings,
-        desk: Desk,
+        standings: Assessments,
+        desk: ReviewCloser,
         system: SystemPrincipal,
         adviser: Adviser | None = None,
     ) -> None:
@@ -74,7 +74,7 @@ class Upkeep:
                 _log.warning("a review item was not looked at", extra={"review_id": str(review_id), "code": error.code})
         return len(stale)
 
-    async def refreshed(self, project_id: ProjectId, item: Item, head: Seq) -> Item:
+    async def refreshed(self, project_id: ProjectId, item: ReviewItem, head: Seq) -> ReviewItem:
         """The item as it stands against the head, read before it or with it; that may have closed it."""
         if item.state is not ReviewState.OPEN or item.checked_seq >= head:
             return item
@@ -89,7 +89,7 @@ class Upkeep:
         async with self._database.connection() as connection:
             return await self._repository.one(connection, project_id, item.id) or item
 
-    async def _is_touched(self, project_id: ProjectId, item: Item, head: Seq) -> bool:
+    async def _is_touched(self, project_id: ProjectId, item: ReviewItem, head: Seq) -> bool:
         """Most of what happens in a project has nothing to do with an item: then that is all that is noted."""
         if item.reason in _ABOUT_OTHERS:
             return True
@@ -99,25 +99,33 @@ class Upkeep:
                 await self._repository.mark_checked(connection, project_id, item.id, head)
         return touched
 
-    async def _settle(self, project_id: ProjectId, standing: Standing) -> None:
+    async def _settle(self, project_id: ProjectId, standing: Assessment) -> None:
         item = standing.item
         if standing.is_done:
             caller = await self._system.caller()
-            await self._desk.close(caller, project_id, item, ReviewState.OBSOLETE, operator_type=OperatorType.SYSTEM)
+            await self._desk.close(
+                caller,
+                project_id,
+                item,
+                ReviewState.OBSOLETE,
+                operator_type=OperatorType.SYSTEM,
+                how=Settling(strategy=AUTO_MERGE, told=": the head has all of it"),
+            )
         elif standing.is_clean and not standing.needs_person:
             await self._desk.commit(
                 await self._system.caller(),
                 project_id,
                 standing,
-                changes_of(standing, Decision(choice=Choice.THEIRS)),
+                changes_of(standing, ReviewDecision(choice=Choice.THEIRS)),
                 message=f"Merged {item.path} by {item.author.name} after the conflict went away",
                 state=ReviewState.OBSOLETE,
                 operator_type=OperatorType.SYSTEM,
+                how=Settling(strategy=AUTO_MERGE, told=": it was merged, because the conflict went away"),
             )
         else:
             await self._store(project_id, standing)
 
-    async def _store(self, project_id: ProjectId, standing: Standing) -> None:
+    async def _store(self, project_id: ProjectId, standing: Assessment) -> None:
         item, settled = standing.item, standing.settled
         reason = str(settled.conflict) if item.reason != CRITICAL and settled.conflict is not None else item.reason
         about = name_of(standing)

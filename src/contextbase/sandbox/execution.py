@@ -15,8 +15,8 @@ from typing import Final
 from contextbase.errors import Conflict
 from contextbase.limits import Limit
 from contextbase.sandbox.descriptors import Descriptor, one_of, read_piece, write_all
-from contextbase.sandbox.launcher.client import Conversation
-from contextbase.sandbox.model import Outcome, Output, Stream, TerminalSize
+from contextbase.sandbox.model import CommandOutcome, Output, Stream, TerminalSize
+from contextbase.sandbox.native.launcher.client import Conversation
 
 __all__ = ["Ended", "LaunchedExecution", "Streams"]
 
@@ -69,6 +69,7 @@ class Ended:
     cpu_seconds: float | None
     peak_memory: int | None
     stopped_by: Limit | None
+    is_killed: bool  # by us, with all that it started
     seconds: float
 
     @property
@@ -90,7 +91,7 @@ class LaunchedExecution:
         *,
         max_output: int | None,
         longest: float | None,
-        finish: Callable[[Ended], Awaitable[Outcome]],
+        finish: Callable[[Ended], Awaitable[CommandOutcome]],
     ) -> None:
         self._conversation = conversation
         self._streams = streams
@@ -98,6 +99,7 @@ class LaunchedExecution:
         self._finish = finish
         self._started = time.monotonic()
         self._stopped_by: Limit | None = None
+        self._is_killed = False
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._open = dict(streams.outputs)
         self._left: dict[Descriptor, int] | None = None  # bytes to read after the end
@@ -141,10 +143,12 @@ class LaunchedExecution:
             _set_size(descriptor, size)
 
     async def kill(self) -> None:
-        self._conversation.kill()
+        if not self._ended.done():
+            self._is_killed = True
+            self._conversation.kill()
         await asyncio.shield(self._outcome)
 
-    async def wait(self) -> Outcome:
+    async def wait(self) -> CommandOutcome:
         self._waiting += 1
         self._drain_for_who_waits()
         try:
@@ -161,9 +165,10 @@ class LaunchedExecution:
         """Because of a limit; the first one counts."""
         if self._stopped_by is None and not self._ended.done():
             self._stopped_by = reason
+            self._is_killed = True
             self._conversation.kill()
 
-    async def _follow(self, longest: float | None) -> Outcome:
+    async def _follow(self, longest: float | None) -> CommandOutcome:
         try:
             async with asyncio.timeout(longest):
                 said = await self._conversation.receive()
@@ -181,6 +186,7 @@ class LaunchedExecution:
                 cpu_seconds=values.get("cpu_seconds"),
                 peak_memory=values.get("peak_memory"),
                 stopped_by=self._stopped_by,
+                is_killed=self._is_killed,
                 seconds=seconds,
             )
         )

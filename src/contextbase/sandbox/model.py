@@ -17,8 +17,8 @@ __all__ = [
     "SANDBOX_LIMITS",
     "WORKSPACE",
     "Command",
+    "CommandOutcome",
     "Network",
-    "Outcome",
     "Output",
     "SandboxId",
     "SandboxInfo",
@@ -93,6 +93,7 @@ class Command:
     has_input: bool = False  # False: standard input is empty
     timeout: float | None = None  # seconds; never longer than the limits allow
     terminal: TerminalSize | None = None  # a terminal of this size: all its output is STDOUT
+    asked: str | tuple[str, ...] | None = None  # what was asked for, if `argv` wraps it; for the audit trail
 
     def __post_init__(self) -> None:
         if not self.argv or not self.argv[0]:
@@ -134,7 +135,7 @@ class Output:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class CommandOutcome:
     """How a command ended. Exactly one of `exit_code` and `signal` is set; `stopped_by` says which limit was the
     reason, if one was."""
 
@@ -142,6 +143,7 @@ class Outcome:
     signal: int | None = None
     stopped_by: Limit | None = None
     forks_refused: bool = False  # it wanted more processes than its limit, and went on without
+    leftovers_of: tuple[str, ...] = ()  # ended commands whose processes filled the sandbox, and were ended for that
     slowed_down: bool = False  # it wanted more of the processor than its limit
     seconds: float
     cpu_seconds: float | None = None  # None: the driver cannot tell

@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from contextbase.errors import MachineProblem, Misconfigured
-from contextbase.sandbox.launched import LaunchedDriver
 from contextbase.sandbox.model import HOME, WORKSPACE, SandboxSpec
+from contextbase.sandbox.native.driver import NativeDriver
 from contextbase.workspaces.model import Owner
 
 __all__ = ["PlainDriver"]
@@ -19,7 +19,7 @@ _PASSED_ON: Final = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ")
 """All that a command gets to see of our own environment: no keys, no tokens."""
 
 
-class PlainDriver(LaunchedDriver):
+class PlainDriver(NativeDriver):
     """For machines that have nothing better, and people who know what they run.
 
     A command reads and writes whatever its account can, and sees every process and the network; a read-only folder is

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from contextbase.sandbox.model import (
     Command,
-    Outcome,
+    CommandOutcome,
     Output,
     SandboxId,
     SandboxInfo,
@@ -45,7 +45,7 @@ class Execution(Protocol):
         """End it at once, with all it started in one-shot use. Harmless after the end."""
         ...
 
-    async def wait(self) -> Outcome:
+    async def wait(self) -> CommandOutcome:
         """Until it ended; reads what nobody else reads, and throws it away. May be called again."""
         ...
 

@@ -11,17 +11,17 @@ from typing import Any, Final
 from contextbase.data_folder import write_private
 from contextbase.errors import NotFound
 from contextbase.limits import ResourceLimits
-from contextbase.sandbox.launcher.processes import started_at
 from contextbase.sandbox.model import Network, SandboxId, SandboxSpec
+from contextbase.sandbox.native.launcher.processes import started_at
 
-__all__ = ["Record", "Records", "RunningHolder"]
+__all__ = ["Records", "RunningHolder", "SandboxSpecRecord"]
 
 _SPEC, _HOLDER = "spec.json", "holder.json"
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Record:
+class SandboxSpecRecord:
     spec: SandboxSpec
     created_at: datetime
 
@@ -57,7 +57,7 @@ class Records:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def create(self, record: Record) -> Record:
+    def create(self, record: SandboxSpecRecord) -> SandboxSpecRecord:
         """As it is kept: one that was there before stays."""
         place = self._place(record.spec.id)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -65,14 +65,14 @@ class Records:
         write_private(place / _SPEC, text, replace=False)
         return self.read(record.spec.id)
 
-    def read(self, sandbox_id: SandboxId) -> Record:
+    def read(self, sandbox_id: SandboxId) -> SandboxSpecRecord:
         try:
             values = json.loads((self._place(sandbox_id) / _SPEC).read_bytes())
         except FileNotFoundError:
             raise NotFound(f"There is no sandbox {sandbox_id} here.") from None
-        return Record(spec=_spec(values["spec"]), created_at=datetime.fromisoformat(values["created_at"]))
+        return SandboxSpecRecord(spec=_spec(values["spec"]), created_at=datetime.fromisoformat(values["created_at"]))
 
-    def all(self) -> list[Record]:
+    def all(self) -> list[SandboxSpecRecord]:
         """Oldest first."""
         found = []
         for place in self._folder.glob(f"*/{_SPEC}"):

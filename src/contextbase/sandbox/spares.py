@@ -10,7 +10,7 @@ from typing import Final
 from uuid import uuid4
 
 from contextbase.sandbox.cgroups import NO_LIMITS, ControlGroup, remove_group
-from contextbase.sandbox.launcher.client import Conversation, Launcher
+from contextbase.sandbox.native.launcher.client import Conversation, Launcher
 
 __all__ = ["Spare", "Spares"]
 

@@ -1,35 +1,44 @@
 """`AsyncClient`: the server's routes as methods. Answers are the wire models; errors are the tree of errors.py."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self, Unpack
 from uuid import UUID, uuid4
 
 import httpx
-from pydantic import ValidationError
+from pydantic import ValidationError, with_config
+from typing_extensions import TypedDict  # pydantic reads that of `typing` from Python 3.12 on
 
 from contextbase.errors import InvalidInput, Unavailable
-from contextbase.sdk.connection import Body, Connection, parsed
+from contextbase.sdk.arguments import checked, input_checked
+from contextbase.sdk.connection import (
+    DEFAULT_RETRY_SECONDS,
+    DEFAULT_TIMEOUT_SECONDS,
+    Body,
+    Connection,
+    parsed,
+)
+from contextbase.sdk.events import AsyncEvents
 from contextbase.sdk.history import AsyncHistory
 from contextbase.sdk.leases import DEFAULT_WAIT_SECONDS, AsyncLeases, HeldLease
 from contextbase.sdk.lines import lines_of_async
 from contextbase.sdk.policies import AsyncPolicies
+from contextbase.sdk.projects import AsyncProjects
 from contextbase.sdk.reviews import AsyncReviews
 from contextbase.sdk.runs import AsyncRuns
 from contextbase.sdk.sandboxes import AsyncSandboxes
+from contextbase.sdk.tokens import AsyncTokens
 from contextbase.sdk.workspaces import AsyncWorkspaces
 from contextbase.wire.commit import ChangeBody, CommitCreate, CommitView, UploadView
-from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
-from contextbase.wire.project import NAME_OR_ID, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
+from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView, OperatorTypeName
 from contextbase.wire.system import Me, Readiness, ServerVersion
-from contextbase.wire.token import TokenCreate, TokenCreated, TokenPage, TokenRevoked
 from contextbase.wire.tree import CheckoutRequest, CheckoutView, SideVersionPage, VersionPage
 
-__all__ = ["AsyncClient", "Uploadable"]
+__all__ = ["AsyncClient", "AuditFilter", "Uploadable"]
 
 Uploadable = bytes | Path | Iterable[bytes] | AsyncIterable[bytes]
 """Content of any size: bytes, a file, or pieces."""
@@ -38,24 +47,49 @@ _COLLAB: Final = "/api/v1/collab"
 _PIECE_BYTES: Final = 1024 * 1024
 
 
+@with_config(extra="forbid")
+class AuditFilter(TypedDict, total=False):
+    """Which rows of the audit trail are meant: all that is given must match."""
+
+    principal: str | None  # such as agent:indexer
+    action: str | None  # such as commit
+    path: str | None  # and what is below it
+    node_id: UUID | None  # a file by its id, whatever it was called
+    operator_type: OperatorTypeName | None  # the way in, such as agent, api or web_ui
+    since: datetime | None
+    until: datetime | None  # not included
+    first_seq: int | None
+    last_seq: int | None
+
+
 class AsyncClient:
     """A connection to one server as one principal. Use it as a context manager, or `close` it.
 
-    Commits, uploads and reads are sent again, `attempts` times in all, when the server does not answer or is busy; a
-    commit carries an idempotency key, so that it happens once."""
+    `url` and `token` default to the environment variables CONTEXTBASE_URL and CONTEXTBASE_TOKEN, and without those to
+    the server that the command line would talk to. A request waits `timeout_seconds` for an answer. Reads, commits and
+    uploads of bytes or files are sent again for up to `retry_seconds` (0: never) while the server does not answer or
+    is busy; a commit carries an idempotency key, so that it happens once.
+
+    Every method raises a `ContextbaseError`, with a stable `code` and a `message` for people:
+    `InvalidInput` (a wrong argument, or a closed client), `Unauthenticated` (a missing, unknown, expired or revoked
+    token), `Forbidden` (the token or a policy does not allow it), `NotFound` (nothing there that you may see),
+    `Unavailable` (no answer, or the server is too busy) and `Misconfigured` (TLS fails, or the answer is not
+    contextbase's). What else a method raises is said there."""
 
     def __init__(
         self,
-        url: str,
-        token: str,
+        url: str | None = None,
+        token: str | None = None,
         *,
-        timeout_seconds: float = 30.0,
-        attempts: int = 6,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+        retry_seconds: float = DEFAULT_RETRY_SECONDS,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._connection = Connection(
-            url, token, timeout_seconds=timeout_seconds, attempts=attempts, transport=transport
+            url, token, timeout_seconds=timeout_seconds, retry_seconds=retry_seconds, transport=transport
         )
+        self.projects = AsyncProjects(self._connection)
+        self.tokens = AsyncTokens(self._connection)
         self.policies = AsyncPolicies(self._connection)
         self.history = AsyncHistory(self._connection)
         self.reviews = AsyncReviews(self._connection)
@@ -63,6 +97,7 @@ class AsyncClient:
         self.runs = AsyncRuns(self._connection)
         self.sandboxes = AsyncSandboxes(self._connection, self.workspaces)
         self.leases = AsyncLeases(self._connection)
+        self.events = AsyncEvents(self._connection)
 
     async def __aenter__(self) -> Self:
         return self
@@ -73,40 +108,22 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
+        """Close the connections. Every later call raises `InvalidInput`; closing again does nothing."""
         await self._connection.close()
 
     async def version(self) -> ServerVersion:
+        """The server's version."""
         return await self._connection.call(ServerVersion, "GET", "/api/v1/version")
 
     async def me(self) -> Me:
+        """Whom the token is for, and what it allows."""
         return await self._connection.call(Me, "GET", "/api/v1/me")
 
     async def readiness(self) -> Readiness:
-        """Also answers, rather than raises, when a part is not ready."""
+        """Whether the server and its parts are ready. A part that is not is an answer, not an error."""
         return parsed(Readiness, await self._connection.send("GET", "/readyz"))
 
-    async def create_project(self, name: str, *, description: str = "") -> ProjectView:
-        body = ProjectCreate(name=name, description=description)
-        return await self._connection.call(ProjectView, "POST", "/api/v1/projects", body)
-
-    async def projects(self, *, after: str = "", limit: int = 100) -> ProjectPage:
-        return await self._connection.call(ProjectPage, "GET", "/api/v1/projects", after=after, limit=limit)
-
-    async def project(self, name_or_id: str) -> ProjectDetail:
-        return await self._connection.call(ProjectDetail, "GET", f"/api/v1/projects/{_segment(name_or_id)}")
-
-    async def delete_project(self, name_or_id: str) -> ProjectView:
-        return await self._connection.call(ProjectView, "DELETE", f"/api/v1/projects/{_segment(name_or_id)}")
-
-    async def create_token(self, request: TokenCreate) -> TokenCreated:
-        return await self._connection.call(TokenCreated, "POST", "/api/v1/tokens", request)
-
-    async def tokens(self, *, before: UUID | None = None, limit: int = 100) -> TokenPage:
-        return await self._connection.call(TokenPage, "GET", "/api/v1/tokens", before=before, limit=limit)
-
-    async def revoke_token(self, token_id: UUID) -> TokenRevoked:
-        return await self._connection.call(TokenRevoked, "DELETE", f"/api/v1/tokens/{token_id}")
-
+    @checked
     async def checkout(
         self,
         project: str,
@@ -120,8 +137,12 @@ class AsyncClient:
         after: str = "",
         limit: int = 1000,
     ) -> CheckoutView:
-        """Paths, or what is below a prefix, in a snapshot. Its `seq` is the base of what you make from it; pass both
-        `seq` and `epoch` on, and a restore in between is told (`CursorOutdated`) instead of mistaken."""
+        """Read the entries at `paths`, or all below `prefix` (None: everything), in a snapshot (`seq`; None: the head).
+
+        With `contents`, an entry's content is in `text`, or in `base64` if it is not text; both are None for folders
+        and for what is too large (use `download`). Paths where there is nothing you may read are in `missing`. The
+        answer's `seq` is the `base_seq` of a commit that you make from it, and the `seq` of the next page (`after`).
+        Pass `epoch` along with `seq`: if the project was restored in between, that raises `CursorOutdated`."""
         body = CheckoutRequest(
             project=project,
             paths=None if paths is None else list(paths),
@@ -137,6 +158,7 @@ class AsyncClient:
             lambda: self._connection.call(CheckoutView, "POST", f"{_COLLAB}/checkout", body)
         )
 
+    @checked
     async def commit(
         self,
         project: str,
@@ -149,10 +171,19 @@ class AsyncClient:
         atomic: bool = False,
         run: str | None = None,
         lease: int | None = None,
+        if_match: str | None = None,
+        if_none_match: Literal["*"] | None = None,
     ) -> CommitView:
-        """Settle changes. Sent again as long as nobody answers, with one key (yours, or one made here): once is
-        enough for it to happen, and more does not make it happen twice. With the token of a `lease` of yours, it is
-        refused (`LeaseLost`) if you do not hold that any more."""
+        """Commit changes that were made from the snapshot `base_seq`. What others changed since is merged.
+
+        Look at each change's `status`: `written`, `merged` and `unchanged` are in the project now; `in_review` waits
+        for a person, `superseded` lost against another version (both are kept), and `refused` has a `code` and a
+        `reason`. With `atomic`, either all changes go in or all are `refused`. `key`: sending the same commit with the
+        same key again has no further effect. `run`: a name of yours by which the work can be undone.
+        `lease`: raises `LeaseLost` if you do not hold the lease with this token any more. `if_match`: the ETag (the
+        sha256 in quotes) that the file of a single change must have; `if_none_match="*"`: there must be no file. Else
+        it raises `PreconditionFailed`. Raises `CursorOutdated` if `epoch` is not the project's, and `TooLarge` for
+        more content than a request may carry (use `upload`)."""
         body = CommitCreate(
             project=project,
             changes=list(changes),
@@ -164,20 +195,27 @@ class AsyncClient:
             run=run,
             lease=lease,
         )
+        asked = {"If-Match": if_match, "If-None-Match": if_none_match}
+        headers = {name: value for name, value in asked.items() if value is not None}
         return await self._connection.retried(
-            lambda: self._connection.call(CommitView, "POST", f"{_COLLAB}/commit", body)
+            lambda: self._connection.call(CommitView, "POST", f"{_COLLAB}/commit", body, headers=headers)
         )
 
     def lease(
         self, project: str, pattern: str, *, wait: float = DEFAULT_WAIT_SECONDS, worker: str | None = None
     ) -> AbstractAsyncContextManager[HeldLease]:
-        """`async with client.lease("p", "src/**"):` a block that has it, renewed in the background. `LeaseHeld` when
-        others have it for longer than `wait` seconds."""
+        """Hold a lease for a block, renewed in the background: `async with client.lease("p", "src/**") as lease:`
+
+        Raises `LeaseHeld` if somebody else keeps it for longer than `wait` seconds. `worker` tells apart several
+        workers of one principal."""
         return self.leases.holding(project, pattern, wait=wait, worker=worker)
 
     async def upload(self, project: str, content: Uploadable, *, content_hash: str | None = None) -> UploadView:
-        """Store content of any size, to be named by its hash in a commit. Bytes and files are sent again as long as
-        nobody answers; pieces cannot be."""
+        """Store content of any size; a commit then names it by the `hash` of the answer.
+
+        Bytes and files are sent again when the server does not answer; pieces cannot be. With `content_hash`, raises
+        `InvalidInput` if the content received has another sha256. Raises `TooLarge` over the server's limit."""
+        _check_uploadable(content)
 
         async def attempt() -> UploadView:
             return await self._connection.call(
@@ -188,6 +226,7 @@ class AsyncClient:
             return await self._connection.retried(attempt)
         return await attempt()
 
+    @checked
     async def download(
         self,
         project: str,
@@ -200,7 +239,8 @@ class AsyncClient:
         start: int = 0,
     ) -> AsyncGenerator[bytes, None]:
         """The bytes of a version, in pieces, from `start` on: by path (and seq), by node and number, or of a side
-        version. Close it if you stop early (`contextlib.aclosing`)."""
+        version. Close it if you stop early (`contextlib.aclosing`). Raises `ContentPurged` for content that was
+        removed from all history."""
         headers = {"Range": f"bytes={start}-"} if start else None
         async with self._connection.stream(
             f"{_COLLAB}/versions/content",
@@ -215,11 +255,15 @@ class AsyncClient:
             async for piece in response.aiter_raw():
                 yield piece
 
-    async def versions(self, project: str, path: str, *, before: int | None = None, limit: int = 100) -> VersionPage:
-        """The versions of the file at a path, newest first."""
+    @checked
+    async def list_versions(
+        self, project: str, path: str, *, before: int | None = None, limit: int = 100
+    ) -> VersionPage:
+        """The versions of the file at a path, newest first. Pass the page's `next_before` for the next page."""
         return await self._read(VersionPage, "versions", project=project, path=path, before=before, limit=limit)
 
-    async def side_versions(
+    @checked
+    async def list_side_versions(
         self, project: str, path: str, *, before: UUID | None = None, limit: int = 100
     ) -> SideVersionPage:
         """What lost against the head or waits for a review at a path, newest first."""
@@ -227,6 +271,7 @@ class AsyncClient:
             SideVersionPage, "versions/sides", project=project, path=path, before=before, limit=limit
         )
 
+    @checked
     async def log(
         self,
         project: str,
@@ -237,24 +282,34 @@ class AsyncClient:
         before: int | None = None,
         limit: int = 50,
     ) -> LogPageView:
-        """Commits, newest first: of the project, of the file at a path, of a principal or of a run."""
+        """Commits, newest first: of the project, of the file at a path, of a principal or of a run. Pass the page's
+        `next_before` for the next page."""
         return await self._read(
             LogPageView, "log", project=project, path=path, principal=principal, run=run, before=before, limit=limit
         )
 
+    @checked
     async def audit(
-        self, project: str, wanted: AuditQuery | None = None, *, before: int | None = None, limit: int = 100
+        self, project: str | None, *, before: int | None = None, limit: int = 100, **wanted: Unpack[AuditFilter]
     ) -> AuditPageView:
-        """The audit trail, newest first."""
-        fields = (wanted or AuditQuery()).model_dump(mode="json")
-        return await self._read(AuditPageView, "audit", project=project, before=before, limit=limit, **fields)
+        """The audit trail, newest first; None: the system's own. Needs a token that allows 'admin'. Pass the page's
+        `next_before` for the next page."""
+        fields = _query(wanted)
+        return await self._connection.retried(
+            lambda: self._connection.call(
+                AuditPageView, "GET", _trail_of(project), project=project, before=before, limit=limit, **fields
+            )
+        )
 
+    @checked
     async def export_audit(
-        self, project: str, wanted: AuditQuery | None = None
+        self, project: str | None, **wanted: Unpack[AuditFilter]
     ) -> AsyncGenerator[AuditRecordView, None]:
-        """The whole audit trail, or what matches, oldest first."""
-        fields = (wanted or AuditQuery()).model_dump(mode="json")
-        async with self._connection.stream(f"{_COLLAB}/audit/export", project=project, **fields) as response:
+        """The whole audit trail, or what matches, oldest first; None: the system's own. Needs a token that allows
+        'admin'."""
+        async with self._connection.stream(
+            f"{_trail_of(project)}/export", project=project, **_query(wanted)
+        ) as response:
             async for line in lines_of_async(response):
                 try:
                     yield AuditRecordView.model_validate_json(line)
@@ -267,23 +322,42 @@ class AsyncClient:
         )
 
 
-def _segment(name: str) -> str:
-    if not re.fullmatch(NAME_OR_ID, name):
-        raise InvalidInput(f"{name[:120]!r} is not a project's name or id.")
-    return name
+def _query(wanted: AuditFilter) -> dict[str, Any]:
+    with input_checked("audit"):
+        return AuditQuery.model_validate(wanted).model_dump(mode="json")
+
+
+def _check_uploadable(content: Uploadable) -> None:
+    """Pieces are checked as they come; a text would be taken for pieces."""
+    if isinstance(content, str) or not isinstance(content, bytes | Path | Iterable | AsyncIterable):
+        raise InvalidInput(f"upload(): content: bytes, a Path or pieces of bytes, not {type(content).__name__}.")
+
+
+def _piece(piece: bytes) -> bytes:
+    if not isinstance(piece, bytes | bytearray | memoryview):
+        raise InvalidInput(f"upload(): content: a piece must be bytes, not {type(piece).__name__}.")
+    return piece
 
 
 async def _pieces(content: Uploadable) -> AsyncIterator[bytes]:
     if isinstance(content, bytes):
         yield content
     elif isinstance(content, Path):
-        with await asyncio.to_thread(content.open, "rb") as file:
+        try:
+            file = await asyncio.to_thread(content.open, "rb")
+        except OSError as error:
+            raise InvalidInput(f"{content} cannot be read: {error.strerror}.") from error
+        with file:
             while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
                 yield piece
     elif isinstance(content, AsyncIterable):
         async for piece in content:
-            yield piece
+            yield _piece(piece)
     else:
         pieces = iter(content)
         while (given := await asyncio.to_thread(lambda: next(pieces, None))) is not None:
-            yield given
+            yield _piece(given)
+
+
+def _trail_of(project: str | None) -> str:
+    return "/api/v1/system/audit" if project is None else f"{_COLLAB}/audit"

@@ -3,46 +3,57 @@
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self, Unpack
 from uuid import UUID
 
 import httpx
 
-from contextbase.sdk.async_client import AsyncClient, Uploadable
+from contextbase.sdk.arguments import documented_like
+from contextbase.sdk.async_client import AsyncClient, AuditFilter, Uploadable
+from contextbase.sdk.connection import DEFAULT_RETRY_SECONDS, DEFAULT_TIMEOUT_SECONDS
+from contextbase.sdk.events import Events
 from contextbase.sdk.history import History
 from contextbase.sdk.leases import DEFAULT_WAIT_SECONDS, HeldLease, Leases
 from contextbase.sdk.policies import Policies
 from contextbase.sdk.portal import Portal
+from contextbase.sdk.projects import Projects
 from contextbase.sdk.reviews import Reviews
 from contextbase.sdk.runs import Runs
 from contextbase.sdk.sandboxes import Sandboxes
+from contextbase.sdk.tokens import Tokens
 from contextbase.sdk.workspaces import Workspaces
 from contextbase.wire.commit import ChangeBody, CommitView, UploadView
-from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
-from contextbase.wire.project import ProjectDetail, ProjectPage, ProjectView
+from contextbase.wire.history import AuditPageView, AuditRecordView, LogPageView
 from contextbase.wire.system import Me, Readiness, ServerVersion
-from contextbase.wire.token import TokenCreate, TokenCreated, TokenPage, TokenRevoked
 from contextbase.wire.tree import CheckoutView, SideVersionPage, VersionPage
 
 __all__ = ["Client"]
 
 
+@documented_like(AsyncClient)
 class Client:
     """A connection to one server as one principal. Use it as a context manager, or `close` it.
 
-    Every method is `AsyncClient`'s of the same name; what that yields, this one's iterators do."""
+    `url` and `token` default to the environment variables CONTEXTBASE_URL and CONTEXTBASE_TOKEN, and without those to
+    the server that the command line would talk to. Arguments, retries and errors are `AsyncClient`'s, and so is every
+    method: where that one yields, this one's iterators do. It may be used from several threads, and where an event loop
+    runs already."""
 
     def __init__(
         self,
-        url: str,
-        token: str,
+        url: str | None = None,
+        token: str | None = None,
         *,
-        timeout_seconds: float = 30.0,
-        attempts: int = 6,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+        retry_seconds: float = DEFAULT_RETRY_SECONDS,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._client = AsyncClient(url, token, timeout_seconds=timeout_seconds, attempts=attempts, transport=transport)
+        self._client = AsyncClient(
+            url, token, timeout_seconds=timeout_seconds, retry_seconds=retry_seconds, transport=transport
+        )
         self._portal = Portal()
+        self.projects = Projects(self._client.projects, self._portal)
+        self.tokens = Tokens(self._client.tokens, self._portal)
         self.policies = Policies(self._client.policies, self._portal)
         self.history = History(self._client.history, self._portal)
         self.reviews = Reviews(self._client.reviews, self._portal)
@@ -50,6 +61,7 @@ class Client:
         self.runs = Runs(self._client.runs, self._portal)
         self.sandboxes = Sandboxes(self._client.sandboxes, self._portal)
         self.leases = Leases(self._client.leases, self._portal)
+        self.events = Events(self._client.events, self._portal)
 
     def __enter__(self) -> Self:
         return self
@@ -60,6 +72,8 @@ class Client:
         self.close()
 
     def close(self) -> None:
+        if self._portal.is_closed:
+            return
         self._portal.run(self._client.close())
         self._portal.close()
 
@@ -71,27 +85,6 @@ class Client:
 
     def readiness(self) -> Readiness:
         return self._portal.run(self._client.readiness())
-
-    def create_project(self, name: str, *, description: str = "") -> ProjectView:
-        return self._portal.run(self._client.create_project(name, description=description))
-
-    def projects(self, *, after: str = "", limit: int = 100) -> ProjectPage:
-        return self._portal.run(self._client.projects(after=after, limit=limit))
-
-    def project(self, name_or_id: str) -> ProjectDetail:
-        return self._portal.run(self._client.project(name_or_id))
-
-    def delete_project(self, name_or_id: str) -> ProjectView:
-        return self._portal.run(self._client.delete_project(name_or_id))
-
-    def create_token(self, request: TokenCreate) -> TokenCreated:
-        return self._portal.run(self._client.create_token(request))
-
-    def tokens(self, *, before: UUID | None = None, limit: int = 100) -> TokenPage:
-        return self._portal.run(self._client.tokens(before=before, limit=limit))
-
-    def revoke_token(self, token_id: UUID) -> TokenRevoked:
-        return self._portal.run(self._client.revoke_token(token_id))
 
     def checkout(
         self,
@@ -132,6 +125,8 @@ class Client:
         atomic: bool = False,
         run: str | None = None,
         lease: int | None = None,
+        if_match: str | None = None,
+        if_none_match: Literal["*"] | None = None,
     ) -> CommitView:
         return self._portal.run(
             self._client.commit(
@@ -144,6 +139,8 @@ class Client:
                 atomic=atomic,
                 run=run,
                 lease=lease,
+                if_match=if_match,
+                if_none_match=if_none_match,
             )
         )
 
@@ -178,13 +175,13 @@ class Client:
             )
         )
 
-    def versions(self, project: str, path: str, *, before: int | None = None, limit: int = 100) -> VersionPage:
-        return self._portal.run(self._client.versions(project, path, before=before, limit=limit))
+    def list_versions(self, project: str, path: str, *, before: int | None = None, limit: int = 100) -> VersionPage:
+        return self._portal.run(self._client.list_versions(project, path, before=before, limit=limit))
 
-    def side_versions(
+    def list_side_versions(
         self, project: str, path: str, *, before: UUID | None = None, limit: int = 100
     ) -> SideVersionPage:
-        return self._portal.run(self._client.side_versions(project, path, before=before, limit=limit))
+        return self._portal.run(self._client.list_side_versions(project, path, before=before, limit=limit))
 
     def log(
         self,
@@ -201,9 +198,9 @@ class Client:
         )
 
     def audit(
-        self, project: str, wanted: AuditQuery | None = None, *, before: int | None = None, limit: int = 100
+        self, project: str | None, *, before: int | None = None, limit: int = 100, **wanted: Unpack[AuditFilter]
     ) -> AuditPageView:
-        return self._portal.run(self._client.audit(project, wanted, before=before, limit=limit))
+        return self._portal.run(self._client.audit(project, before=before, limit=limit, **wanted))
 
-    def export_audit(self, project: str, wanted: AuditQuery | None = None) -> Iterator[AuditRecordView]:
-        return self._portal.iterate(self._client.export_audit(project, wanted))
+    def export_audit(self, project: str | None, **wanted: Unpack[AuditFilter]) -> Iterator[AuditRecordView]:
+        return self._portal.iterate(self._client.export_audit(project, **wanted))

@@ -1,27 +1,55 @@
 """One server as one principal: sends requests, turns answers into wire models and problems into errors."""
 
 import asyncio
+import logging
+import math
+import os
 import random
-import re
+import ssl
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from contextbase.errors import ContextbaseError, InvalidInput, Unavailable, error_of_code
+from contextbase.errors import (
+    ContextbaseError,
+    InvalidInput,
+    Misconfigured,
+    Unavailable,
+    error_of_code,
+)
 from contextbase.sdk.lines import lines_of_async
+from contextbase.servers.choice import given_or_found
+from contextbase.servers.request import check_server as check_address_and_token
 from contextbase.wire.problem import Problem
 
-__all__ = ["Body", "Connection", "check_server", "error_of", "parsed"]
+__all__ = [
+    "DEFAULT_RETRY_SECONDS",
+    "DEFAULT_TIMEOUT_SECONDS",
+    "Body",
+    "Connection",
+    "check_server",
+    "error_of",
+    "error_of_response",
+    "no_answer",
+    "parsed",
+    "server_from",
+]
+
+_log = logging.getLogger(__name__)
 
 Body = TypeVar("Body", bound=BaseModel)
 Answer = TypeVar("Answer")
 
+DEFAULT_TIMEOUT_SECONDS: Final = 30.0
+DEFAULT_RETRY_SECONDS: Final = 30.0  # a server that is restarted is back within about 10 s
 _FIRST_WAIT_SECONDS: Final = 0.1
+_WAIT_TOLD_SECONDS: Final = 0.8  # the fourth in a row: shorter gaps are nobody's concern
 _LONGEST_WAIT_SECONDS: Final = 5.0
 _SILENCE_SECONDS: Final = 45.0  # of a stream: several of its signs of life
 
@@ -29,16 +57,18 @@ _SILENCE_SECONDS: Final = 45.0  # of a stream: several of its signs of life
 class Connection:
     def __init__(
         self,
-        url: str,
-        token: str,
+        url: str | None = None,
+        token: str | None = None,
         *,
         timeout_seconds: float,
-        attempts: int,
+        retry_seconds: float,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        check_server(url, token)
+        url, token = server_from(url, token)
+        _check_seconds("timeout_seconds", timeout_seconds, least=0.001)
+        _check_seconds("retry_seconds", retry_seconds, least=0)
         self._url = url.rstrip("/")
-        self._attempts = attempts
+        self._retry_seconds = retry_seconds
         self._timeout_seconds = timeout_seconds
         self._http = httpx.AsyncClient(
             base_url=self._url,
@@ -60,21 +90,24 @@ class Connection:
         /,
         *,
         read_seconds: float = 0,
+        headers: dict[str, str] | None = None,
         **query: Any,
     ) -> Body:
-        """The answer as a wire model; raises the error the server answered with. `read_seconds`: wait for it at least
-        so long."""
+        """The answer as a wire model; raises the error the server answered with. `read_seconds`: the shortest time to
+        wait for the answer."""
         content = _json(body) if isinstance(body, BaseModel) else body
-        response = await self.send(method, path, content=content, query=query, read_seconds=read_seconds)
+        response = await self.send(
+            method, path, content=content, query=query, read_seconds=read_seconds, headers=headers
+        )
         if response.is_success:
             return parsed(answer, response)
-        raise _error_of(response)
+        raise error_of_response(response)
 
     async def done(self, method: str, path: str, /, **query: Any) -> None:
         """For what answers nothing."""
         response = await self.send(method, path, query=query)
         if not response.is_success:
-            raise _error_of(response)
+            raise error_of_response(response)
 
     async def send(
         self,
@@ -84,11 +117,13 @@ class Connection:
         content: str | AsyncIterator[bytes] | None = None,
         query: dict[str, Any] | None = None,
         read_seconds: float = 0,
+        headers: dict[str, str] | None = None,
     ) -> httpx.Response:
         """Any answer; raises `Unavailable` when there is none."""
-        headers = {"Content-Type": "application/json"} if isinstance(content, str) else {}
+        headers = (headers or {}) | ({"Content-Type": "application/json"} if isinstance(content, str) else {})
         timeout = httpx.Timeout(self._timeout_seconds, read=max(self._timeout_seconds, read_seconds))
-        with _unavailable_if_silent(self._url):
+        self._check_open()
+        with no_answer(self._url):
             return await self._http.request(
                 method, path, content=content, params=_given(query or {}), headers=headers, timeout=timeout
             )
@@ -107,7 +142,8 @@ class Connection:
         """An answer whose body is read piece by piece; a `body` of one's own is posted."""
         kind = {} if body is None else {"Content-Type": "application/json"}
         timeout = httpx.Timeout(self._timeout_seconds, read=max(self._timeout_seconds, read_seconds))
-        with _unavailable_if_silent(self._url):
+        self._check_open()
+        with no_answer(self._url):
             async with self._http.stream(
                 "GET" if body is None else "POST",
                 path,
@@ -118,7 +154,7 @@ class Connection:
             ) as response:
                 if not response.is_success:
                     await response.aread()
-                    raise _error_of(response)
+                    raise error_of_response(response)
                 yield response
 
     async def items(self, adapter: TypeAdapter[Answer], path: str, body: BaseModel) -> AsyncGenerator[Answer, None]:
@@ -140,70 +176,150 @@ class Connection:
         return str(address.copy_with(scheme=scheme)), {"Authorization": self._http.headers["Authorization"]}
 
     async def retried(self, attempt: Callable[[], Awaitable[Answer]]) -> Answer:
-        """For requests that may be sent again: until it is answered, waiting longer each time."""
-        wait = _FIRST_WAIT_SECONDS
-        for _ in range(self._attempts - 1):
+        """For requests that may be sent again: until it is answered, or `retry_seconds` are over. A request that itself
+        took that long is still sent a second time."""
+        started, wait, is_first = time.monotonic(), _FIRST_WAIT_SECONDS, True
+        while True:
             try:
                 return await attempt()
-            except Unavailable:
-                await asyncio.sleep(wait * random.uniform(0.5, 1.5))  # noqa: S311 - spreads the retries of many agents
+            except Unavailable as error:
+                left = self._retry_seconds - (time.monotonic() - started)
+                if not self._retry_seconds or (left <= 0 and not is_first):
+                    raise
+                is_first = False
+                if wait == _WAIT_TOLD_SECONDS:
+                    _log.warning("%s Trying again for another %.0f s.", error.message, left)
+                pause = min(wait, max(left, _FIRST_WAIT_SECONDS))
+                await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads the retries of many agents
                 wait = min(wait * 2, _LONGEST_WAIT_SECONDS)
-        return await attempt()
+
+    def _check_open(self) -> None:
+        if self._http.is_closed:
+            raise InvalidInput("This client is closed. Create a new one.")
 
 
 def parsed(answer: type[Body], response: httpx.Response) -> Body:
     try:
         return answer.model_validate_json(response.content)
     except ValidationError as error:
-        raise Unavailable("The answer is not contextbase's; is the URL right, and the server as new?") from error
+        raise _not_ours(response) from error
 
 
 @contextmanager
-def _unavailable_if_silent(url: str) -> Iterator[None]:
+def no_answer(url: str) -> Iterator[None]:
+    """Raise `Unavailable` when the server does not answer, `Misconfigured` when TLS fails."""
     try:
         yield
-    except (httpx.HTTPError, httpx.StreamError) as error:
+    except httpx.TimeoutException as error:
         raise Unavailable(
-            f"The server at {url} does not answer ({type(error).__name__}). Is it running? `contextbase up`"
+            f"The server at {url} did not answer in time ({type(error).__name__}). Try again, or allow more time with "
+            "timeout_seconds."
         ) from error
+    except (httpx.HTTPError, httpx.StreamError) as error:
+        problem = _tls_problem(error)
+        if problem is not None:
+            raise Misconfigured(
+                f"No secure connection to {url}: {problem}. Check that the URL is right (http or https), and that this "
+                "machine trusts the server's certificate."
+            ) from error
+        raise Unavailable(
+            f"The server at {url} does not answer ({_reason(error)}). Check that it is running "
+            "(`contextbase up`) and that the URL is right."
+        ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """What the system says, such as "Connection refused"; else the kind of error."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno and cause.errno > 0:
+            return os.strerror(cause.errno)
+        cause = cause.__cause__ or cause.__context__
+    return type(error).__name__
+
+
+def _tls_problem(error: BaseException) -> str | None:
+    """What TLS complains about, wherever in the chain of causes it is."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"the certificate is not valid ({cause.verify_message})"
+        if isinstance(cause, ssl.SSLError):
+            return f"the TLS handshake failed ({cause.reason or type(cause).__name__})"
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 def _json(body: BaseModel) -> str:
     try:
         return body.model_dump_json()
     except PydanticSerializationError as error:
-        raise InvalidInput("What is to be sent has text that is not Unicode.") from error
+        raise InvalidInput("The request has text that is not valid Unicode.") from error
 
 
 def _given(query: dict[str, Any]) -> dict[str, Any]:
-    return {name: str(value) for name, value in query.items() if value is not None}
+    """A list is sent as the same name several times."""
+    given = {
+        name: [str(one) for one in value] if isinstance(value, list) else str(value)
+        for name, value in query.items()
+        if value is not None
+    }
+    for name, value in given.items():
+        for text in value if isinstance(value, list) else [value]:
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise InvalidInput(f"{name}: {text[:120]!a} is not valid Unicode.") from None
+    return given
+
+
+def server_from(url: str | None, token: str | None) -> tuple[str, str]:
+    """The given URL and token; what is not given comes from CONTEXTBASE_URL and CONTEXTBASE_TOKEN, or from the server
+    that the command line would talk to. Raises `InvalidInput` for a URL or token that cannot be right, and
+    `Unauthenticated` without a token."""
+    url, token = given_or_found(url, token)
+    check_server(url, token)
+    return url, token
 
 
 def check_server(url: str, token: str) -> None:
-    """Raise `InvalidInput` for what is no address of a server, or no token."""
-    if not re.fullmatch(r"[!-~]+", token):
-        raise InvalidInput("The token has characters no token has; was it copied whole?")
+    """Raise `InvalidInput` for what is not the URL of a server, or not a token."""
+    for name, value in (("URL", url), ("token", token)):
+        _check_text(name, value)
+    check_address_and_token(url, token)
     try:
-        _check_address(url)
         httpx.URL(url)
-    except (ValueError, httpx.InvalidURL) as error:
+    except httpx.InvalidURL as error:
         raise InvalidInput(f"{url[:200]!r} is not the URL of a server: {error}.") from error
 
 
-def _check_address(url: str) -> None:
-    """Raises `ValueError`; httpx itself would only find that nobody answers."""
-    address = urlsplit(url)
-    if address.scheme not in ("http", "https"):
-        raise ValueError("it starts with http:// or https://")
-    if not address.hostname or address.port == 0:
-        raise ValueError("it names no host or port")
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidInput(f"The {name} must be a text, not {type(value).__name__}.")
 
 
-def _error_of(response: httpx.Response) -> ContextbaseError:
+def _check_seconds(name: str, value: object, *, least: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < least:
+        raise InvalidInput(f"{name}: {value!r} is not a number of seconds of at least {least:g}.")
+
+
+def error_of_response(response: httpx.Response) -> ContextbaseError:
+    """The error that an answer stands for. One without a reason comes from a proxy, or is not contextbase's."""
     try:
         return error_of(Problem.model_validate_json(response.content))
     except ValidationError:
-        return Unavailable(f"The server answered with status {response.status_code} and no reason.")
+        status = response.status_code
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
+            return Unavailable(f"The server, or a proxy before it, answered with status {status} and no reason.")
+        return _not_ours(response)
+
+
+def _not_ours(response: httpx.Response) -> ContextbaseError:
+    kind = response.headers.get("Content-Type", "no content type").partition(";")[0]
+    return Misconfigured(
+        f"The answer (status {response.status_code}, {kind[:80]}) is not one of contextbase's. Check that the URL "
+        "leads to a contextbase server and not to another site or a login page, and that both have the same version."
+    )
 
 
 def error_of(problem: Problem) -> ContextbaseError:

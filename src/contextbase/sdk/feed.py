@@ -8,11 +8,10 @@ from typing import Final
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from contextbase.errors import ContextbaseError, Unavailable, error_of_code
-from contextbase.sdk.connection import check_server
+from contextbase.errors import InvalidInput, Unavailable
+from contextbase.sdk.connection import error_of_response, no_answer, server_from
 from contextbase.sdk.lines import lines_of
 from contextbase.wire.feed import FeedItemView
-from contextbase.wire.problem import Problem
 
 __all__ = ["FeedReader", "Received"]
 
@@ -29,20 +28,33 @@ class Received:
 
 
 class FeedReader:
-    """Follows one project; keeps its place, so that iterating again goes on where it was."""
+    """Follows one project; keeps its place, so that iterating again continues where it was.
+
+    `path`: only what is at or below it. `after`: the cursor to continue from; "start" is the first commit. A `url` or
+    `token` of None is found as `Client` does. Raises `InvalidInput` for arguments that cannot be
+    right, and `Unauthenticated` without a token."""
 
     def __init__(
-        self, url: str, token: str, project: str, *, path: str | None = None, after: str | None = None
+        self,
+        url: str | None,
+        token: str | None,
+        project: str,
+        *,
+        path: str | None = None,
+        after: str | None = None,
     ) -> None:
-        check_server(url, token)
+        url, token = server_from(url, token)
+        for name, value in (("project", project), ("path", path or ""), ("after", after or "")):
+            if not isinstance(value, str):
+                raise InvalidInput(f"FeedReader: {name}: it must be a text, not {type(value).__name__}.")
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream"}
         self._query = {"project": project} | ({"path": path} if path else {})
         self.cursor = after
 
     def __iter__(self) -> Iterator[Received]:
-        """Every change once, in order, for as long as the caller likes. Only a server that cannot be reached at first,
-        or refuses, raises; a connection that is lost later is made again."""
+        """Every change once, in order, for as long as the caller likes. Raises `Unavailable` if the server cannot be
+        reached at first, and what it answers if it refuses; a connection that is lost later is made again."""
         reached, pause = False, _FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -60,17 +72,15 @@ class FeedReader:
         """One connection's items; None for each sign of life without one."""
         query = self._query | ({"after": self.cursor} if self.cursor else {})
         timeout = httpx.Timeout(10.0, read=_SILENCE_SECONDS)
-        try:
-            with (
-                httpx.Client(base_url=self._url, headers=self._headers, timeout=timeout, trust_env=False) as http,
-                http.stream("GET", "/api/v1/collab/feed", params=query) as response,
-            ):
-                if not response.is_success:
-                    response.read()
-                    raise _error_of(response)
-                yield from self._items(lines_of(response))
-        except httpx.HTTPError as error:
-            raise Unavailable(f"The server at {self._url} does not answer ({type(error).__name__}).") from error
+        with (
+            no_answer(self._url),
+            httpx.Client(base_url=self._url, headers=self._headers, timeout=timeout, trust_env=False) as http,
+            http.stream("GET", "/api/v1/collab/feed", params=query) as response,
+        ):
+            if not response.is_success:
+                response.read()
+                raise error_of_response(response)
+            yield from self._items(lines_of(response))
 
     def _items(self, lines: Iterator[str]) -> Iterator[Received | None]:
         cursor, data = self.cursor, ""
@@ -81,15 +91,14 @@ class FeedReader:
             elif name == "data":
                 data = value
             elif not line:
-                received = Received(cursor=cursor or "", item=_ITEM.validate_json(data)) if data else None
+                received = Received(cursor=cursor or "", item=_item(data)) if data else None
                 # Taken as read once the caller asks for the next: an item is repeated rather than lost.
                 yield received
                 self.cursor, data = cursor, ""
 
 
-def _error_of(response: httpx.Response) -> ContextbaseError:
+def _item(data: str) -> FeedItemView:
     try:
-        problem = Problem.model_validate_json(response.content)
-    except ValidationError:
-        return Unavailable(f"The server answered with status {response.status_code} and no reason.")
-    return error_of_code(problem.code, problem.detail, **problem.details | {"trace_id": problem.trace_id})
+        return _ITEM.validate_json(data)
+    except ValidationError as error:
+        raise Unavailable("The feed broke off in the middle of an item.") from error

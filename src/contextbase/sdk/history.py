@@ -5,40 +5,50 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from contextbase.errors import InvalidInput
+from contextbase.sdk.arguments import checked, documented_like
 from contextbase.sdk.connection import Body
-from contextbase.sdk.going_back import AsyncGoingBack, GoingBack
 from contextbase.sdk.portal import Portal
+from contextbase.sdk.reverting import AsyncReverting, Reverting
 from contextbase.wire.blame import BlameView
 from contextbase.wire.diff import DiffPageView, FileDiffView
 from contextbase.wire.snapshot import SnapshotView, TagCreate, TagPage, TagView
 
-__all__ = ["AsyncHistory", "History"]
+__all__ = ["ArchiveFormat", "AsyncHistory", "History"]
 
 _HISTORY: Final = "/api/v1/history"
 
 ArchiveFormat = Literal["tar", "tar.gz", "zip"]
 
 
-class AsyncHistory(AsyncGoingBack):
-    """A ref is a seq, `head`, `head~3`, a time such as 2026-01-31T12:00:00Z, or a tag."""
+class AsyncHistory(AsyncReverting):
+    """A project's past, and the way back.
 
+    A ref is a seq, `head`, `head~3`, a time such as 2026-01-31T12:00:00Z, or a tag."""
+
+    @checked
     async def resolve(self, project: str, ref: str = "head") -> int:
-        """The seq of the snapshot that a ref means."""
+        """The seq of the snapshot that a ref means. Raises `NotFound` for a ref that means none."""
         return (await self._read(SnapshotView, "resolve", project=project, ref=ref)).seq
 
-    async def tags(self, project: str, *, after: str = "", limit: int = 100) -> TagPage:
+    @checked
+    async def list_tags(self, project: str, *, after: str = "", limit: int = 100) -> TagPage:
+        """The project's tags, by name. Pass the page's `next_after` as `after` for the next page."""
         return await self._read(TagPage, "tags", project=project, after=after, limit=limit)
 
+    @checked
     async def create_tag(self, project: str, name: str, *, ref: str = "head", message: str = "") -> TagView:
-        """Give a snapshot a name."""
+        """Give a snapshot a name. Raises `Conflict` if the name is taken."""
         body = TagCreate(project=project, name=name, ref=ref, message=message)
         return await self._connection.call(TagView, "POST", f"{_HISTORY}/tags", body)
 
+    @checked
     async def delete_tag(self, project: str, name: str) -> None:
+        """Remove a tag; the snapshot stays. Raises `NotFound` if there is none."""
         if not name or name in (".", "..") or "/" in name:
             raise InvalidInput(f"{name[:120]!r} is not a tag's name.")
         await self._connection.done("DELETE", f"{_HISTORY}/tags/{quote(name, safe='')}", project=project)
 
+    @checked
     async def diff(
         self,
         project: str,
@@ -54,8 +64,8 @@ class AsyncHistory(AsyncGoingBack):
         context: int = 3,
         patch: bool = False,
     ) -> DiffPageView:
-        """What differs between two snapshots, or what a commit, a principal or a run changed. Further pages: `after`,
-        with the page's own `old` and `new`."""
+        """What differs between two snapshots, or what a commit, a principal or a run changed; with `patch` also as
+        text. For the next page pass the page's `next_after` as `after`, with the page's own `old` and `new`."""
         return await self._read(
             DiffPageView,
             "diff",
@@ -72,6 +82,7 @@ class AsyncHistory(AsyncGoingBack):
             patch=patch,
         )
 
+    @checked
     async def diff_versions(
         self, project: str, path: str, old: int, new: int | None = None, *, context: int = 3, patch: bool = False
     ) -> FileDiffView:
@@ -80,6 +91,7 @@ class AsyncHistory(AsyncGoingBack):
             FileDiffView, "diff/versions", project=project, path=path, old=old, new=new, context=context, patch=patch
         )
 
+    @checked
     async def blame(
         self,
         project: str,
@@ -90,9 +102,11 @@ class AsyncHistory(AsyncGoingBack):
         first: int = 1,
         limit: int = 10_000,
     ) -> BlameView:
-        """Which version each line (or value, or cell) of a file comes from."""
+        """Which version each line (or value, or cell: `by="parts"`) of a file comes from. For the next page pass the
+        page's `next_line` as `first`."""
         return await self._read(BlameView, "blame", project=project, path=path, at=at, by=by, first=first, limit=limit)
 
+    @checked
     async def archive(
         self, project: str, *, at: str = "head", path: str | None = None, form: ArchiveFormat = "tar"
     ) -> AsyncGenerator[bytes, None]:
@@ -108,7 +122,8 @@ class AsyncHistory(AsyncGoingBack):
         )
 
 
-class History(GoingBack):
+@documented_like(AsyncHistory)
+class History(Reverting):
     """`AsyncHistory` for code that is not async."""
 
     def __init__(self, history: AsyncHistory, portal: Portal) -> None:
@@ -118,8 +133,8 @@ class History(GoingBack):
     def resolve(self, project: str, ref: str = "head") -> int:
         return self._portal.run(self._history.resolve(project, ref))
 
-    def tags(self, project: str, *, after: str = "", limit: int = 100) -> TagPage:
-        return self._portal.run(self._history.tags(project, after=after, limit=limit))
+    def list_tags(self, project: str, *, after: str = "", limit: int = 100) -> TagPage:
+        return self._portal.run(self._history.list_tags(project, after=after, limit=limit))
 
     def create_tag(self, project: str, name: str, *, ref: str = "head", message: str = "") -> TagView:
         return self._portal.run(self._history.create_tag(project, name, ref=ref, message=message))

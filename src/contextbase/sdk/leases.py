@@ -10,6 +10,7 @@ from typing import Final
 from uuid import uuid4
 
 from contextbase.errors import ContextbaseError, LeaseHeld, LeaseLost, Unavailable
+from contextbase.sdk.arguments import checked, documented_like
 from contextbase.sdk.connection import Connection
 from contextbase.sdk.portal import Portal
 from contextbase.wire.lease import (
@@ -74,14 +75,17 @@ class HeldLease:
 
 
 class AsyncLeases:
+    """A lease says "I am working on these files". It advises others, unless a policy makes it binding."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    @checked
     async def acquire(
         self, project: str, pattern: str, *, wait: float = DEFAULT_WAIT_SECONDS, worker: str | None = None
     ) -> LeaseView:
-        """Reserve a path or pattern, waiting up to `wait` seconds for others; then raises `LeaseHeld`. It lasts for its
-        `ttl_seconds` unless you renew it: `client.lease` does that for you."""
+        """Reserve a path or pattern. Raises `LeaseHeld` if others keep it for longer than `wait` seconds. It lasts for
+        its `ttl_seconds` unless you renew it: `client.lease` does that for you."""
         deadline, key = time.monotonic() + wait, uuid4().hex
         while True:
             left = max(0.0, deadline - time.monotonic())
@@ -101,7 +105,8 @@ class AsyncLeases:
     async def holding(
         self, project: str, pattern: str, *, wait: float = DEFAULT_WAIT_SECONDS, worker: str | None = None
     ) -> AsyncIterator[HeldLease]:
-        """Acquired for the block, renewed while it lasts, and released after it."""
+        """Acquire a lease for a block, renew it meanwhile, and release it afterwards. Raises `LeaseHeld` as `acquire`
+        does."""
         lease = HeldLease(await self.acquire(project, pattern, wait=wait, worker=worker))
         keeping = asyncio.create_task(lease.keep(self, project), name=f"lease-{lease.token}")
         try:
@@ -115,32 +120,39 @@ class AsyncLeases:
             except Unavailable as problem:  # it ends by itself, and the block's own outcome matters more
                 _log.warning("the lease on %s was not released: %s", lease.pattern, problem.message)
 
+    @checked
     async def heartbeat(self, project: str, token: int) -> LeaseView:
         """Renew a lease; raises `LeaseLost` when it is not yours any more."""
         body = LeaseHeartbeat(project=project)
         return await self._connection.call(LeaseView, "POST", f"{_LEASES}/{token}/heartbeat", body)
 
+    @checked
     async def release(self, project: str, token: int) -> None:
         """End a lease; also succeeds when it has ended."""
         await self._connection.retried(lambda: self._connection.done("DELETE", f"{_LEASES}/{token}", project=project))
 
+    @checked
     async def release_all(self, project: str, *, owner: str | None = None) -> LeasesReleased:
         """End all leases of an owner and its workers: yours, or with 'admin' anybody's."""
         return await self._connection.call(LeasesReleased, "DELETE", _LEASES, project=project, owner=owner)
 
+    @checked
     async def list(
         self, project: str, *, owner: str | None = None, path: str | None = None, after: int = 0, limit: int = 100
     ) -> LeasePage:
-        """Who is on what, oldest first: of an owner, or what overlaps with a path or pattern."""
+        """Who works on what, oldest first: of an owner, or what overlaps with a path or pattern. Pass the page's
+        `next_after` as `after` for the next page."""
         return await self._connection.call(
             LeasePage, "GET", _LEASES, project=project, owner=owner, path=path, after=after, limit=limit
         )
 
+    @checked
     async def check(self, project: str, path: str) -> LeaseCheck:
-        """Whether anybody has a lease that overlaps with a path or pattern, and who."""
+        """Whether somebody has a lease that overlaps with a path or pattern, and who."""
         return await self._connection.call(LeaseCheck, "GET", _CHECK, project=project, path=path)
 
 
+@documented_like(AsyncLeases)
 class Leases:
     """`AsyncLeases` for code that is not async."""
 

@@ -5,6 +5,7 @@ from typing import Final
 from urllib.parse import quote
 
 from contextbase.errors import InvalidInput
+from contextbase.sdk.arguments import checked, documented_like
 from contextbase.sdk.connection import Connection
 from contextbase.sdk.portal import Portal
 from contextbase.wire.policy import (
@@ -32,59 +33,80 @@ _POLICIES: Final = "/api/v1/collab/policies"
 
 
 class AsyncPolicies:
+    """Who may do what where, and how changes are merged. Changing anything needs a token that allows 'admin'."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def show(self, project: str) -> PolicyView:
+    @checked
+    async def get(self, project: str) -> PolicyView:
+        """All rules, the default level, merge and lease rules, and ranks of a project."""
         return await self._connection.call(PolicyView, "GET", _POLICIES, project=project)
 
-    async def put_rule(self, project: str, subject: str, pattern: str, level: LevelName) -> RuleView:
-        """Give a subject (`agent:NAME`, `group:NAME`, `everyone`) a level on a pattern."""
+    @checked
+    async def set_rule(self, project: str, subject: str, pattern: str, level: LevelName) -> RuleView:
+        """Give a subject (`agent:NAME`, `group:NAME`, `everyone`) a level on a pattern, in place of the one it has."""
         body = RulePut(project=project, subject=subject, pattern=pattern, level=level)
         return await self._connection.call(RuleView, "PUT", f"{_POLICIES}/rules", body)
 
+    @checked
     async def delete_rule(self, project: str, subject: str, pattern: str) -> None:
+        """Remove a rule. Raises `NotFound` if there is none."""
         await self._connection.done("DELETE", f"{_POLICIES}/rules", project=project, subject=subject, pattern=pattern)
 
-    async def put_default(self, project: str, level: LevelName) -> PolicyView:
-        """The level where no rule matches."""
+    @checked
+    async def set_default(self, project: str, level: LevelName) -> PolicyView:
+        """Set the level where no rule matches."""
         body = DefaultPut(project=project, level=level)
         return await self._connection.call(PolicyView, "PUT", f"{_POLICIES}/default", body)
 
-    async def put_merge_rules(self, project: str, rules: Sequence[MergeRuleBody]) -> PolicyView:
-        """All merge rules, in order: the last that matches decides."""
+    @checked
+    async def set_merge_rules(self, project: str, rules: Sequence[MergeRuleBody]) -> PolicyView:
+        """Replace all merge rules, in order: the last that matches decides."""
         body = MergeRulesPut(project=project, rules=list(rules))
         return await self._connection.call(PolicyView, "PUT", f"{_POLICIES}/merge", body)
 
-    async def put_lease_rules(self, project: str, rules: Sequence[LeaseRuleBody]) -> PolicyView:
-        """Where leases bind, in order: the last that matches decides."""
+    @checked
+    async def set_lease_rules(self, project: str, rules: Sequence[LeaseRuleBody]) -> PolicyView:
+        """Replace all rules on where leases bind, in order: the last that matches decides."""
         body = LeaseRulesPut(project=project, rules=list(rules))
         return await self._connection.call(PolicyView, "PUT", f"{_POLICIES}/leases", body)
 
-    async def put_rank(self, project: str, principal: str, rank: int) -> RankView:
-        """For the strategy 'priority'."""
+    @checked
+    async def set_rank(self, project: str, principal: str, rank: int) -> RankView:
+        """Set a principal's rank, for the merge strategy 'priority': the higher rank wins."""
         body = RankPut(project=project, principal=principal, rank=rank)
         return await self._connection.call(RankView, "PUT", f"{_POLICIES}/ranks", body)
 
+    @checked
     async def explain(self, project: str, path: str, principal: str) -> ExplanationView:
         """What a principal may do at a path, and which rule decides it."""
         return await self._connection.call(
             ExplanationView, "GET", f"{_POLICIES}/explain", project=project, path=path, principal=principal
         )
 
-    async def groups(self, *, after: str = "", limit: int = 100) -> GroupPage:
+    @checked
+    async def list_groups(self, *, after: str = "", limit: int = 100) -> GroupPage:
+        """The groups and who is in them, by name. Pass the page's `next_after` as `after` for the next page."""
         return await self._connection.call(GroupPage, "GET", f"{_POLICIES}/groups", after=after, limit=limit)
 
+    @checked
     async def create_group(self, name: str) -> GroupView:
+        """Create an empty group, for rules of any project. Raises `Conflict` if the name is taken."""
         return await self._connection.call(GroupView, "POST", f"{_POLICIES}/groups", GroupCreate(name=name))
 
+    @checked
     async def add_member(self, group: str, principal: str) -> MembershipView:
+        """Put a principal into a group; one who is in it stays. Raises `NotFound` if either does not exist."""
         return await self._connection.call(MembershipView, "PUT", _member(group, principal))
 
+    @checked
     async def remove_member(self, group: str, principal: str) -> MembershipView:
+        """Take a principal out of a group. Raises `NotFound` if either does not exist."""
         return await self._connection.call(MembershipView, "DELETE", _member(group, principal))
 
 
+@documented_like(AsyncPolicies)
 class Policies:
     """`AsyncPolicies` for code that is not async."""
 
@@ -92,32 +114,32 @@ class Policies:
         self._policies = policies
         self._portal = portal
 
-    def show(self, project: str) -> PolicyView:
-        return self._portal.run(self._policies.show(project))
+    def get(self, project: str) -> PolicyView:
+        return self._portal.run(self._policies.get(project))
 
-    def put_rule(self, project: str, subject: str, pattern: str, level: LevelName) -> RuleView:
-        return self._portal.run(self._policies.put_rule(project, subject, pattern, level))
+    def set_rule(self, project: str, subject: str, pattern: str, level: LevelName) -> RuleView:
+        return self._portal.run(self._policies.set_rule(project, subject, pattern, level))
 
     def delete_rule(self, project: str, subject: str, pattern: str) -> None:
         self._portal.run(self._policies.delete_rule(project, subject, pattern))
 
-    def put_default(self, project: str, level: LevelName) -> PolicyView:
-        return self._portal.run(self._policies.put_default(project, level))
+    def set_default(self, project: str, level: LevelName) -> PolicyView:
+        return self._portal.run(self._policies.set_default(project, level))
 
-    def put_merge_rules(self, project: str, rules: Sequence[MergeRuleBody]) -> PolicyView:
-        return self._portal.run(self._policies.put_merge_rules(project, rules))
+    def set_merge_rules(self, project: str, rules: Sequence[MergeRuleBody]) -> PolicyView:
+        return self._portal.run(self._policies.set_merge_rules(project, rules))
 
-    def put_lease_rules(self, project: str, rules: Sequence[LeaseRuleBody]) -> PolicyView:
-        return self._portal.run(self._policies.put_lease_rules(project, rules))
+    def set_lease_rules(self, project: str, rules: Sequence[LeaseRuleBody]) -> PolicyView:
+        return self._portal.run(self._policies.set_lease_rules(project, rules))
 
-    def put_rank(self, project: str, principal: str, rank: int) -> RankView:
-        return self._portal.run(self._policies.put_rank(project, principal, rank))
+    def set_rank(self, project: str, principal: str, rank: int) -> RankView:
+        return self._portal.run(self._policies.set_rank(project, principal, rank))
 
     def explain(self, project: str, path: str, principal: str) -> ExplanationView:
         return self._portal.run(self._policies.explain(project, path, principal))
 
-    def groups(self, *, after: str = "", limit: int = 100) -> GroupPage:
-        return self._portal.run(self._policies.groups(after=after, limit=limit))
+    def list_groups(self, *, after: str = "", limit: int = 100) -> GroupPage:
+        return self._portal.run(self._policies.list_groups(after=after, limit=limit))
 
     def create_group(self, name: str) -> GroupView:
         return self._portal.run(self._policies.create_group(name))

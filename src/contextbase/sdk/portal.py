@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, TypeVar
 
+from contextbase.errors import InvalidInput
+
 __all__ = ["Portal"]
 
 Answer = TypeVar("Answer")
@@ -20,7 +22,10 @@ class Portal:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, Answer]) -> Answer:
-        """Its result, or the exception it raises; interrupted, it is cancelled."""
+        """Its result, or the exception it raises; interrupted, it is cancelled. Raises `InvalidInput` once closed."""
+        if self._loop.is_closed():
+            coroutine.close()
+            raise InvalidInput("This client is closed. Create a new one.")
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result()
@@ -38,7 +43,8 @@ class Portal:
                 except StopAsyncIteration:
                     return
         finally:
-            self.run(_closed(generator, in_use))
+            if not self._loop.is_closed():
+                self.run(_closed(generator, in_use))
 
     @contextmanager
     def entered(self, manager: AbstractAsyncContextManager[Answer]) -> Iterator[Answer]:
@@ -52,9 +58,14 @@ class Portal:
         else:
             self.run(_left(manager, None))
 
+    @property
+    def is_closed(self) -> bool:
+        return self._loop.is_closed()
+
     def close(self) -> None:
         if self._loop.is_closed():
             return
+        self.run(self._loop.shutdown_asyncgens())  # of readers that stopped early
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

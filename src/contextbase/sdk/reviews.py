@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from contextbase.sdk.arguments import checked, documented_like
 from contextbase.sdk.connection import Connection
 from contextbase.sdk.portal import Portal
 from contextbase.wire.review import (
@@ -27,10 +28,13 @@ _REVIEWS: Final = "/api/v1/reviews"
 
 
 class AsyncReviews:
+    """What waits for a person. Every method raises `NotFound` for an item that you may not see."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def page(
+    @checked
+    async def list(
         self,
         project: str,
         *,
@@ -41,7 +45,8 @@ class AsyncReviews:
         before: UUID | None = None,
         limit: int = 50,
     ) -> ReviewPage:
-        """Items newest first: in a state (None: any), at or below a path, of an author, claimed by somebody."""
+        """Items, newest first: in a state (None: any), at or below a path, of an author, claimed by somebody. Pass the
+        page's `next_before` for the next page."""
         return await self._connection.retried(
             lambda: self._connection.call(
                 ReviewPage,
@@ -57,24 +62,33 @@ class AsyncReviews:
             )
         )
 
-    async def show(self, project: str, review_id: UUID) -> ReviewDetail:
-        """An item as it stands against the head of this moment. Its `epoch` and `ours_seq` go back with a decision."""
+    @checked
+    async def get(self, project: str, review_id: UUID) -> ReviewDetail:
+        """One item, merged with the head of this moment. Pass its `epoch` and `ours_seq` to `resolve`."""
         return await self._connection.retried(
             lambda: self._connection.call(ReviewDetail, "GET", f"{_REVIEWS}/{review_id}", project=project)
         )
 
+    @checked
     async def claim(self, project: str, review_id: UUID, *, take_over: bool = False) -> ReviewView:
+        """Say that you are working on an item; others can still decide it. Raises `Conflict` if somebody else
+        claimed it, unless you `take_over`."""
         body = ClaimCreate(project=project, take_over=take_over)
         return await self._connection.call(ReviewView, "POST", f"{_REVIEWS}/{review_id}/claim", body)
 
+    @checked
     async def release(self, project: str, review_id: UUID) -> ReviewView:
+        """Take your claim back."""
         body = ReleaseCreate(project=project)
         return await self._connection.call(ReviewView, "POST", f"{_REVIEWS}/{review_id}/release", body)
 
+    @checked
     async def comment(self, project: str, review_id: UUID, text: str) -> CommentView:
+        """Add a comment to an item's discussion."""
         body = CommentCreate(project=project, text=text)
         return await self._connection.call(CommentView, "POST", f"{_REVIEWS}/{review_id}/comments", body)
 
+    @checked
     async def resolve(
         self,
         project: str,
@@ -89,7 +103,9 @@ class AsyncReviews:
         hash: str | None = None,  # noqa: A002 - the field's name
         message: str = "",
     ) -> ReviewView:
-        """Decide it: `ours`, `theirs`, `suggested`, `picked` (with `picks`), `edited` (with a content)."""
+        """Decide an item: `ours`, `theirs`, `suggested`, `picked` (with `picks`) or `edited` (with a content).
+
+        `ours_seq` is the head you saw. Raises `Conflict` if the item is closed, or if the file has changed since."""
         body = ReviewResolve(
             project=project,
             choice=choice,
@@ -103,12 +119,14 @@ class AsyncReviews:
         )
         return await self._connection.call(ReviewView, "POST", f"{_REVIEWS}/{review_id}/resolve", body)
 
+    @checked
     async def reject(self, project: str, review_id: UUID, *, reason: str = "") -> ReviewView:
-        """Close it without taking any of it in."""
+        """Close an item without taking any of it in. Raises `Conflict` if it is closed already."""
         body = ReviewReject(project=project, reason=reason)
         return await self._connection.call(ReviewView, "POST", f"{_REVIEWS}/{review_id}/reject", body)
 
 
+@documented_like(AsyncReviews)
 class Reviews:
     """`AsyncReviews` for code that is not async."""
 
@@ -116,7 +134,7 @@ class Reviews:
         self._reviews = reviews
         self._portal = portal
 
-    def page(
+    def list(
         self,
         project: str,
         *,
@@ -128,13 +146,13 @@ class Reviews:
         limit: int = 50,
     ) -> ReviewPage:
         return self._portal.run(
-            self._reviews.page(
+            self._reviews.list(
                 project, state=state, path=path, author=author, claimed_by=claimed_by, before=before, limit=limit
             )
         )
 
-    def show(self, project: str, review_id: UUID) -> ReviewDetail:
-        return self._portal.run(self._reviews.show(project, review_id))
+    def get(self, project: str, review_id: UUID) -> ReviewDetail:
+        return self._portal.run(self._reviews.get(project, review_id))
 
     def claim(self, project: str, review_id: UUID, *, take_over: bool = False) -> ReviewView:
         return self._portal.run(self._reviews.claim(project, review_id, take_over=take_over))

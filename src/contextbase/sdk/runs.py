@@ -1,10 +1,12 @@
 """Single commands of agents, as a part of the clients: `client.runs`."""
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, Unpack
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, with_config
+from typing_extensions import TypedDict  # pydantic reads that of `typing` from Python 3.12 on
 
+from contextbase.sdk.arguments import checked, documented_like, input_checked
 from contextbase.sdk.connection import Connection
 from contextbase.sdk.portal import Portal
 from contextbase.wire.sandbox import (
@@ -28,7 +30,10 @@ def command_fields(command: str | Sequence[str]) -> dict[str, Any]:
     return {"command": command} if isinstance(command, str) else {"argv": list(command)}
 
 
+@with_config(extra="forbid")
 class RunOptions(TypedDict, total=False):
+    """How a command runs; what is left out is as the server has it."""
+
     environment: Mapping[str, str]
     cwd: str  # relative to the workspace
     stdin: str
@@ -41,9 +46,10 @@ class RunOptions(TypedDict, total=False):
 
 
 def _body(project: str, command: str | Sequence[str], agent: str | None, options: RunOptions) -> RunCommandCreate:
-    return RunCommandCreate.model_validate(
-        {"project_id": project, "agent_id": agent, **command_fields(command), **options}
-    )
+    with input_checked("command"):
+        return RunCommandCreate.model_validate(
+            {"project_id": project, "agent_id": agent, **command_fields(command), **options}
+        )
 
 
 class AsyncRuns:
@@ -53,22 +59,27 @@ class AsyncRuns:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    @checked
     async def command(
         self, project: str, command: str | Sequence[str], *, agent: str | None = None, **options: Unpack[RunOptions]
     ) -> RunView:
-        """To its end. A command that fails is an answer, not an error. It is never sent twice."""
+        """Run a command to its end. One that fails is an answer, not an error. It is never sent twice: when the answer
+        is lost, that raises `Unavailable`, and the agent's workspace has what it changed."""
         body = _body(project, command, agent, options)
         return await self._connection.call(RunView, "POST", _COMMAND, body, read_seconds=_LONGEST_SECONDS)
 
+    @checked
     async def stream(
         self, project: str, command: str | Sequence[str], *, agent: str | None = None, **options: Unpack[RunOptions]
     ) -> AsyncGenerator[RunItem, None]:
-        """As `command`, but what happens is told as it happens. Whoever stops reading ends it."""
+        """Run a command, and yield what happens as it happens. To stop reading is to stop the command. A failure after
+        the start is a `FailedItem`, not an exception."""
         body = _body(project, command, agent, options)
         async for item in self._connection.items(_ITEM, _COMMAND, body):
             yield item
 
 
+@documented_like(AsyncRuns)
 class Runs:
     """`AsyncRuns` for code that is not async."""
 

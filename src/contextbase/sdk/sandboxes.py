@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 from uuid import UUID
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, with_config
+from typing_extensions import TypedDict  # pydantic reads that of `typing` from Python 3.12 on
 
+from contextbase.sdk.arguments import checked, documented_like, input_checked
 from contextbase.sdk.connection import Connection
 from contextbase.sdk.portal import Portal
 from contextbase.sdk.runs import command_fields
@@ -33,21 +35,28 @@ _ITEM: Final[TypeAdapter[ExecItem]] = TypeAdapter(ExecItem)
 _LONGEST_SECONDS: Final = 86_400.0
 
 
+@with_config(extra="forbid")
 class ExecOptions(TypedDict, total=False):
+    """How one command runs."""
+
     environment: Mapping[str, str]
     cwd: str  # relative to the workspace; left out: where the last command went to
     stdin: str
     timeout: float
 
 
+@with_config(extra="forbid")
 class SandboxOptions(TypedDict, total=False):
+    """What all commands of a sandbox may use; what is left out is as the server has it."""
+
     limits: LimitsBody
     network: NetworkName
     environment: Mapping[str, str]  # of every command
 
 
 class AsyncSandbox:
-    """`view` is as it was when asked for; `status` asks again."""
+    """One sandbox. `view` is as it was when asked for; `status` asks again. Its methods raise `NotFound` once it is
+    deleted."""
 
     def __init__(self, view: SandboxView, connection: Connection, workspaces: AsyncWorkspaces) -> None:
         self.view = view
@@ -57,6 +66,7 @@ class AsyncSandbox:
         self._route = f"{_SANDBOXES}/{view.sandbox_id}"
         self._project = str(view.project_id)
 
+    @checked
     async def exec(self, command: str | Sequence[str], **options: Unpack[ExecOptions]) -> ExecView:
         """Run a text in a shell, or a program with its arguments, to its end. Files stay, and so does the folder that
         a `cd` went to. A command that fails is an answer, not an error. It is never sent twice."""
@@ -64,10 +74,12 @@ class AsyncSandbox:
             ExecView, "POST", f"{self._route}/exec", _body(command, options), read_seconds=_LONGEST_SECONDS
         )
 
+    @checked
     async def stream(
         self, command: str | Sequence[str], **options: Unpack[ExecOptions]
     ) -> AsyncGenerator[ExecItem, None]:
-        """As `exec`, but the output is told as it comes. Whoever stops reading ends the command."""
+        """Run a command, and yield its output as it comes. To stop reading is to stop the command. A failure after the
+        start is a `FailedItem`, not an exception."""
         async for item in self._connection.items(_ITEM, f"{self._route}/exec", _body(command, options)):
             yield item
 
@@ -75,7 +87,8 @@ class AsyncSandbox:
     async def terminal(
         self, command: str | None = None, *, rows: int = 24, columns: int = 80
     ) -> AsyncIterator["AsyncTerminal"]:
-        """A shell on a terminal, or a command for one; ended with the block."""
+        """Open a shell, or run a command for one, on a terminal; it ends with the block. Raises `Unavailable` if none
+        can be opened."""
         from contextbase.sdk.terminal import open_terminal
 
         address, headers = self._connection.socket_of(
@@ -85,6 +98,7 @@ class AsyncSandbox:
             yield terminal
 
     async def status(self) -> SandboxView:
+        """Whether it runs, and what it uses."""
         return await self._connection.call(SandboxView, "GET", self._route)
 
     async def changes(self) -> WorkspaceStatusView:
@@ -92,39 +106,47 @@ class AsyncSandbox:
         return await self._workspaces.status(self._project, agent=self.view.agent_id)
 
     async def commit(self, message: str = "", *, run: str | None = None) -> WorkspaceCommitView:
-        """What changed goes through the gate; the sandbox goes on."""
+        """Commit what changed; the sandbox goes on. Refused changes are a part of the answer."""
         return await self._workspaces.commit(self._project, agent=self.view.agent_id, message=message, run=run)
 
     async def complete(self, message: str = "", *, run: str | None = None) -> WorkspaceCompleteView:
-        """End the sandbox, commit what changed, and remove the workspace."""
+        """Stop the sandbox, commit what changed, and remove the workspace, unless it holds what could not be committed
+        (`removed` is False then)."""
         return await self._workspaces.complete(self._project, agent=self.view.agent_id, message=message, run=run)
 
-    async def remove(self) -> SandboxView:
-        """End the sandbox. The workspace stays, with the work in it."""
+    async def delete(self) -> SandboxView:
+        """Stop the sandbox. The workspace stays, with the work in it."""
         return await self._connection.call(SandboxView, "DELETE", self._route)
 
 
 class AsyncSandboxes:
+    """Sandboxes that last, to run one command after the other in."""
+
     def __init__(self, connection: Connection, workspaces: AsyncWorkspaces) -> None:
         self._connection = connection
         self._workspaces = workspaces
 
+    @checked
     async def create(
         self, project: str, *, agent: str | None = None, **options: Unpack[SandboxOptions]
     ) -> AsyncSandbox:
-        """On the agent's workspace, which is made if need be; if it has a sandbox already, that one, as it is."""
+        """A sandbox on the agent's workspace, which is created if there is none. An agent that has a sandbox already
+        gets that one, as it is."""
         body = SandboxCreate.model_validate({"project_id": project, "agent_id": agent, **options})
         view = await self._connection.retried(
             lambda: self._connection.call(SandboxView, "POST", _SANDBOXES, body, read_seconds=_LONGEST_SECONDS)
         )
         return self._opened(view)
 
+    @checked
     async def get(self, sandbox_id: UUID) -> AsyncSandbox:
-        """One that was made before: by an earlier run of this program, say."""
+        """A sandbox that was created before. Raises `NotFound` if there is none."""
         return self._opened(await self._connection.call(SandboxView, "GET", f"{_SANDBOXES}/{sandbox_id}"))
 
+    @checked
     async def list(self, project: str | None = None, *, before: UUID | None = None, limit: int = 100) -> SandboxPage:
-        """Newest first: everybody's for 'admin', else your own."""
+        """Sandboxes, newest first: everybody's for 'admin', else your own. Pass the page's `next_before` for the next
+        page."""
         return await self._connection.call(
             SandboxPage, "GET", _SANDBOXES, project_id=project, before=before, limit=limit
         )
@@ -133,6 +155,7 @@ class AsyncSandboxes:
         return AsyncSandbox(view, self._connection, self._workspaces)
 
 
+@documented_like(AsyncSandbox)
 class Sandbox:
     """`AsyncSandbox` for code that is not async."""
 
@@ -167,10 +190,11 @@ class Sandbox:
     def complete(self, message: str = "", *, run: str | None = None) -> WorkspaceCompleteView:
         return self._portal.run(self._sandbox.complete(message, run=run))
 
-    def remove(self) -> SandboxView:
-        return self._portal.run(self._sandbox.remove())
+    def delete(self) -> SandboxView:
+        return self._portal.run(self._sandbox.delete())
 
 
+@documented_like(AsyncSandboxes)
 class Sandboxes:
     """`AsyncSandboxes` for code that is not async."""
 
@@ -189,4 +213,5 @@ class Sandboxes:
 
 
 def _body(command: str | Sequence[str], options: ExecOptions) -> CommandBody:
-    return CommandBody.model_validate({**command_fields(command), **options})
+    with input_checked("command"):
+        return CommandBody.model_validate({**command_fields(command), **options})

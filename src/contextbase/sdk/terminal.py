@@ -9,6 +9,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from contextbase.errors import ContextbaseError, Unavailable
+from contextbase.sdk.arguments import documented_like
 from contextbase.sdk.connection import error_of
 from contextbase.sdk.portal import Portal
 from contextbase.wire.problem import Problem
@@ -18,7 +19,7 @@ __all__ = ["AsyncTerminal", "Terminal", "open_terminal"]
 
 
 class AsyncTerminal:
-    """What a terminal's user types and sees."""
+    """What the user of a terminal types and sees."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
@@ -26,25 +27,28 @@ class AsyncTerminal:
         """How the command ended; None until then."""
 
     async def send(self, data: bytes) -> None:
-        """What is typed. After the end it goes nowhere."""
+        """Type something. After the end it does nothing."""
         try:
             await self._socket.send(data)
         except ConnectionClosed:
             return
 
     async def receive(self) -> bytes:
-        """What is shown next; empty at the end."""
+        """What is shown next; empty at the end. Raises `Unavailable` for an answer that makes no sense."""
         try:
             message = await self._socket.recv()
         except ConnectionClosed:
             return b""
         if isinstance(message, bytes):
             return message
-        self.outcome = EndedItem.model_validate_json(message).outcome
+        try:
+            self.outcome = EndedItem.model_validate_json(message).outcome
+        except ValidationError as error:
+            raise Unavailable("The terminal's end could not be read: the server's answer is malformed.") from error
         return b""
 
     async def resize(self, *, rows: int, columns: int) -> None:
-        """After the end it does nothing."""
+        """Tell the command the terminal's new size. After the end it does nothing."""
         try:
             await self._socket.send(json.dumps({"resize": {"rows": rows, "columns": columns}}))
         except ConnectionClosed:
@@ -63,6 +67,7 @@ async def open_terminal(address: str, headers: dict[str, str]) -> AsyncIterator[
         yield AsyncTerminal(socket)
 
 
+@documented_like(AsyncTerminal)
 class Terminal:
     """`AsyncTerminal` for code that is not async."""
 
@@ -72,6 +77,7 @@ class Terminal:
 
     @property
     def outcome(self) -> OutcomeView | None:
+        """How the command ended; None until then."""
         return self._terminal.outcome
 
     def send(self, data: bytes) -> None:

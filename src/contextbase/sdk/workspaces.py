@@ -1,7 +1,7 @@
 """Private folders of agents, as a part of the clients: `client.workspaces`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from contextbase.errors import HeldElsewhere, InvalidInput
+from contextbase.sdk.arguments import checked, documented_like
 from contextbase.sdk.connection import Body, Connection
 from contextbase.sdk.portal import Portal
 from contextbase.wire.workspace import (
@@ -42,6 +43,7 @@ class OpenWorkspace:
     """What became of the work; None until the block has ended."""
 
     def say_left_open(self, error: BaseException) -> None:
+        """Note on an exception that the work is kept, and where."""
         error.add_note(
             f"The workspace of {self.view.agent_id} is left open with the work in it, at {self.path}: "
             "go on there, then complete or abandon it."
@@ -49,14 +51,16 @@ class OpenWorkspace:
 
 
 class AsyncWorkspaces:
-    """`agent` is whose workspace is meant (such as agent:indexer; None: your own), `project` a name or id; it may be
-    left out where the agent has one workspace only."""
+    """Private folders on the server's machine. `agent` is whose workspace is meant (such as agent:indexer; None: your
+    own; another's needs 'admin'). `project` may be left out if the agent has one workspace only. Methods raise
+    `NotFound` if the agent has no workspace there, and `HeldElsewhere` if another server has it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    @checked
     async def create(self, project: str, *, agent: str | None = None) -> WorkspaceView:
-        """A folder on the head of the project, or the one the agent has there already."""
+        """Create a folder on the head of the project; an agent that has one there already gets that one."""
         body = WorkspaceCreate(project_id=project, agent_id=agent)
         return await self._connection.retried(
             lambda: self._connection.call(
@@ -64,18 +68,22 @@ class AsyncWorkspaces:
             )
         )
 
-    async def path(self, project: str, *, agent: str | None = None) -> WorkspaceView:
-        """Where the agent works; after a crash of the server or a reboot the folder is there again."""
+    @checked
+    async def get(self, project: str, *, agent: str | None = None) -> WorkspaceView:
+        """The agent's workspace. After a crash of the server or a reboot the folder is there again."""
         return await self._read(WorkspaceView, f"{_segment(project)}/path", agent_id=agent)
 
-    async def view(self, project: str) -> SharedFolderView:
-        """A read-only folder that follows the head: for those who only read."""
+    @checked
+    async def get_shared_folder(self, project: str) -> SharedFolderView:
+        """A read-only folder that follows the project's head, shared by all who only read."""
         return await self._read(SharedFolderView, f"{_segment(project)}/view")
 
+    @checked
     async def status(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceStatusView:
         """What is not committed yet, what cannot be, and what is ignored."""
         return await self._read(WorkspaceStatusView, f"{_segment(agent or 'me')}/status", project_id=project)
 
+    @checked
     async def diff(
         self,
         project: str | None = None,
@@ -86,12 +94,14 @@ class AsyncWorkspaces:
         limit: int = 100,
         patch: bool = False,
     ) -> WorkspaceDiffPage:
-        """How what is not committed yet differs, by path; with `patch` also as text."""
+        """What differs and is not committed yet, by path; with `patch` also as text. Pass the page's `next_after` as
+        `after` for the next page."""
         route = f"{_segment(agent or 'me')}/diff"
         return await self._read(
             WorkspaceDiffPage, route, project_id=project, path=path, after=after, limit=limit, patch=patch
         )
 
+    @checked
     async def commit(
         self,
         project: str | None = None,
@@ -100,13 +110,15 @@ class AsyncWorkspaces:
         message: str = "",
         run: str | None = None,
         conflicts_in: ConflictsInName = "review",
+        allow: Sequence[str] = (),
     ) -> WorkspaceCommitView:
-        """What changed goes through the gate, and the agent goes on in its folder, with the merges in it.
-
-        Refused changes are a part of the answer."""
-        body = WorkspaceCommit(message=message, run=run, conflicts_in=conflicts_in)
+        """Commit what changed; the agent goes on in its folder, with the merges in it. Refused changes are a part of
+        the answer. `allow`: paths or patterns of files that may be shared though they look like credentials; others of
+        those are held back, and in `reported`."""
+        body = WorkspaceCommit(message=message, run=run, conflicts_in=conflicts_in, allow=[*allow])
         return await self._send(WorkspaceCommitView, f"{_segment(agent or 'me')}/commit", body, project_id=project)
 
+    @checked
     async def complete(
         self,
         project: str | None = None,
@@ -115,19 +127,22 @@ class AsyncWorkspaces:
         message: str = "",
         run: str | None = None,
         discard: bool = False,
+        allow: Sequence[str] = (),
     ) -> WorkspaceCompleteView:
-        """Commit, then remove the folder; one that holds what could not be committed stays (`removed` is False), unless
-        `discard` is said."""
-        body = WorkspaceCommit(message=message, run=run)
+        """Commit, then remove the folder. One that holds what could not be committed stays (`removed` is False), unless
+        you `discard` that. `allow`: as for `commit`."""
+        body = WorkspaceCommit(message=message, run=run, allow=[*allow])
         route = f"{_segment(agent or 'me')}/complete"
         return await self._send(WorkspaceCompleteView, route, body, project_id=project, discard=discard)
 
+    @checked
     async def abandon(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceView:
         """Remove the folder and what is in it, for good."""
         return await self._connection.call(
             WorkspaceView, "POST", f"{_WORKSPACE}/{_segment(agent or 'me')}/abandon", project_id=project
         )
 
+    @checked
     async def list(
         self,
         project: str | None = None,
@@ -136,15 +151,17 @@ class AsyncWorkspaces:
         before: UUID | None = None,
         limit: int = 100,
     ) -> WorkspacePage:
-        """Newest first: everybody's for 'admin', else your own; in a state (None: any)."""
+        """Workspaces, newest first: everybody's for 'admin', else your own; in a state (None: any). Pass the page's
+        `next_before` for the next page."""
         return await self._read(WorkspacePage, "", project_id=project, state=state, before=before, limit=limit)
 
     @asynccontextmanager
     async def open(
         self, project: str, *, agent: str | None = None, message: str = "", run: str | None = None
     ) -> AsyncIterator[OpenWorkspace]:
-        """A workspace on this machine for the time of a block, completed at its end. When the block raises, it is left
-        open with the work in it, and a note on the exception says so."""
+        """A workspace on this machine for a block, completed at its end. If the block raises, the workspace stays open
+        with the work in it, and a note on the exception says so. Raises `HeldElsewhere` if the folder is not on this
+        machine."""
         opened = await self._opened(project, agent)
         try:
             yield opened
@@ -178,6 +195,7 @@ class AsyncWorkspaces:
         )
 
 
+@documented_like(AsyncWorkspaces)
 class Workspaces:
     """`AsyncWorkspaces` for code that is not async."""
 
@@ -188,11 +206,11 @@ class Workspaces:
     def create(self, project: str, *, agent: str | None = None) -> WorkspaceView:
         return self._portal.run(self._workspaces.create(project, agent=agent))
 
-    def path(self, project: str, *, agent: str | None = None) -> WorkspaceView:
-        return self._portal.run(self._workspaces.path(project, agent=agent))
+    def get(self, project: str, *, agent: str | None = None) -> WorkspaceView:
+        return self._portal.run(self._workspaces.get(project, agent=agent))
 
-    def view(self, project: str) -> SharedFolderView:
-        return self._portal.run(self._workspaces.view(project))
+    def get_shared_folder(self, project: str) -> SharedFolderView:
+        return self._portal.run(self._workspaces.get_shared_folder(project))
 
     def status(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceStatusView:
         return self._portal.run(self._workspaces.status(project, agent=agent))
@@ -219,9 +237,12 @@ class Workspaces:
         message: str = "",
         run: str | None = None,
         conflicts_in: ConflictsInName = "review",
+        allow: Sequence[str] = (),
     ) -> WorkspaceCommitView:
         return self._portal.run(
-            self._workspaces.commit(project, agent=agent, message=message, run=run, conflicts_in=conflicts_in)
+            self._workspaces.commit(
+                project, agent=agent, message=message, run=run, conflicts_in=conflicts_in, allow=allow
+            )
         )
 
     def complete(
@@ -232,9 +253,10 @@ class Workspaces:
         message: str = "",
         run: str | None = None,
         discard: bool = False,
+        allow: Sequence[str] = (),
     ) -> WorkspaceCompleteView:
         return self._portal.run(
-            self._workspaces.complete(project, agent=agent, message=message, run=run, discard=discard)
+            self._workspaces.complete(project, agent=agent, message=message, run=run, discard=discard, allow=allow)
         )
 
     def abandon(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceView:

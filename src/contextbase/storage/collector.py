@@ -57,7 +57,6 @@ class GarbageCollector:
         await self._collect_rows(before, collected, on_progress)
         await self._collect_strays(before, collected, on_progress)
         if not dry_run:
-            await self._finish_purges()
             collected.temporary_files = await self._spool.remove_stale()
         return collected
 
@@ -91,20 +90,6 @@ class GarbageCollector:
                     collected.blobs += 1
                     collected.bytes += blob.size
                     on_progress(collected)
-
-    async def _finish_purges(self) -> None:
-        """Bytes of purged blobs that are still there: the purge died half-way, or a put was under way."""
-        last = b""
-        while True:
-            async with self._database.connection() as connection:
-                rows = await connection.fetch(_SQL.purged_page, last, _PAGE)
-            for row in rows:
-                async with blob_lock(self._database, ContentHash(row["hash"])) as connection:
-                    await hold_for_removal(connection)
-                    await self._store.delete(ContentHash(row["hash"]))
-            if len(rows) < _PAGE:
-                return
-            last = rows[-1]["hash"]
 
     async def _is_stray(self, blob: StoredBlob, *, mark: bool) -> bool:
         """Whether no row knows these bytes; with `mark`, one that is not live does from now on."""

@@ -12,17 +12,17 @@ from contextbase.errors import Damaged, MachineProblem
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.ports import BlobStore
 
-__all__ = ["Fsck", "FsckStep", "Problem"]
+__all__ = ["Fsck", "FsckProblem", "FsckStep"]
 
 _SQL: Final = load_queries("contextbase.storage")
 _PAGE: Final = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Problem:
+class FsckProblem:
     """One damaged thing."""
 
-    rule: str  # "C2", "C3", "C8" or "blob"
+    rule: str  # "C2", "C3", "C8", "event" or "blob"
     where: str
     message: str
 
@@ -34,7 +34,7 @@ class FsckStep:
     stage: str
     done: int = 0
     total: int | None = None
-    problem: Problem | None = None
+    problem: FsckProblem | None = None
 
 
 class Fsck:
@@ -50,6 +50,7 @@ class Fsck:
             for stage, problems in (
                 ("commits", self._commits(connection)),
                 ("versions", self._versions(connection)),
+                ("events", self._events(connection)),
                 ("audit", self._audit_chains(connection)),
             ):
                 yield FsckStep(stage=stage)
@@ -97,6 +98,14 @@ class Fsck:
             message = f"version {row['number']} {' and '.join(wrong)}"
             yield _found("versions", "C3", _place(row["project_id"], row["path"]), message)
 
+    async def _events(self, connection: Connection) -> AsyncIterator[FsckStep]:
+        for row in await connection.fetch(_SQL.check_event_numbers, timeout=3600):
+            message = f"its last event is {row['last']}, but its counter is at {row['head'] or 0}"
+            yield _found("events", "event", f"{row['scope_kind']} {row['scope_id']}", message)
+        for row in await connection.fetch(_SQL.check_event_bodies, timeout=3600):
+            message = f"event {row['number']} has no blob of its size"
+            yield _found("events", "event", f"{row['scope_kind']} {row['scope_id']}", message)
+
     async def _audit_chains(self, connection: Connection) -> AsyncIterator[FsckStep]:
         async for chain, number, problem in self._audit.verify(connection):
             if problem is None:
@@ -121,23 +130,15 @@ class Fsck:
                 rows = await connection.fetch(_SQL.blob_page, last, _PAGE)
             for row in rows:
                 content_hash = ContentHash(row["hash"])
-                if row["purged"]:
-                    problem = await self._check_purged(content_hash)
-                else:
-                    problem = await self._check_blob(content_hash, row["size"]) if row["live"] else None
+                has_bytes = row["live"] and not row["purged"]  # a tombstone has none
+                problem = await self._check_blob(content_hash, row["size"]) if has_bytes else None
                 done += 1
                 yield FsckStep(stage="blobs", done=done, total=max(total, done), problem=problem)
             if len(rows) < _PAGE:
                 return
             last = rows[-1]["hash"]
 
-    async def _check_purged(self, content_hash: ContentHash) -> Problem | None:
-        if not await self._store.exists(content_hash):
-            return None
-        message = "was purged, but its bytes are still stored; `contextbase gc` removes them"
-        return Problem(rule="blob", where=str(content_hash), message=message)
-
-    async def _check_blob(self, content_hash: ContentHash, size: int) -> Problem | None:
+    async def _check_blob(self, content_hash: ContentHash, size: int) -> FsckProblem | None:
         try:
             stored = await self._store.verify(content_hash)
         except (Damaged, MachineProblem) as error:  # one that the disk does not give back must not hide the others
@@ -146,14 +147,14 @@ class Fsck:
                 row = await connection.fetchrow(_SQL.blob_row, content_hash)
             if row is None or not row["live"]:
                 return None
-            return Problem(rule="blob", where=str(content_hash), message=error.message)
+            return FsckProblem(rule="blob", where=str(content_hash), message=error.message)
         if stored != size:
-            return Problem(rule="blob", where=str(content_hash), message=f"has {stored} bytes; its row says {size}")
+            return FsckProblem(rule="blob", where=str(content_hash), message=f"has {stored} bytes; its row says {size}")
         return None
 
 
 def _found(stage: str, rule: str, where: str, message: str) -> FsckStep:
-    return FsckStep(stage=stage, problem=Problem(rule=rule, where=where, message=message))
+    return FsckStep(stage=stage, problem=FsckProblem(rule=rule, where=where, message=message))
 
 
 def _place(project_id: UUID, path: str) -> str:

@@ -9,7 +9,7 @@ from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import BlobMissing, Conflict, NotFound
 from contextbase.ids import ProjectId, Seq
-from contextbase.storage.landing import Landing, LockedHead
+from contextbase.storage.landing import HeadState, Landing
 
 __all__ = ["AnsweredBefore", "HeadRepository"]
 
@@ -22,14 +22,14 @@ class AnsweredBefore(Exception):
 
 
 class HeadRepository:
-    async def lock(self, connection: Connection, project_id: ProjectId) -> LockedHead:
+    async def lock(self, connection: Connection, project_id: ProjectId) -> HeadState:
         """The head, held until the transaction ends; raises `NotFound`."""
         row = await connection.fetchrow(_SQL.lock_head, project_id)
         if row is None:
             raise NotFound(f"There is no project {project_id}.")
         return _head(row)
 
-    async def read(self, connection: Connection, project_id: ProjectId) -> LockedHead:
+    async def read(self, connection: Connection, project_id: ProjectId) -> HeadState:
         """The head as it is, without holding it: to be compared with what `lock` says later."""
         row = await connection.fetchrow(_SQL.read_head, project_id)
         if row is None:
@@ -67,8 +67,8 @@ def _rule_broken(error: asyncpg.IntegrityConstraintViolationError) -> Conflict:
     return Conflict(f"The commit breaks a rule of the tree: {error.constraint_name}.")
 
 
-def _head(row: asyncpg.Record) -> LockedHead:
-    return LockedHead(
+def _head(row: asyncpg.Record) -> HeadState:
+    return HeadState(
         seq=Seq(row["head"]),
         epoch=row["epoch"],
         policy_version=row["policy_version"],

@@ -8,11 +8,11 @@ from contextbase.audit.chain import AuditExtension
 from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq, TreePath
 from contextbase.storage.model import Kind, NewCommit
 
-__all__ = ["KeptAnswer", "Landing", "LockedHead", "NewReview", "SideVersion"]
+__all__ = ["HeadState", "KeptAnswer", "Landing", "NewReview", "SideVersion"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LockedHead:
+class HeadState:
     seq: Seq
     epoch: UUID
     policy_version: int
@@ -58,7 +58,7 @@ class KeptAnswer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Landing:
-    head: LockedHead  # what it lands upon
+    head: HeadState  # what it lands upon
     audit: AuditExtension
     commits: Sequence[NewCommit] = ()
     contents: Mapping[ContentHash, bytes] = field(default_factory=dict)  # small ones, which are stored with it

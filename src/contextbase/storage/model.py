@@ -44,6 +44,15 @@ class Project:
     epoch: UUID  # renewed by a restore; every cursor is (epoch, seq)
     policy_version: int
     created_at: datetime
+    sharing: "Sharing"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sharing:
+    """Which new files the workspaces of a project commit."""
+
+    reads_gitignore: bool
+    allowed_secrets: tuple[str, ...]  # patterns of paths that are shared though they look like credentials
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,5 +1,6 @@
 """Projects: made, found, listed, deleted."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import asyncpg
@@ -8,16 +9,18 @@ from contextbase.audit.model import AuditEntry, OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.db.remembered import Remembered
+from contextbase.db.ttl_cache import TtlCache
 from contextbase.errors import Conflict, InvalidInput, NotFound
+from contextbase.identity.levels import check_pattern
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import Clock, ProjectId, Seq, new_uuid
-from contextbase.storage.model import Project, StoredSizes, as_project_id, check_project_name
+from contextbase.storage.model import Project, Sharing, StoredSizes, as_project_id, check_project_name
 
 __all__ = ["ProjectService"]
 
 _SQL: Final = load_queries("contextbase.storage")
 _LONGEST_DESCRIPTION: Final = 4096
+_MOST_PATTERNS: Final = 1000
 
 
 class ProjectService:
@@ -25,7 +28,7 @@ class ProjectService:
         self._database = database
         self._audit = audit
         self._clock = clock
-        self._ids: Remembered[str, ProjectId] = Remembered()
+        self._ids: TtlCache[str, ProjectId] = TtlCache()
 
     async def create(self, caller: Caller, name: str, description: str = "") -> Project:
         """Make an empty project; raises `Conflict` when the name is taken."""
@@ -40,7 +43,7 @@ class ProjectService:
                 )
             except asyncpg.UniqueViolationError:
                 raise Conflict(f"There is a project named '{name}' already; choose another name.") from None
-            await connection.execute(_SQL.insert_event_head, row["id"])
+            await connection.execute(_SQL.insert_stream_head, row["id"])
             await self._record(connection, caller, row["id"], "project.create", f"Made project '{name}'.")
         return _project(row)
 
@@ -75,13 +78,49 @@ class ProjectService:
             return [_project(row) for row in await connection.fetch(_SQL.project_page, after, limit)]
 
     async def delete(self, caller: Caller, project_id: ProjectId) -> None:
-        """Hide the project and free its name. Its content stays stored: deleting is never losing."""
+        """Hide the project and free its name. Its content stays stored: deleting is never losing. Events go."""
         caller.require(Action.ADMIN, project_id)
         async with self._database.transaction() as connection:
             if not await connection.fetchval(_SQL.delete_project, project_id):
                 raise NotFound(f"There is no project {project_id}.")
+            await connection.execute(_SQL.delete_project_events, project_id)
             await self._record(connection, caller, project_id, "project.delete", "Deleted the project.")
         self._ids.forget()
+
+    async def set_sharing(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        *,
+        reads_gitignore: bool | None = None,
+        allowed_secrets: Sequence[str] | None = None,
+    ) -> Project:
+        """Change which new files workspaces commit; None leaves a setting as it is."""
+        caller.require(Action.ADMIN, project_id)
+        patterns = None
+        if allowed_secrets is not None:
+            patterns = list(dict.fromkeys(map(check_pattern, allowed_secrets)))
+            if len(patterns) > _MOST_PATTERNS:
+                raise InvalidInput(f"A project allows at most {_MOST_PATTERNS} patterns of secret files.")
+        async with self._database.transaction() as connection:
+            row = await connection.fetchrow(_SQL.set_sharing, project_id, reads_gitignore, patterns)
+            if row is None:
+                raise NotFound(f"There is no project {project_id}.")
+            project = _project(row)
+            summary = (
+                f"Workspaces {'read' if project.sharing.reads_gitignore else 'do not read'} .gitignore, and share "
+                f"{len(project.sharing.allowed_secrets)} patterns of files that look like credentials."
+            )
+            await self._record(
+                connection,
+                caller,
+                project_id,
+                "project.sharing",
+                summary,
+                reads_gitignore=project.sharing.reads_gitignore,
+                allowed_secrets=list(project.sharing.allowed_secrets),
+            )
+        return project
 
     async def sizes(self, project_id: ProjectId) -> StoredSizes:
         async with self._database.connection() as connection:
@@ -92,7 +131,13 @@ class ProjectService:
         )
 
     async def _record(
-        self, connection: Connection, caller: Caller, project_id: ProjectId, action: str, summary: str
+        self,
+        connection: Connection,
+        caller: Caller,
+        project_id: ProjectId,
+        action: str,
+        summary: str,
+        **details: object,
     ) -> None:
         entry = AuditEntry(
             at=self._clock.now(),
@@ -103,6 +148,7 @@ class ProjectService:
             summary=summary,
             origin=caller.origin,
             trace_id=caller.trace_id,
+            details=details,
         )
         await self._audit.append(connection, project_id, [entry])
 
@@ -116,4 +162,5 @@ def _project(row: asyncpg.Record) -> Project:
         epoch=row["epoch"],
         policy_version=row["policy_version"],
         created_at=row["created_at"],
+        sharing=Sharing(reads_gitignore=row["reads_gitignore"], allowed_secrets=tuple(row["allowed_secrets"])),
     )

@@ -1,25 +1,36 @@
 -- name: insert_project
 INSERT INTO projects (id, name, description, epoch, created_by)
 VALUES ($1, $2, $3, $4, $5)
-RETURNING id, name, description, head, epoch, policy_version, created_at
+RETURNING id, name, description, head, epoch, policy_version, created_at, reads_gitignore, allowed_secrets
 
--- name: insert_event_head
-INSERT INTO event_heads (project_id) VALUES ($1)
+-- name: insert_stream_head
+INSERT INTO stream_heads (scope_kind, scope_id) VALUES ('project', $1)
 
 -- name: project_by_id
-SELECT id, name, description, head, epoch, policy_version, created_at
+SELECT id, name, description, head, epoch, policy_version, created_at, reads_gitignore, allowed_secrets
 FROM projects WHERE id = $1 AND deleted_at IS NULL
 
 -- name: project_by_name
-SELECT id, name, description, head, epoch, policy_version, created_at
+SELECT id, name, description, head, epoch, policy_version, created_at, reads_gitignore, allowed_secrets
 FROM projects WHERE name = $1 AND deleted_at IS NULL
 
 -- name: project_page
-SELECT id, name, description, head, epoch, policy_version, created_at
+SELECT id, name, description, head, epoch, policy_version, created_at, reads_gitignore, allowed_secrets
 FROM projects WHERE deleted_at IS NULL AND name > $1 ORDER BY name LIMIT $2
+
+-- name: set_sharing
+-- NULL leaves a column as it is.
+UPDATE projects
+SET reads_gitignore = coalesce($2, reads_gitignore), allowed_secrets = coalesce($3, allowed_secrets)
+WHERE id = $1 AND deleted_at IS NULL
+RETURNING id, name, description, head, epoch, policy_version, created_at, reads_gitignore, allowed_secrets
 
 -- name: delete_project
 UPDATE projects SET deleted_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL RETURNING id
+
+-- name: delete_project_events
+-- The counter stays, as the project's row and its commits do.
+DELETE FROM stream_events WHERE scope_kind = 'project' AND scope_id = $1
 
 -- name: tree_page
 -- Snapshot $5's entries in the path range ($2, $3), after $4: a version is in it from its seq until it is replaced.
@@ -276,17 +287,44 @@ ON CONFLICT (hash) DO UPDATE SET live = true, size = excluded.size, renewed_at =
 SELECT size, live FROM blobs WHERE hash = $1
 
 -- name: is_purged
+-- Whether it is a tombstone, or a content that was purged somewhere: what a server remembers may be that old.
 SELECT EXISTS (SELECT FROM blobs WHERE hash = $1 AND purged_at IS NOT NULL)
+    OR EXISTS (SELECT FROM purged_contents WHERE purged_hash = $1)
 
--- name: purge_blobs
--- The rows stay, as tombstones; the bytes in the database go. Nobody can bring them again.
-WITH marked AS (
-    UPDATE blobs SET purged_at = coalesce(purged_at, clock_timestamp()) WHERE hash = ANY ($1::bytea[])
+-- name: insert_tombstones
+-- A blob without bytes, named $2, for each of the contents $1.
+INSERT INTO blobs (hash, size, purged_at)
+SELECT t.tombstone, b.size, clock_timestamp()
+FROM unnest($1::bytea[], $2::bytea[]) AS t (hash, tombstone) JOIN blobs b ON b.hash = t.hash
+
+-- name: bury_contents
+-- In the projects $3, put the tombstones $2 in the place of the contents $1, and remember which stands for what.
+WITH t AS (
+    SELECT * FROM unnest($1::bytea[], $2::bytea[]) AS t (hash, tombstone)
+), changed AS (
+    UPDATE versions v SET content_hash = coalesce(c.tombstone, v.content_hash),
+                          sent_hash = coalesce(s.tombstone, v.sent_hash)
+    FROM versions o LEFT JOIN t c ON c.hash = o.content_hash LEFT JOIN t s ON s.hash = o.sent_hash
+    WHERE o.project_id = ANY ($3::uuid[]) AND (o.content_hash = ANY ($1::bytea[]) OR o.sent_hash = ANY ($1::bytea[]))
+      AND v.project_id = o.project_id AND v.node_id = o.node_id AND v.number = o.number
+    RETURNING v.project_id, c.hash AS content, c.tombstone, s.hash AS sent, s.tombstone AS sent_tombstone
+), set_aside AS (
+    UPDATE side_versions s SET content_hash = t.tombstone FROM t
+    WHERE s.project_id = ANY ($3::uuid[]) AND s.content_hash = t.hash
+    RETURNING s.project_id, t.hash, t.tombstone
+)
+INSERT INTO purged_contents (project_id, purged_hash, tombstone)
+SELECT project_id, content, tombstone FROM changed WHERE content IS NOT NULL
+UNION SELECT project_id, sent, sent_tombstone FROM changed WHERE sent IS NOT NULL
+UNION SELECT project_id, hash, tombstone FROM set_aside
+
+-- name: release_blobs
+-- From here on nobody can refer to them, and the bytes in the database are gone: the foreign keys refuse this while
+-- somebody refers to one.
+WITH released AS (
+    UPDATE blobs SET live = false WHERE hash = ANY ($1::bytea[])
 )
 DELETE FROM blob_contents WHERE hash = ANY ($1::bytea[])
-
--- name: purged_page
-SELECT hash FROM blobs WHERE purged_at IS NOT NULL AND hash > $1 ORDER BY hash LIMIT $2
 
 -- name: blob_page
 SELECT hash, size, live, purged_at IS NOT NULL AS purged FROM blobs WHERE hash > $1 ORDER BY hash LIMIT $2
@@ -318,7 +356,8 @@ WHERE b.hash > $1
        AND NOT EXISTS (SELECT FROM versions v WHERE v.content_hash = b.hash)
        AND NOT EXISTS (SELECT FROM versions v WHERE v.sent_hash = b.hash)
        AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)
-       AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = b.hash)))
+       AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = b.hash)
+       AND NOT EXISTS (SELECT FROM stream_events e WHERE e.content_hash = b.hash)))
 ORDER BY b.hash
 LIMIT $3
 
@@ -329,7 +368,8 @@ WHERE b.hash = $1 AND (NOT b.live OR (b.renewed_at < $2
       AND NOT EXISTS (SELECT FROM versions v WHERE v.content_hash = b.hash)
       AND NOT EXISTS (SELECT FROM versions v WHERE v.sent_hash = b.hash)
       AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)
-      AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = b.hash)))
+      AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = b.hash)
+      AND NOT EXISTS (SELECT FROM stream_events e WHERE e.content_hash = b.hash)))
 RETURNING true
 
 -- name: mark_stray
@@ -397,6 +437,21 @@ FROM side_versions s LEFT JOIN blobs b ON b.hash = s.content_hash AND b.live
 WHERE s.content_hash IS NOT NULL AND b.size IS DISTINCT FROM s.size
 LIMIT 100
 
+-- name: check_event_bodies
+-- What an event has a preview of is still there.
+SELECT e.scope_kind, e.scope_id, e.number
+FROM stream_events e LEFT JOIN blobs b ON b.hash = e.content_hash AND b.live
+WHERE e.content_hash IS NOT NULL AND b.size IS DISTINCT FROM e.size
+LIMIT 100
+
+-- name: check_event_numbers
+-- No event lies past the end of its stream: the next one would take its number.
+SELECT e.scope_kind, e.scope_id, max(e.number) AS last, h.number AS head
+FROM stream_events e LEFT JOIN stream_heads h ON h.scope_kind = e.scope_kind AND h.scope_id = e.scope_id
+GROUP BY e.scope_kind, e.scope_id, h.number
+HAVING h.number IS NULL OR max(e.number) > h.number
+LIMIT 100
+
 -- name: check_versions_have_commits
 -- Every version belongs to a commit and a node of its project, and its size is its blob's.
 SELECT v.project_id, v.path, v.number,
@@ -431,3 +486,8 @@ WHERE NOT EXISTS (SELECT FROM audit a
                   WHERE a.chain = '00000000-0000-0000-0000-000000000000' AND a.action = 'token.create'
                     AND substring(a.details FROM '"token_id":"([0-9a-f-]{36})"') = t.id::text)
 LIMIT 100
+
+-- name: write_probe
+-- Write something, durably.
+INSERT INTO write_probe (written_at) VALUES (clock_timestamp())
+ON CONFLICT (only_row) DO UPDATE SET written_at = excluded.written_at

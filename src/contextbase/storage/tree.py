@@ -13,7 +13,7 @@ from contextbase.db.queries import load_queries
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.storage.model import Child, Commit, Kind, NodeChange, Version
 
-__all__ = ["ChildrenPage", "DiffPage", "TreeRepository", "path_range", "version_of_row"]
+__all__ = ["ChildrenPage", "NodeChangePage", "TreeRepository", "path_range", "version_of_row"]
 
 _SQL: Final = load_queries("contextbase.storage")
 _AFTER_EVERY_PATH: Final = "\U0010ffff" * 257  # a path has at most 1024 bytes: 256 of these
@@ -29,7 +29,7 @@ class ChildrenPage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DiffPage:
+class NodeChangePage:
     changes: tuple[NodeChange, ...]
     next_after: NodeId | None  # pass as `after` for the next page; None at the end
 
@@ -97,7 +97,7 @@ class TreeRepository:
         *,
         after: NodeId | None = None,
         limit: int = 1000,
-    ) -> DiffPage:
+    ) -> NodeChangePage:
         """What differs between two snapshots (old <= new), in node order: O(changes) however large the tree is."""
         rows = await connection.fetch(_SQL.diff_page, project_id, old, new, after or _NO_NODE, limit)
         changes = [
@@ -105,7 +105,7 @@ class TreeRepository:
         ]
         changes = [change for change in changes if change.before != change.after]
         next_after = NodeId(rows[-1]["touched_id"]) if len(rows) == limit else None
-        return DiffPage(changes=tuple(changes), next_after=next_after)
+        return NodeChangePage(changes=tuple(changes), next_after=next_after)
 
     async def chain(
         self,

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from contextbase.wire.tree import AuthorView
+from contextbase.wire.tree import CommitAuthorView
 
 __all__ = ["BlameView", "LinesView", "OriginView", "PartView"]
 
@@ -13,7 +13,7 @@ class OriginView(BaseModel):
     number: int = Field(description="The version of the file.")
     seq: int
     path: str = Field(description="As it was then.")
-    author: AuthorView
+    author: CommitAuthorView
 
 
 class LinesView(BaseModel):

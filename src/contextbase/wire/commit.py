@@ -48,7 +48,7 @@ class ChangeBody(BaseModel):
         default="",
         max_length=200,
         pattern=r"^$|^[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+$",
-        description="Empty: from the name.",
+        description="Empty: from the content and the name.",
     )
     text: str | None = Field(default=None, description="The content, as text.")
     base64: str | None = Field(default=None, description="The content, as base64.")
@@ -59,8 +59,17 @@ class ChangeBody(BaseModel):
         default=None, description="The snapshot this change was made from; null: the commit's `base_seq`."
     )
 
+    base_version: int | None = Field(
+        default=None,
+        ge=0,
+        le=2**31 - 1,
+        description="Instead of `base`: the number of the version at `path` that this change was made from; 0: none.",
+    )
+
     @model_validator(mode="after")
     def _has_one_content(self) -> Self:
+        if self.base is not None and self.base_version is not None:
+            raise ValueError("give base or base_version, not both")
         given = sum(content is not None for content in (self.text, self.base64, self.hash))
         if given > 1:
             raise ValueError("give one of text, base64 and hash")
@@ -103,8 +112,10 @@ class CommitCreate(BaseModel):
 
     @model_validator(mode="after")
     def _every_change_has_a_base(self) -> Self:
-        if self.base_seq is None and any(change.base is None for change in self.changes):
-            raise ValueError("give base_seq, or base with every change: the seq of the checkout it was made from")
+        if self.base_seq is None and any(
+            change.base is None and change.base_version is None for change in self.changes
+        ):
+            raise ValueError("give base_seq, or base or base_version with every change: what it was made from")
         return self
 
 

@@ -6,10 +6,19 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-__all__ = ["AuthorView", "CommitItem", "EventItem", "FeedChangeView", "FeedItemView", "FeedPageView", "SetAsideView"]
+__all__ = [
+    "CommitItem",
+    "EventAuthorView",
+    "EventBodyView",
+    "EventItem",
+    "FeedChangeView",
+    "FeedItemView",
+    "FeedPageView",
+    "SetAsideView",
+]
 
 
-class AuthorView(BaseModel):
+class EventAuthorView(BaseModel):
     id: UUID
     kind: str = Field(description="user, agent, adapter or system.")
     name: str
@@ -38,7 +47,7 @@ class CommitItem(BaseModel):
     type: Literal["commit"] = "commit"
     seq: int
     at: datetime
-    author: AuthorView
+    author: EventAuthorView
     operator_type: str
     message: str = Field(description="Empty when the reader may not see all of the commit.")
     changes: list[FeedChangeView] = Field(
@@ -48,14 +57,22 @@ class CommitItem(BaseModel):
     left_off: int = Field(0, description="How many of both are not listed, because there are so many.")
 
 
+class EventBodyView(BaseModel):
+    """The whole payload, where the item has a preview: `GET /api/v1/events/body`."""
+
+    hash: str = Field(description="sha256 of the payload's JSON.")
+    size: int
+
+
 class EventItem(BaseModel):
     type: Literal["event"] = "event"
     number: int
     kind: str
     at: datetime
-    author: AuthorView | None
+    author: EventAuthorView | None
     path: str | None
-    payload: dict[str, Any]
+    payload: dict[str, Any] = Field(description="A preview when `body` is set.")
+    body: EventBodyView | None = Field(None, description="Set for a payload over 8 KiB.")
 
 
 FeedItemView = Annotated[CommitItem | EventItem, Field(discriminator="type")]

@@ -1,15 +1,35 @@
 """Bodies of the log and the audit trail."""
 
+import re
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from contextbase.wire.commit import SeqNumber
-from contextbase.wire.tree import AuthorView, KindName
+from contextbase.wire.tree import CommitAuthorView, KindName
 
-__all__ = ["AuditPageView", "AuditQuery", "AuditRecordView", "LogChangeView", "LogEntryView", "LogPageView"]
+__all__ = [
+    "AuditPageView",
+    "AuditQuery",
+    "AuditRecordView",
+    "LogChangeView",
+    "LogEntryView",
+    "LogPageView",
+    "OperatorTypeName",
+]
+
+
+def _no_number(value: object) -> object:
+    """Pydantic takes numbers for seconds since 1970; the document speaks of times as text."""
+    if isinstance(value, int | float) or (isinstance(value, str) and re.fullmatch(r"\s*[-+]?[0-9.]+\s*", value)):
+        raise ValueError("a time is written as in 2026-01-31T12:00:00Z")
+    return value
+
+
+Moment = Annotated[datetime, BeforeValidator(_no_number)]
+OperatorTypeName = Literal["web_ui", "agent", "external_agent", "saas_adapter", "api", "system"]
 
 
 class LogChangeView(BaseModel):
@@ -27,7 +47,7 @@ class LogChangeView(BaseModel):
 class LogEntryView(BaseModel):
     seq: int
     commit_id: UUID
-    author: AuthorView
+    author: CommitAuthorView
     run: str | None = Field(description="The execution it belongs to, as its writer named it.")
     parents: list[int] = Field(description="The commits that its changes were made upon, newest first.")
     forks: list[int] = Field(
@@ -50,8 +70,10 @@ class AuditQuery(BaseModel):
     principal: str | None = Field(default=None, max_length=120, description="Such as agent:indexer, or indexer.")
     action: str | None = Field(default=None, max_length=100, pattern="^[a-z._]+$", description="Such as commit.")
     path: str | None = Field(default=None, max_length=2048, description="And what is below it.")
-    since: datetime | None = None
-    until: datetime | None = Field(default=None, description="Not included.")
+    since: Moment | None = None
+    until: Moment | None = Field(default=None, description="Not included.")
+    node_id: UUID | None = Field(default=None, description="The file's identity, which it keeps when it is renamed.")
+    operator_type: OperatorTypeName | None = Field(default=None, description="The way in.")
     first_seq: SeqNumber | None = None
     last_seq: SeqNumber | None = None
 
@@ -69,8 +91,10 @@ class AuditRecordView(BaseModel):
     seq: int | None
     old_hash: str | None
     new_hash: str | None
-    strategy: str | None
-    summary: str
+    merge_strategy: str | None = Field(
+        description="How it was merged: a type of file, or a strategy; manual, auto_merge or resolver for a review."
+    )
+    summary: str = Field(description="A sentence: who did what, how it was settled, and why.")
     origin: str
     trace_id: str
     details: dict[str, Any]

@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-__all__ = ["NAME_OR_ID", "ProjectCreate", "ProjectDetail", "ProjectPage", "ProjectView"]
+__all__ = ["NAME_OR_ID", "ProjectChange", "ProjectCreate", "ProjectDetail", "ProjectPage", "ProjectView"]
 
 NAME_OR_ID: Final = "^[a-zA-Z0-9][a-zA-Z0-9._-]*$"
 
@@ -21,6 +21,19 @@ class ProjectCreate(BaseModel):
     description: str = Field("", max_length=4096)
 
 
+class ProjectChange(BaseModel):
+    """What is left out, or null, stays as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reads_gitignore: StrictBool | None = None
+    allowed_secrets: list[str] | None = Field(
+        default=None,
+        max_length=1000,
+        description="Replaces the list. `*` matches within a folder, `**` across folders: keys/*.pem, tests/**.",
+    )
+
+
 class ProjectView(BaseModel):
     id: UUID
     name: str
@@ -28,6 +41,10 @@ class ProjectView(BaseModel):
     head: int = Field(description="Sequence number of the last commit; 0 when there is none.")
     epoch: UUID = Field(description="Renewed by a restore; cursors from another epoch are refused.")
     created_at: datetime
+    reads_gitignore: bool = Field(description="Whether workspaces leave out new files that .gitignore files name.")
+    allowed_secrets: list[str] = Field(
+        description="Patterns of files that workspaces commit though they look like credentials."
+    )
 
 
 class ProjectDetail(ProjectView):

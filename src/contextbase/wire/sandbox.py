@@ -100,6 +100,11 @@ class OutcomeView(BaseModel):
     signal: int | None
     stopped_by: LimitName | None = Field(description="The limit it went over.")
     forks_refused: bool = Field(description="It wanted more processes than its limit, and went on without.")
+    leftovers_of: list[str] = Field(
+        default=[],
+        description="Commands that had ended and left so many processes running that the sandbox had no room for more; "
+        "these processes were ended.",
+    )
     slowed_down: bool = Field(description="It wanted more of the processor than its limit.")
     seconds: float
     cpu_seconds: float | None

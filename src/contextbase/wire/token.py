@@ -20,7 +20,9 @@ class TokenCreate(BaseModel):
     kind: Literal["user", "agent", "adapter"] = "agent"
     name: str = Field("", description="What it is for; default: the principal's name.", max_length=200)
     actions: list[ActionName] = Field(default=["read", "write"], min_length=1, max_length=3)
-    days: Annotated[float, Field(gt=0, le=3650)] = 90
+    days: Annotated[float, Field(gt=0, le=3650)] | None = Field(
+        None, description="How long it lives, at most as long as your own token; null: 90, or as long as that."
+    )
     project: str | None = Field(
         None, description="Name or id: only for this project.", max_length=100, pattern=NAME_OR_ID
     )

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from contextbase.wire.commit import MOST_SEQ, Epoch, ProjectName
 
 __all__ = [
-    "AuthorView",
     "CheckoutRequest",
     "CheckoutView",
+    "CommitAuthorView",
     "EntryView",
     "SideVersionPage",
     "SideVersionView",
@@ -77,7 +77,7 @@ class CheckoutView(BaseModel):
     next_after: str | None = Field(description="Pass as `after`, with this `seq`, for the next page; null on the last.")
 
 
-class AuthorView(BaseModel):
+class CommitAuthorView(BaseModel):
     principal: str = Field(description="Such as agent:indexer.")
     operator_type: str
     message: str = Field(description="Empty when you may not see all of the commit.")
@@ -97,7 +97,7 @@ class VersionView(BaseModel):
     base_number: int | None = Field(description="The version it was made from.")
     merged_number: int | None = Field(description="The head it was merged with.")
     sent_hash: str | None = Field(description="What the writer sent, when the result differs.")
-    author: AuthorView
+    author: CommitAuthorView
 
 
 class VersionPage(BaseModel):
@@ -119,7 +119,7 @@ class SideVersionView(BaseModel):
     base_number: int | None
     review_id: UUID | None
     review_state: str | None
-    author: AuthorView
+    author: CommitAuthorView
 
 
 class SideVersionPage(BaseModel):

@@ -13,6 +13,7 @@ __all__ = [
     "AgentName",
     "ChangeName",
     "ConflictsInName",
+    "IgnoredView",
     "PendingChangeView",
     "ReportedView",
     "SharedFolderView",
@@ -58,6 +59,11 @@ class WorkspaceCommit(BaseModel):
         description="Where the sides of a conflict are shown: in the review queue alone, or also as files in "
         ".contextbase/conflicts/ of the folder, if that stays.",
     )
+    allow: list[Annotated[str, Field(min_length=1, max_length=1024)]] = Field(
+        default_factory=list,
+        max_length=1000,
+        description="Paths or patterns of files to commit though they look like credentials.",
+    )
 
 
 class WorkspaceView(BaseModel):
@@ -85,8 +91,17 @@ class ReportedView(BaseModel):
     """Something in the folder that cannot be committed as it is. It stays where it is."""
 
     name: str = Field(description="Its path; bytes that are no UTF-8 as \\xNN.")
-    problem: Literal["name", "special", "busy", "too_large", "unreadable"]
+    problem: Literal["name", "special", "busy", "too_large", "unreadable", "secret"]
     reason: str
+
+
+class IgnoredView(BaseModel):
+    """A new file or folder that an ignore rule takes out."""
+
+    path: str = Field(description="A folder ends in /, and stands for all that is in it.")
+    source: str = Field(description="The ignore file that has the rule; built-in: contextbase's own.")
+    line: int | None = Field(description="In the ignore file.")
+    pattern: str
 
 
 class PendingChangeView(BaseModel):
@@ -103,7 +118,8 @@ class WorkspaceStatusView(BaseModel):
     workspace: WorkspaceView
     changes: list[PendingChangeView]
     reported: list[ReportedView]
-    ignored: list[str] = Field(description="What an ignore rule takes out; a folder ends in /.")
+    ignored: list[IgnoredView]
+    notes: list[str] = Field(description="Sentences, such as that an ignore file is too large.")
     left: list[str] = Field(description="What else would go with the folder, such as versions that were refused.")
 
 
@@ -148,10 +164,13 @@ class WorkspaceChangeView(ChangeView):
 
 class WorkspaceCommitView(BaseModel):
     workspace: WorkspaceView
-    seq: int | None = Field(description="Of the commit; null: there was nothing to commit.")
+    seq: int | None = Field(
+        description="Of the last commit that was made; null: there was none, nothing was to be done or all was refused."
+    )
     changes: list[WorkspaceChangeView]
     reported: list[ReportedView]
-    ignored: list[str] = Field(description="What an ignore rule takes out; a folder ends in /.")
+    ignored: list[IgnoredView]
+    notes: list[str] = Field(description="Sentences, such as that an ignore file is too large.")
 
 
 class WorkspaceCompleteView(WorkspaceCommitView):

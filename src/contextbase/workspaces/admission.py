@@ -6,11 +6,11 @@ from contextbase.db.database import Database
 from contextbase.errors import Conflict, Forbidden, HeldElsewhere, NotFound
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller
-from contextbase.ids import ProjectId
-from contextbase.workspaces.node import Node
+from contextbase.ids import ProjectId, TreePath
+from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.ports import Occupants
-from contextbase.workspaces.registry import Record, Registry
-from contextbase.workspaces.sight import Sight, hides_more
+from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
+from contextbase.workspaces.view_cache import ViewCache, hides_more
 
 __all__ = ["Admission"]
 
@@ -21,9 +21,9 @@ class Admission:
         *,
         database: Database,
         gate: Gate,
-        registry: Registry,
-        node: Node,
-        sight: Sight,
+        registry: WorkspaceRepository,
+        node: Machine,
+        sight: ViewCache,
         occupants: Occupants,
     ) -> None:
         self._database = database
@@ -33,7 +33,7 @@ class Admission:
         self._sight = sight
         self._occupants = occupants
 
-    async def last(self, acting: Caller, project_id: ProjectId) -> Record:
+    async def last(self, acting: Caller, project_id: ProjectId) -> WorkspaceRecord:
         """The acting agent's newest workspace, whether it is open or ended."""
         acting.require(Action.READ, project_id)
         async with self._database.connection() as connection:
@@ -42,7 +42,7 @@ class Admission:
             raise NotFound(f"{acting.principal.name} has no workspace in this project; create one.")
         return record
 
-    async def found(self, acting: Caller, project_id: ProjectId) -> Record:
+    async def found(self, acting: Caller, project_id: ProjectId) -> WorkspaceRecord:
         """The acting agent's open workspace, if it is on this node."""
         acting.require(Action.READ, project_id)
         async with self._database.connection() as connection:
@@ -57,7 +57,7 @@ class Admission:
             )
         return record
 
-    async def refuse_narrowed(self, acting: Caller, record: Record) -> None:
+    async def refuse_narrowed(self, acting: Caller, record: WorkspaceRecord) -> None:
         """What may be seen no more is not shown again, although the folder was made when it could be."""
         async with self._database.connection() as connection:
             opened = await self._gate.opened(connection, acting, record.project_id)
@@ -76,16 +76,25 @@ class Admission:
             "committed: complete or abandon it, then create a new one. Nothing is lost: the folder is as it was."
         )
 
-    async def refuse_narrower(self, acting: Caller, record: Record) -> None:
-        """A token for one folder has no business in a workspace that was made with one for more."""
+    async def refuse_narrower(self, acting: Caller, record: WorkspaceRecord) -> None:
+        """A token for one folder does not get a workspace that was made with one for more: what it shows, and what the
+        agent has made in it since, may lie elsewhere."""
         prefix = acting.token.path_prefix
-        if prefix is None:
+        if prefix is None or await self._is_within(record, prefix):
             return
+        raise Forbidden(
+            f"This token is for {prefix}, and the workspace was made with one for more; use that one, or complete the "
+            "workspace first."
+        )
+
+    async def _is_within(self, record: WorkspaceRecord, prefix: TreePath) -> bool:
+        if record.scope is not None:
+            return record.scope == prefix or TreePath.stored(record.scope).is_below(prefix)
+        if record.state is not WorkspaceState.OPEN:
+            return False
+        # Made before scopes were noted: what it shows is all there is to go by.
         provider = (await self._node.site()).provider
         shown = (await provider.open_workspace(record.id)).view
         async with self._database.connection() as connection:
             masked = await self._sight.masked_around(connection, shown.snapshot, prefix)
-        if hides_more(masked, shown):
-            raise Forbidden(
-                f"This token is for {prefix}, and the workspace shows more; use the token it was made with."
-            )
+        return not hides_more(masked, shown)

@@ -36,7 +36,8 @@ class Agents:
         if caller.token.path_prefix is not None:
             raise Forbidden("This token is for one folder; it cannot act for another agent.")
         principal = await self._principal(agent, make=make)
-        token = replace(caller.token, principal=principal, actions=_ACTIONS, project_id=project_id)
+        actions = caller.token.actions & _ACTIONS  # 'admin' alone neither reads nor writes files
+        token = replace(caller.token, principal=principal, actions=actions, project_id=project_id)
         return replace(caller, principal=principal, token=token)
 
     @staticmethod

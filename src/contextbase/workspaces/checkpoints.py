@@ -4,6 +4,7 @@ A crash at any point leaves either nothing, or a checkpoint that was written dow
 was, before it looks for anything new.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,24 +12,36 @@ from typing import Final
 
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
-from contextbase.feed.model import NewEvent
-from contextbase.feed.repository import FeedRepository
 from contextbase.gate.model import ChangeStatus, check_words
 from contextbase.identity.model import Caller
-from contextbase.ids import ProjectId, Seq, TreePath
-from contextbase.storage.blobs.waiting import in_thread
-from contextbase.workspaces.editing import FolderEditor
-from contextbase.workspaces.model import Owner, Reported, SnapshotKey
-from contextbase.workspaces.node import Node
-from contextbase.workspaces.pending import Checkpoint
+from contextbase.ids import ProjectId, Seq
+from contextbase.streams.model import NewEvent, Scope
+from contextbase.streams.repository import StreamRepository
+from contextbase.threads import in_thread
+from contextbase.workspaces.checkpoint_record import Checkpoint
+from contextbase.workspaces.editor import FolderEditor
+from contextbase.workspaces.machine import Machine
+from contextbase.workspaces.model import Ignored, Owner, Reported, SnapshotKey
 from contextbase.workspaces.ports import SnapshotSource
-from contextbase.workspaces.registry import Record, Registry
-from contextbase.workspaces.sending import Answered, Look, Sender
-from contextbase.workspaces.settling import ConflictsIn, Settled, Settlement, contents_needed, needs_folder, settle
+from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository
+from contextbase.workspaces.sender import AnsweredChange, ScanResult, Sender
+from contextbase.workspaces.settlement import (
+    ConflictsIn,
+    FolderSettlement,
+    SettledChange,
+    contents_needed,
+    needs_folder,
+    settle,
+)
 
 __all__ = ["Checkpoints", "Committed", "Wish"]
 
 _MOST_EVENTS: Final = 1000
+_NOTICES: Final = {
+    ChangeStatus.REFUSED: "workspace.refused",
+    ChangeStatus.IN_REVIEW: "workspace.in_review",
+    ChangeStatus.SUPERSEDED: "workspace.superseded",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +51,7 @@ class Wish:
     message: str = ""
     run: str | None = None
     conflicts_in: ConflictsIn = ConflictsIn.REVIEW
+    allow: tuple[str, ...] = ()  # patterns of files that may be shared though they look like credentials
 
     def __post_init__(self) -> None:
         check_words(self.message, self.run)
@@ -47,13 +61,21 @@ class Wish:
 class Committed:
     """What a commit of a workspace came to."""
 
-    seq: Seq | None  # of the last commit that was needed; None: none was
-    changes: tuple[Settled, ...] = ()
+    seq: Seq | None  # of the last commit that was made; None: nothing was to be done, or all was refused
+    changes: tuple[SettledChange, ...] = ()
     reported: tuple[Reported, ...] = ()  # still in the folder, and not committed
-    ignored: tuple[str, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
-    def refused(self) -> tuple[Settled, ...]:
+    def told(self) -> str:
+        """What became of the changes, as a part of a sentence."""
+        counts = Counter(one.answered.answer.status for one in self.changes)
+        told = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())
+        return told or "nothing was to be committed"
+
+    @property
+    def refused(self) -> tuple[SettledChange, ...]:
         return tuple(one for one in self.changes if one.answered.answer.status is ChangeStatus.REFUSED)
 
 
@@ -62,10 +84,10 @@ class Checkpoints:
         self,
         *,
         database: Database,
-        registry: Registry,
+        registry: WorkspaceRepository,
         source: SnapshotSource,
         sender: Sender,
-        node: Node,
+        node: Machine,
         hint: Callable[[ProjectId], None],
     ) -> None:
         self._database = database
@@ -74,62 +96,65 @@ class Checkpoints:
         self._sender = sender
         self._node = node
         self._hint = hint
-        self._feed = FeedRepository()
+        self._streams = StreamRepository()
 
-    async def look(self, record: Record) -> Look:
+    async def look(self, record: WorkspaceRecord) -> ScanResult:
         return await self._sender.look(record)
 
     async def make(
-        self, caller: Caller, record: Record, wish: Wish, *, operator_type: OperatorType, last: bool = False
-    ) -> Committed:
-        """Commit what is new. With `last` the workspace is closed and about to go: the folder is left alone, but for
-        what was refused."""
-        earlier: list[Settled] = []
+        self, caller: Caller, record: WorkspaceRecord, wish: Wish, *, operator_type: OperatorType, last: bool = False
+    ) -> tuple[WorkspaceRecord, Committed]:
+        """Commit what is new; returns the workspace as it is then, too. With `last` it is closed and about to go: the
+        folder is left alone, but for what was refused."""
+        earlier: list[SettledChange] = []
         if record.pending is not None:
             earlier, record = await self._send(caller, record, record.pending, wish, operator_type, last=last)
-        look = await self._sender.look(record)
+        look = await self._sender.look(record, allow=wish.allow)
         checkpoint: Checkpoint | None = None
         busy: tuple[Reported, ...] = ()
         if look.changes:
             checkpoint, busy = await self._sender.begin(caller, record, look, message=wish.message, run=wish.run)
-        settled: list[Settled] = []
+        settled: list[SettledChange] = []
         if checkpoint is not None:
             settled, record = await self._send(caller, record, checkpoint, wish, operator_type, last=last)
         changes = (*earlier, *settled)
-        return Committed(
-            seq=changes[-1].answered.seq if changes else None,
+        return record, Committed(
+            seq=max((one.answered.seq for one in changes if one.answered.is_committed), default=None),
             changes=changes,
             reported=(*look.found.reported, *busy),
             ignored=look.found.ignored,
+            notes=look.found.notes,
         )
 
     async def _send(
         self,
         caller: Caller,
-        record: Record,
+        record: WorkspaceRecord,
         checkpoint: Checkpoint,
         wish: Wish,
         operator_type: OperatorType,
         *,
         last: bool,
-    ) -> tuple[list[Settled], Record]:
+    ) -> tuple[list[SettledChange], WorkspaceRecord]:
         """Returns what became of each change, and the record as it is then."""
         answered, failure = await self._sender.commit(caller, record, checkpoint, operator_type=operator_type)
         settlement = await self._settle(record, answered, wish, last=last)
-        refusals = [one for one in settlement.settled if one.answered.answer.status is ChangeStatus.REFUSED]
+        notices = [one for one in settlement.settled if one.answered.answer.status in _NOTICES]
         async with self._database.transaction() as connection:
             ended = await self._registry.end_checkpoint(connection, record.id, checkpoint, settlement.held)
-            if ended and refusals:
-                events = [_refusal(record, one) for one in refusals[:_MOST_EVENTS]]
-                await self._feed.append_events(connection, record.project_id, events)
+            if ended and notices:
+                events = [_notice(record, one) for one in notices[:_MOST_EVENTS]]
+                await self._streams.append(connection, Scope.project(record.project_id), events)
             now = await self._registry.open_one(connection, record.project_id, record.principal.id)
-        if refusals:
+        if notices:
             self._hint(record.project_id)
         if failure is not None:
             raise failure
         return settlement.settled, now or record
 
-    async def _settle(self, record: Record, answered: Sequence[Answered], wish: Wish, *, last: bool) -> Settlement:
+    async def _settle(
+        self, record: WorkspaceRecord, answered: Sequence[AnsweredChange], wish: Wish, *, last: bool
+    ) -> FolderSettlement:
         wanted = [
             (one.answer.node_id, one.answer.number)
             for one in answered
@@ -140,7 +165,7 @@ class Checkpoints:
         provider = (await self._node.site()).provider
         refused = any(one.answer.status is ChangeStatus.REFUSED for one in answered)
         root: Path | None = None
-        if refused or (not last and needs_folder(answered, versions, wish.conflicts_in)):
+        if refused or (not last and needs_folder(answered, versions)):
             root = (await provider.open_workspace(record.id)).path
         elif not last:
             work = await provider.work_folder(record.id)
@@ -164,14 +189,15 @@ def _sync(work: Path, owner: Owner) -> None:
         editor.sync()
 
 
-def _refusal(record: Record, settled: Settled) -> NewEvent:
+def _notice(record: WorkspaceRecord, settled: SettledChange) -> NewEvent:
+    """Tells the agent that its change is not in the head, or not all of it."""
     answer = settled.answered.answer
-    payload: dict[str, object] = {
-        "workspace_id": str(record.id),
-        "path": answer.path,
-        "code": answer.code,
-        "reason": answer.reason,
-        "kept_at": settled.kept_at,
-    }
-    path: TreePath = answer.path
-    return NewEvent(kind="workspace.refused", principal_id=record.principal.id, path=path, payload=payload)
+    payload: dict[str, object] = {"workspace_id": str(record.id), "path": answer.path}
+    if answer.status is ChangeStatus.REFUSED:
+        payload |= {"code": answer.code, "reason": answer.reason, "kept_at": settled.kept_at}
+    else:
+        payload["side_version_id"] = str(answer.side_version_id)
+    if answer.status is ChangeStatus.IN_REVIEW:
+        payload |= {"review_id": str(answer.review_id), "reason": answer.reason}
+    kind = _NOTICES[answer.status]
+    return NewEvent(kind=kind, principal_id=record.principal.id, path=answer.path, payload=payload)

@@ -90,9 +90,10 @@ def listing_of(descriptor: int) -> list[tuple[str, os.stat_result]]:
     return found
 
 
-def attribute_of(descriptor: int, name: str) -> bytes | None:
+def attribute_of(file: int | str, name: str) -> bytes | None:
+    """Of an open file, or of what a path leads to, which is not followed if it is a link."""
     try:
-        return os.getxattr(descriptor, name)
+        return os.getxattr(file, name) if isinstance(file, int) else os.getxattr(file, name, follow_symlinks=False)
     except OSError as error:
         if error.errno in _NO_ATTRIBUTE:
             return None

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from contextbase.durable import flush
 from contextbase.errors import BlobMissing
 from contextbase.ids import ContentHash, Seq, TreePath
-from contextbase.storage.blobs.disk import flush
 from contextbase.storage.model import Kind
 from contextbase.workspaces.layer_view import LayerView
-from contextbase.workspaces.model import Owner, SnapshotEntry
+from contextbase.workspaces.model import MirrorEntry, Owner
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.syscalls import clone_file, make_whiteout, sync_filesystem
 
@@ -81,7 +81,7 @@ class LayerWriter:
     def close(self) -> None:
         os.close(self._tree)
 
-    def write(self, entries: Iterable[SnapshotEntry], contents: Mapping[ContentHash, LocalContent]) -> None:
+    def write(self, entries: Iterable[MirrorEntry], contents: Mapping[ContentHash, LocalContent]) -> None:
         for entry in entries:
             self._make_folders(entry.path if entry.kind is Kind.DIRECTORY else entry.path.parent, entry.changed_at)
             if entry.kind is not Kind.DIRECTORY:
@@ -116,7 +116,7 @@ class LayerWriter:
                 os.close(descriptor)
         return Layer(folder=self._folder, older=older, newer=newer, entries=self._made, bytes=self._bytes, total=total)
 
-    def _write_entry(self, entry: SnapshotEntry, contents: Mapping[ContentHash, LocalContent]) -> None:
+    def _write_entry(self, entry: MirrorEntry, contents: Mapping[ContentHash, LocalContent]) -> None:
         content = contents.get(entry.content_hash) if entry.content_hash is not None else None
         if content is None:
             raise BlobMissing(f"The content of {entry.path} ({entry.content_hash}) cannot be had.")

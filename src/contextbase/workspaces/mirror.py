@@ -3,7 +3,7 @@
     <mirror>/build.lock     held by the one process that builds
     <mirror>/use.lock       shared while layers are taken into use, alone while some are removed
     <mirror>/layers/4-9/    what changed from snapshot 4 to 9; 0-4 is the whole of snapshot 4
-    <mirror>/masks/9-<id>/  whiteouts over what a view of snapshot 9 hides
+    <mirror>/masks/<id>/    whiteouts over what a view of one snapshot hides; a view that hides nothing has one, too
     <mirror>/empty/         lies below all others
 
 A snapshot is a chain of layers 0-a, a-b, … y-z; a layer that joins several shortens it. What a pin names stays.
@@ -12,23 +12,23 @@ A snapshot is a chain of layers 0-a, a-b, … y-z; a layer that joins several sh
 import asyncio
 import contextlib
 import fcntl
-import hashlib
 import math
 import os
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from contextbase.durable import explained
 from contextbase.errors import TooBusy
 from contextbase.ids import Seq, TreePath
-from contextbase.storage.blobs.disk import explained
-from contextbase.storage.blobs.waiting import in_thread
 from contextbase.storage.model import Kind
+from contextbase.threads import in_thread
 from contextbase.workspaces.folder import remove_tree
+from contextbase.workspaces.keyed_names import KeyedNames
 from contextbase.workspaces.layer_view import LayerView
 from contextbase.workspaces.layers import Layer, LayerWriter, marker_of, read_layers
 from contextbase.workspaces.locks import file_lock
-from contextbase.workspaces.model import Owner, SnapshotEntry, SnapshotKey, SyncResult, View
+from contextbase.workspaces.model import MirrorEntry, MirrorSync, Owner, SnapshotKey, View
 from contextbase.workspaces.pins import Pins, Stack
 from contextbase.workspaces.ports import SnapshotSource
 from contextbase.workspaces.stacks import chain_to, start_of_next
@@ -44,8 +44,9 @@ _MOST_KEPT: Final = 64
 class Mirror:
     """One project in one epoch. Any number of these, in any number of processes, share a folder."""
 
-    def __init__(self, folder: Path, source: SnapshotSource, pins: Pins, *, owner: Owner) -> None:
+    def __init__(self, folder: Path, source: SnapshotSource, pins: Pins, names: KeyedNames, *, owner: Owner) -> None:
         self._folder = folder
+        self._names = names
         self._layers = folder / "layers"
         self._masks = folder / "masks"
         self._pins = pins
@@ -60,7 +61,7 @@ class Mirror:
         self._empty.mkdir(mode=0o755, exist_ok=True)
         self._empty.chmod(0o755)
 
-    async def sync(self, snapshot: SnapshotKey) -> SyncResult:
+    async def sync(self, snapshot: SnapshotKey) -> MirrorSync:
         """Build what is missing of the snapshot: O(changes) since the newest one that is here and not newer."""
         async with self._alone():
             return await self._sync(snapshot)
@@ -86,8 +87,8 @@ class Mirror:
             layers = await in_thread(read_layers, self._layers)
             chain = chain_to(view.snapshot.seq, layers) or ()
             folders = tuple(str(tree) for tree in [*(layer.tree for layer in reversed(chain)), self._empty])
-            if view.masked:
-                folders = (await in_thread(self._mask, view, folders), *folders)
+            # Always: how many layers there are must not tell whether something is hidden.
+            folders = (await in_thread(self._mask, view, folders), *folders)
         stack = Stack(view=view, folders=folders)
         self._remember(stack)
         return stack
@@ -120,20 +121,20 @@ class Mirror:
         async with self._alone():
             return await in_thread(self._evict, cap=cap)
 
-    async def _sync(self, snapshot: SnapshotKey) -> SyncResult:
+    async def _sync(self, snapshot: SnapshotKey) -> MirrorSync:
         await in_thread(self._remove_unfinished)
         layers = await in_thread(read_layers, self._layers)
         chain = chain_to(snapshot.seq, layers)
         if chain is not None:
             total = chain[-1].total if chain else 0
-            return SyncResult(synced=0, skipped=total, total=total)
+            return MirrorSync(synced=0, skipped=total, total=total)
         start, total = start_of_next(snapshot.seq, layers)
         layer = await self._build(snapshot, start, total)
         if len(layers) >= _MOST_KEPT:
             newest = {each.folder for each in chain_to(snapshot.seq, [*layers, layer]) or ()}
             await in_thread(self._evict, most=_MOST_KEPT // 2, spared=newest)
         synced = min(layer.entries, layer.total)
-        return SyncResult(synced=synced, skipped=layer.total - synced, total=layer.total)
+        return MirrorSync(synced=synced, skipped=layer.total - synced, total=layer.total)
 
     async def _build(self, snapshot: SnapshotKey, start: Seq, total: int) -> Layer:
         older = SnapshotKey(project_id=snapshot.project_id, epoch=snapshot.epoch, seq=start)
@@ -176,8 +177,7 @@ class Mirror:
 
     def _mask(self, view: View, below: Sequence[str]) -> str:
         seq = view.snapshot.seq
-        digest = hashlib.sha256("\n".join(sorted(view.masked)).encode()).hexdigest()[:32]
-        folder = self._masks / f"{seq}-{digest}"
+        folder = self._masks / self._names.name("mask", str(seq), *sorted(view.masked))
         if not any(layer.folder == folder for layer in read_layers(self._masks)):
             writer = LayerWriter(folder, owner=self._owner)
             try:
@@ -238,8 +238,8 @@ class Mirror:
                 os.close(descriptor)
 
 
-async def _batches(entries: AsyncIterator[SnapshotEntry]) -> AsyncIterator[list[SnapshotEntry]]:
-    batch: list[SnapshotEntry] = []
+async def _batches(entries: AsyncIterator[MirrorEntry]) -> AsyncIterator[list[MirrorEntry]]:
+    batch: list[MirrorEntry] = []
     size = 0
     async for entry in entries:
         batch.append(entry)

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Final
 
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.threads import in_thread
+from contextbase.workspaces.keyed_names import KeyedNames
 from contextbase.workspaces.layer_view import LayerView
 from contextbase.workspaces.mirror import Mirror
 from contextbase.workspaces.model import Owner, SnapshotKey
@@ -19,10 +20,13 @@ class Mirrors:
     def __init__(self, root: Path, source: SnapshotSource, *, owner: Owner) -> None:
         self.owner = owner
         self.pins = Pins(root)
+        self.names = KeyedNames(root)
         self._folder = root / "mirror"
         self._source = source
         self._open: dict[Path, Mirror] = {}
         self._views: dict[tuple[str, ...], LayerView] = {}
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder.chmod(0o700)  # it names the projects that have one
 
     def of(self, snapshot: SnapshotKey) -> Mirror:
         return self._mirror(self.folder_of(snapshot))
@@ -49,7 +53,7 @@ class Mirrors:
 
     def _mirror(self, folder: Path) -> Mirror:
         if folder not in self._open:
-            self._open[folder] = Mirror(folder, self._source, self.pins, owner=self.owner)
+            self._open[folder] = Mirror(folder, self._source, self.pins, self.names, owner=self.owner)
         return self._open[folder]
 
     def _on_disk(self) -> list[Mirror]:

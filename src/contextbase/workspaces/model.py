@@ -1,7 +1,8 @@
 """Snapshots, workspaces and what was found in them."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -10,19 +11,23 @@ from uuid import UUID
 from contextbase.errors import InvalidSettings
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind
+from contextbase.workspaces.credentials import Credential
+from contextbase.workspaces.ignore_rules import IgnoreRule
 
 __all__ = [
-    "ChangeKind",
-    "Content",
     "DetectedChange",
-    "Limits",
+    "FolderChangeKind",
+    "FolderContent",
+    "FolderMove",
+    "Ignored",
+    "MirrorEntry",
+    "MirrorSync",
     "Owner",
-    "Problem",
     "Quota",
     "Reported",
-    "SnapshotEntry",
+    "ScanLimits",
+    "ScanProblem",
     "SnapshotKey",
-    "SyncResult",
     "View",
     "Workspace",
     "WorkspaceChanges",
@@ -42,7 +47,7 @@ class SnapshotKey:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SnapshotEntry:
+class MirrorEntry:
     """How a path differs between two snapshots; `kind` is deleted when nothing stands there any more."""
 
     path: TreePath
@@ -115,13 +120,13 @@ class Workspace:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SyncResult:
+class MirrorSync:
     synced: int  # entries written to this machine now
     skipped: int  # entries that were here already
     total: int  # entries of the snapshot
 
 
-class ChangeKind(StrEnum):
+class FolderChangeKind(StrEnum):
     CREATED = "created"
     MODIFIED = "modified"
     DELETED = "deleted"
@@ -130,7 +135,7 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Content:
+class FolderContent:
     """What stands at a path now."""
 
     kind: Kind
@@ -147,14 +152,23 @@ class DetectedChange:
     when it is gone: it may have been a node.
     """
 
-    kind: ChangeKind
+    kind: FolderChangeKind
     path: TreePath
     before: Kind | None  # what stood there in the view
-    content: Content | None  # None: it is gone
+    content: FolderContent | None  # None: it is gone
     renamed_from: TreePath | None = None
+    layer_file: str | None = None  # a mirror layer's file that holds the content; None: it is in the work folder
 
 
-class Problem(StrEnum):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FolderMove:
+    """A folder of the view that stands somewhere else now, and nowhere else."""
+
+    source: TreePath
+    target: TreePath
+
+
+class ScanProblem(StrEnum):
     """Why something in the folder is not part of the changes."""
 
     NAME = "name"  # not a name a tree can hold
@@ -162,6 +176,7 @@ class Problem(StrEnum):
     BUSY = "busy"  # it changed each time we read it
     TOO_LARGE = "too_large"
     UNREADABLE = "unreadable"
+    SECRET = "secret"  # noqa: S105 - it looks like one, and nobody said that it may be shared
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,8 +184,16 @@ class Reported:
     """Something that cannot be committed as it is. It stays in the folder, and the path is as it was in the tree."""
 
     name: bytes  # the path as the file system has it
-    problem: Problem
+    problem: ScanProblem
     reason: str  # a sentence for the agent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ignored:
+    """A new file or folder that an ignore rule took out."""
+
+    path: str  # a folder ends in '/'
+    rule: IgnoreRule
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -178,11 +201,15 @@ class WorkspaceChanges:
     view: View  # what they are measured against
     changes: tuple[DetectedChange, ...]  # in path order
     reported: tuple[Reported, ...]
-    ignored: tuple[str, ...]  # the topmost paths that an ignore rule took out; a folder ends in '/'
+    ignored: tuple[Ignored, ...]  # the topmost only
+    notes: tuple[str, ...] = ()  # sentences for whoever asked
+    suspects: Mapping[TreePath, Credential] = field(default_factory=dict)  # of the changes: files new or changed
+    moved: tuple[FolderMove, ...] = ()  # their files are among the changes, one by one
+    filled: frozenset[TreePath] = frozenset()  # committed paths that are folders with something in them
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Limits:
+class ScanLimits:
     largest_file: int = 5 << 30
     tries: int = 3  # to read a file that is being written
     pause: float = 0.05  # seconds between them

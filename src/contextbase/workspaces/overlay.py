@@ -13,34 +13,35 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from contextbase.errors import Conflict, TooBusy
+from contextbase.durable import explained
+from contextbase.errors import Conflict, Damaged, TooBusy
 from contextbase.ids import TreePath
-from contextbase.storage.blobs.disk import explained
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.threads import in_thread
 from contextbase.workspaces.detection import detect
 from contextbase.workspaces.folder import Folder, attribute_of
 from contextbase.workspaces.layer_view import ViewEntry
 from contextbase.workspaces.mirror import Mirror
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
-    Limits,
+    MirrorSync,
+    ScanLimits,
     SnapshotKey,
-    SyncResult,
     View,
     Workspace,
     WorkspaceChanges,
     WorkspaceId,
 )
 from contextbase.workspaces.pins import Stack
-from contextbase.workspaces.places import Places
 from contextbase.workspaces.quotas import ProjectQuotas
 from contextbase.workspaces.strays import keep_strays, removed_if_empty
 from contextbase.workspaces.syscalls import file_handle, is_whiteout, mount_overlay, unmount
+from contextbase.workspaces.traces import FolderTrace
+from contextbase.workspaces.workspace_folders import WorkspaceFolders
 
-__all__ = ["OverlayProvider", "XattrKind", "overlay_options"]
+__all__ = ["OverlayBackend", "XattrKind", "overlay_options"]
 
 _OPTIONS: Final = (("index", "off"), ("xino", "off"), ("metacopy", "off"))
-"""Said, not left to the machine: with redirects or metacopy the upper would not hold what the agent sees."""
+"""Said, not left to the machine: with metacopy the upper would not hold what the agent wrote."""
 _ORIGIN_TYPE: Final = 4  # offsets in the kernel's `struct ovl_fb`
 _ORIGIN_HANDLE: Final = 21
 
@@ -52,7 +53,7 @@ class XattrKind(StrEnum):
     USER = "user"  # for a mount in a user namespace
 
 
-class OverlayProvider:
+class OverlayBackend:
     name = "overlay"
 
     def __init__(
@@ -61,14 +62,14 @@ class OverlayProvider:
         mirrors: Mirrors,
         *,
         xattr_kind: XattrKind = XattrKind.TRUSTED,
-        limits: Limits | None = None,
+        limits: ScanLimits | None = None,
         quotas: ProjectQuotas | None = None,
     ) -> None:
         self._mirrors = mirrors
-        self._places = Places(root, mirrors.pins, kept=("upper", "work"), owner=mirrors.owner, quotas=quotas)
+        self._places = WorkspaceFolders(root, mirrors, kept=("upper", "work"), quotas=quotas)
         self._quotas = quotas
         self._xattr_kind = xattr_kind
-        self._limits = limits or Limits()
+        self._limits = limits or ScanLimits()
 
     async def create_workspace(self, workspace_id: WorkspaceId, view: View) -> Workspace:
         mirror = self._mirrors.of(view.snapshot)
@@ -85,9 +86,9 @@ class OverlayProvider:
         return await in_thread(self._open, workspace_id)
 
     async def detect_changes(
-        self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = ()
+        self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = (), reads_gitignore: bool = True
     ) -> WorkspaceChanges:
-        return await in_thread(self._detect, workspace_id, committed)
+        return await in_thread(self._detect, workspace_id, committed, reads_gitignore)
 
     async def work_folder(self, workspace_id: WorkspaceId) -> Path:
         return Path(self._places.kept(workspace_id)[0])
@@ -101,7 +102,7 @@ class OverlayProvider:
     async def remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
         return await in_thread(self._remove_unfinished, workspace_id)
 
-    async def sync_lower(self, snapshot: SnapshotKey) -> SyncResult:
+    async def sync_lower(self, snapshot: SnapshotKey) -> MirrorSync:
         return await self._mirrors.of(snapshot).sync(snapshot)
 
     async def workspaces(self) -> tuple[WorkspaceId, ...]:
@@ -175,7 +176,9 @@ class OverlayProvider:
         work = Path(self._places.kept(workspace_id)[0])
         keep_strays(self._places.path(workspace_id), work=work, owner=self._mirrors.owner)
 
-    def _detect(self, workspace_id: WorkspaceId, committed: Collection[TreePath]) -> WorkspaceChanges:
+    def _detect(
+        self, workspace_id: WorkspaceId, committed: Collection[TreePath], reads_gitignore: bool
+    ) -> WorkspaceChanges:
         workspace, stack = self._places.read_whole(workspace_id)
         with explained(self._places.root), Folder(self._places.kept(workspace_id)[0]) as upper:
             return detect(
@@ -185,6 +188,7 @@ class OverlayProvider:
                 given=workspace.view,
                 committed=committed,
                 limits=self._limits,
+                reads_gitignore=reads_gitignore,
             )
 
     def _close(self, workspace_id: WorkspaceId) -> None:
@@ -216,9 +220,7 @@ class OverlayProvider:
                 if not mirror.pin_known(path.name, stack):
                     return False
                 path.mkdir(mode=0o755, exist_ok=True)
-                # Without an upper the kernel wants two folders.
-                lower = stack.folders if len(stack.folders) > 1 else stack.folders * 2
-                mount_overlay(str(path), lower=lower, options=overlay_options(self._xattr_kind))
+                mount_overlay(str(path), lower=stack.folders, options=overlay_options(self._xattr_kind))
             return True
 
     def _unmount_view(self, path: Path) -> None:
@@ -231,9 +233,21 @@ class _OverlayTraces:
     def __init__(self, xattr_kind: XattrKind) -> None:
         self._opaque = f"{xattr_kind}.overlay.opaque"
         self._origin = f"{xattr_kind}.overlay.origin"
+        # An agent can set user attributes itself, and the kernel does not follow those.
+        self._redirect = f"{xattr_kind}.overlay.redirect" if xattr_kind is XattrKind.TRUSTED else None
 
-    def is_complete(self, folder: int) -> bool:
-        return attribute_of(folder, self._opaque) == b"y"
+    def trace_of(self, folder: int, path: str, above: str | None) -> FolderTrace:
+        if not path:
+            return FolderTrace(was="", shows=True)
+        if attribute_of(folder, self._opaque) == b"y":
+            return FolderTrace(was=None)
+        redirect = None if self._redirect is None else attribute_of(folder, self._redirect)
+        if redirect is not None:
+            return FolderTrace(was=_redirected(os.fsdecode(redirect), path, above), shows=True)
+        if above is None:
+            return FolderTrace(was=None)
+        name = path.rpartition("/")[2]
+        return FolderTrace(was=f"{above}/{name}" if above else name, shows=True)
 
     def is_whiteout(self, status: os.stat_result) -> bool:
         return is_whiteout(status)
@@ -242,19 +256,38 @@ class _OverlayTraces:
         return False
 
     def origin_of(self, descriptor: int) -> bytes | None:
-        mark = attribute_of(descriptor, self._origin)
-        if mark is None or len(mark) <= _ORIGIN_HANDLE:
-            return None
-        return mark[_ORIGIN_TYPE : _ORIGIN_TYPE + 1] + mark[_ORIGIN_HANDLE:]
+        return _handle_in(attribute_of(descriptor, self._origin))
+
+    def origin_of_link(self, folder: int, name: str) -> bytes | None:
+        return _handle_in(attribute_of(f"/proc/self/fd/{folder}/{name}", self._origin))
 
     def identity_in_view(self, path: TreePath, entry: ViewEntry) -> bytes | None:  # noqa: ARG002 - the layer knows
         return file_handle(os.fsencode(entry.file))
 
 
+def _handle_in(mark: bytes | None) -> bytes | None:
+    """As `file_handle` has it, in what the kernel notes about where a file came from."""
+    if mark is None or len(mark) <= _ORIGIN_HANDLE:
+        return None
+    return mark[_ORIGIN_TYPE : _ORIGIN_TYPE + 1] + mark[_ORIGIN_HANDLE:]
+
+
+def _redirected(redirect: str, path: str, above: str | None) -> str:
+    """Which folder of the view a renamed one is: named from the top, or in the folder of the view that is above it."""
+    parts = redirect.removeprefix("/").split("/")
+    is_whole = redirect.startswith("/")
+    if not {"", ".", ".."}.isdisjoint(parts) or (not is_whole and (above is None or len(parts) > 1)):
+        raise Damaged(
+            f"The folder {path!r} of a workspace says that it was {redirect!r}, which no folder can have been."
+        )
+    return "/".join(parts) if is_whole or not above else f"{above}/{redirect}"
+
+
 def overlay_options(xattr_kind: XattrKind) -> tuple[tuple[str, str | None], ...]:
     if xattr_kind is XattrKind.USER:
-        return (*_OPTIONS, ("redirect_dir", "nofollow"), ("userxattr", None))  # it takes no other word for it
-    return (*_OPTIONS, ("redirect_dir", "off"))
+        # The kernel follows no redirect that an agent could have set: renaming a folder of the view fails with EXDEV.
+        return (*_OPTIONS, ("redirect_dir", "nofollow"), ("userxattr", None))
+    return (*_OPTIONS, ("redirect_dir", "on"))
 
 
 def _is_mounted(path: str) -> bool:

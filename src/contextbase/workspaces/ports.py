@@ -7,16 +7,16 @@ from typing import Protocol
 
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.workspaces.model import (
-    SnapshotEntry,
+    MirrorEntry,
+    MirrorSync,
     SnapshotKey,
-    SyncResult,
     View,
     Workspace,
     WorkspaceChanges,
     WorkspaceId,
 )
 
-__all__ = ["LocalContent", "Occupants", "Provider", "SnapshotSource"]
+__all__ = ["FolderBackend", "LocalContent", "Occupants", "SnapshotSource"]
 
 LocalContent = bytes | Path
 """The bytes themselves, or a file that holds them and is only read."""
@@ -25,7 +25,7 @@ LocalContent = bytes | Path
 class SnapshotSource(Protocol):
     """Where a mirror gets its snapshots from. Snapshot 0 is the empty tree."""
 
-    def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[SnapshotEntry]:
+    def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[MirrorEntry]:
         """Every path at which the two snapshots differ, once, in any order: O(changes), and all of it from 0."""
         ...
 
@@ -40,7 +40,7 @@ class SnapshotSource(Protocol):
         ...
 
 
-class Provider(Protocol):
+class FolderBackend(Protocol):
     """Makes private folders, and says what was done in them.
 
     Work in a folder outlives the process, and (overlay) the mount: `open_workspace` finds it again.
@@ -57,10 +57,11 @@ class Provider(Protocol):
         ...
 
     async def detect_changes(
-        self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = ()
+        self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = (), reads_gitignore: bool = True
     ) -> WorkspaceChanges:
         """What differs from the view. Reads the folder and changes nothing, while the agent may go on. `committed`:
-        what the project has from this workspace by now, and so is never ignored."""
+        what the project has from this workspace by now, and so is never ignored. Without `reads_gitignore` git's
+        ignore files are files like others."""
         ...
 
     async def work_folder(self, workspace_id: WorkspaceId) -> Path:
@@ -82,7 +83,7 @@ class Provider(Protocol):
         could be work in it."""
         ...
 
-    async def sync_lower(self, snapshot: SnapshotKey) -> SyncResult:
+    async def sync_lower(self, snapshot: SnapshotKey) -> MirrorSync:
         """Bring the snapshot to this machine, so that the next workspace on it costs nothing."""
         ...
 

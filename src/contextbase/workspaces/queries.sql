@@ -70,10 +70,14 @@ JOIN versions v ON v.project_id = $1 AND v.node_id = asked.node_id AND v.number 
 SELECT v.path FROM versions v
 WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind <> 'deleted'
 
+-- name: sharing_of_project
+-- Which new files its workspaces commit.
+SELECT reads_gitignore, allowed_secrets FROM projects WHERE id = $1
+
 -- name: insert_workspace
 -- Nothing comes back when the agent has an open one in the project, or ($10) the project has moved on meanwhile.
-INSERT INTO workspaces (id, project_id, principal_id, node, provider, path, epoch, base_seq, policy_version)
-SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9
+INSERT INTO workspaces (id, project_id, principal_id, node, provider, path, epoch, base_seq, policy_version, scope)
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $11
 FROM projects
 WHERE id = $2 AND (NOT $10 OR (head = $8 AND epoch = $7 AND policy_version = $9 AND deleted_at IS NULL))
 ON CONFLICT DO NOTHING
@@ -93,11 +97,12 @@ ORDER BY w.created_at DESC, w.id DESC
 LIMIT 1
 
 -- name: workspace_page
--- Newest first, before an id; of one project, one agent, one state, or (NULL) of any.
+-- Newest first, before an id; of one project, one agent, one state, within one folder, or (NULL) of any.
 SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
 FROM workspaces w JOIN principals p ON p.id = w.principal_id
 WHERE ($1::uuid IS NULL OR w.project_id = $1) AND ($2::uuid IS NULL OR w.principal_id = $2)
   AND ($3::text IS NULL OR w.state = $3) AND ($4::uuid IS NULL OR w.id < $4)
+  AND ($6::text IS NULL OR w.scope = $6 OR starts_with(w.scope, $6 || '/'))
 ORDER BY w.id DESC
 LIMIT $5
 
@@ -143,14 +148,14 @@ RETURNING true
 UPDATE workspaces SET pending = NULL WHERE id = $1 AND checkpoint = $2
 
 -- name: hold_paths
-INSERT INTO workspace_paths (workspace_id, path, base_seq, kind, content_hash, size, executable)
-SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bytea[], $6::bigint[], $7::boolean[])
+INSERT INTO workspace_paths (workspace_id, path, base_seq, kind, content_hash, size, executable, origin)
+SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bytea[], $6::bigint[], $7::boolean[], $8::text[])
 ON CONFLICT (workspace_id, path) DO UPDATE
 SET base_seq = excluded.base_seq, kind = excluded.kind, content_hash = excluded.content_hash, size = excluded.size,
-    executable = excluded.executable
+    executable = excluded.executable, origin = excluded.origin
 
 -- name: held_paths
-SELECT path, base_seq, kind, content_hash, size, executable FROM workspace_paths WHERE workspace_id = $1
+SELECT path, base_seq, kind, content_hash, size, executable, origin FROM workspace_paths WHERE workspace_id = $1
 
 -- name: end_workspace
 -- Nothing comes back when it had ended already.

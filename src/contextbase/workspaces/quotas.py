@@ -127,8 +127,8 @@ def refusal_of_quotas(root: Path) -> str | None:
     try:
         with _opened(str(root)) as folder:
             project_use(folder, _FIRST)
-    except OSError as error:
-        return f"the file system has no project quotas ({error.strerror})"
+    except OSError:
+        return "the file system has no project quotas"
     with tempfile.TemporaryDirectory(dir=root, prefix="probe-") as name:
         held, elsewhere = Path(name, "held"), Path(name, "elsewhere")
         held.mkdir()

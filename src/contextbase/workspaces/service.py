@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 from weakref import WeakValueDictionary
@@ -13,44 +13,33 @@ from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, ContextbaseError, InvalidInput, MachineProblem, NotFound, TooBusy
-from contextbase.gate.service import Gate, OpenedProject
+from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller
-from contextbase.ids import ProjectId, SystemClock, TreePath, new_uuid
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.ids import ProjectId, Seq, SystemClock, TreePath
+from contextbase.threads import in_thread
+from contextbase.workspaces.activity import Activity
 from contextbase.workspaces.admission import Admission
 from contextbase.workspaces.agents import Agents
 from contextbase.workspaces.checkpoints import Checkpoints, Committed, Wish
-from contextbase.workspaces.comparing import WorkspaceDiffs
-from contextbase.workspaces.editing import left_in
+from contextbase.workspaces.diffs import WorkspaceDiffs
+from contextbase.workspaces.editor import left_in
+from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import View, WorkspaceId
-from contextbase.workspaces.node import Node
-from contextbase.workspaces.ports import Occupants, Provider
-from contextbase.workspaces.registry import Record, Registry, WorkspaceState
-from contextbase.workspaces.sending import Look
-from contextbase.workspaces.sight import Sight
+from contextbase.workspaces.ports import FolderBackend, Occupants
+from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
+from contextbase.workspaces.results import Completed, Created, new_record
+from contextbase.workspaces.sender import ScanResult
+from contextbase.workspaces.view_cache import ViewCache
 
-__all__ = ["Completed", "Created", "Workspaces"]
+__all__ = ["Completed", "Created", "WorkspaceService"]
 
 _log = logging.getLogger(__name__)
 
 _MOST_TRIES: Final = 5
+_ENDED: Final = {WorkspaceState.COMPLETED: "workspace.complete", WorkspaceState.ABANDONED: "workspace.abandon"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Created:
-    record: Record
-    is_new: bool  # False: the agent had this one already
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Completed:
-    record: Record
-    committed: Committed
-    is_removed: bool
-    kept_because: tuple[str, ...] = ()  # sentences: why the folder is still there, and how to go on
-
-
-class Workspaces:
+class WorkspaceService:
     """`agent` names whose workspace is meant, None the caller's own. An agent has one at a time in each project."""
 
     def __init__(
@@ -58,14 +47,15 @@ class Workspaces:
         *,
         database: Database,
         gate: Gate,
-        registry: Registry,
+        registry: WorkspaceRepository,
         agents: Agents,
-        node: Node,
+        node: Machine,
         checkpoints: Checkpoints,
         diffs: WorkspaceDiffs,
-        sight: Sight,
+        sight: ViewCache,
         admission: Admission,
         occupants: Occupants,
+        activity: Activity,
     ) -> None:
         self._database = database
         self._gate = gate
@@ -77,15 +67,25 @@ class Workspaces:
         self._sight = sight
         self._admission = admission
         self._occupants = occupants
+        self._activity = activity
         self._locks: WeakValueDictionary[WorkspaceId, asyncio.Lock] = WeakValueDictionary()
         self._creating: set[WorkspaceId] = set()
 
-    async def create(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> Created:
+    async def create(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        agent: str | None = None,
+        *,
+        operator_type: OperatorType = OperatorType.API,
+    ) -> Created:
         """The agent's workspace on the head; if it has one already, that one, as it is."""
         acting = await self._agents.acting(caller, project_id, agent, make=True)
         acting.require(Action.READ, project_id)
         for _ in range(_MOST_TRIES):
             if (made := await self._new(acting, project_id)) is not None:
+                way_in, told = self._agents.way_in(acting, caller, operator_type), f"made a workspace at {made.base}"
+                await self._activity.record(acting, (project_id, made.id), "workspace.create", told, way_in)
                 return Created(record=made, is_new=True)
             async with AsyncExitStack() as stack:
                 try:
@@ -97,45 +97,24 @@ class Workspaces:
                 return Created(record=existing, is_new=False)
         raise TooBusy(f"Other calls end the workspaces of {acting.principal.name} as they are made; try again.")
 
-    async def _new(self, acting: Caller, project_id: ProjectId) -> Record | None:
+    async def _new(self, acting: Caller, project_id: ProjectId) -> WorkspaceRecord | None:
         """None when the agent has one already."""
         provider = (await self.node.site()).provider
         remembered = self._gate.last_opened(acting, project_id)
         view = None if remembered is None else self._sight.known(project_id, remembered)
         if remembered is not None and view is not None:
             # A trip to the database less, if what we remember is true: the row says so, while the folder is made.
-            record = self._record(acting, provider, project_id, remembered)
+            record = new_record(acting, self.node, provider, project_id, remembered)
             if (made_at := await self._make(provider, record, view, on_head=True)) is not None:
                 return replace(record, created_at=made_at, seen_at=made_at)
         async with self._database.connection() as connection:
             opened = await self._gate.opened(connection, acting, project_id)
             view = await self._sight.of_head(connection, project_id, opened)
-        record = self._record(acting, provider, project_id, opened)
+        record = new_record(acting, self.node, provider, project_id, opened)
         made_at = await self._make(provider, record, view)
         return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)
 
-    def _record(self, acting: Caller, provider: Provider, project_id: ProjectId, opened: OpenedProject) -> Record:
-        now = SystemClock().now()
-        workspace_id = WorkspaceId(int=new_uuid().int)
-        return Record(
-            id=workspace_id,
-            project_id=project_id,
-            principal=acting.principal,
-            node=self.node.name,
-            provider=provider.name,
-            path=self.node.root / "workspaces" / str(workspace_id),
-            epoch=opened.epoch,
-            base=opened.seq,
-            policy_version=opened.policy.version,
-            state=WorkspaceState.OPEN,
-            checkpoint=0,
-            pending=None,
-            created_at=now,
-            seen_at=now,
-            ended_at=None,
-        )
-
-    async def path(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> Record:
+    async def path(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> WorkspaceRecord:
         """Where the agent works; after a crash or reboot the folder is there again when this returns."""
         acting = await self._agents.acting(caller, project_id, agent)
         async with self._alone_with(acting, project_id) as record:
@@ -145,7 +124,9 @@ class Workspaces:
             await self._registry.seen(connection, record.id)
         return record
 
-    async def status(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> tuple[Record, Look]:
+    async def status(
+        self, caller: Caller, project_id: ProjectId, agent: str | None = None
+    ) -> tuple[WorkspaceRecord, ScanResult]:
         """What is in the folder and not committed yet."""
         acting = await self._agents.acting(caller, project_id, agent)
         async with self._alone_with(acting, project_id) as record:
@@ -186,12 +167,16 @@ class Workspaces:
         *,
         wish: Wish,
         operator_type: OperatorType,
-    ) -> tuple[Record, Committed]:
+    ) -> tuple[WorkspaceRecord, Committed]:
         """A checkpoint: what changed goes through the gate, and the agent goes on in its folder."""
         acting = await self._agents.acting(caller, project_id, agent)
         way_in = self._agents.way_in(acting, caller, operator_type)
-        async with self._alone_with(acting, project_id) as record:
-            return record, await self._checkpoints.make(acting, record, wish, operator_type=way_in)
+        async with self._alone_with(acting, project_id) as opened:
+            record, committed = await self._checkpoints.make(acting, opened, wish, operator_type=way_in)
+            if committed.changes:
+                told, about = f"committed a workspace: {committed.told}", (project_id, record.id)
+                await self._activity.record(acting, about, "workspace.commit", told, way_in, seq=committed.seq)
+            return record, committed
 
     async def complete(
         self,
@@ -213,10 +198,10 @@ class Workspaces:
             last = await self._admission.last(acting, project_id)
             if last.id != meant.id:
                 raise Conflict("Another call has ended this workspace, and a new one was made; ask for its status.")
+            await self._admission.refuse_narrower(acting, last)
             if last.state is WorkspaceState.COMPLETED:
                 return Completed(record=last, committed=Committed(seq=None), is_removed=True)
             record = await self._admission.found(acting, project_id)
-            await self._admission.refuse_narrower(acting, record)
             provider = (await self.node.site()).provider
             try:
                 completed = await self._complete(acting, record, provider, wish, way_in, discard=discard)
@@ -227,14 +212,23 @@ class Workspaces:
                 await provider.open_workspace(record.id)
             return completed
 
-    async def abandon(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> Record:
+    async def abandon(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        agent: str | None = None,
+        *,
+        operator_type: OperatorType = OperatorType.API,
+    ) -> WorkspaceRecord:
         """Remove the folder and what is in it for good; `Conflict` while a process is in it."""
         acting = await self._agents.acting(caller, project_id, agent)
+        acting.require(Action.WRITE, project_id)
         provider = (await self.node.site()).provider
         async with self._alone_with(acting, project_id) as record:
             await self._occupants.leave(record.id)
             await provider.close_workspace(record.id)
-            await self._end(provider, record, WorkspaceState.ABANDONED)
+            way_in, told = self._agents.way_in(acting, caller, operator_type), "abandoned a workspace"
+            await self._end(acting, provider, record, WorkspaceState.ABANDONED, told=told, operator_type=way_in)
         return replace(record, state=WorkspaceState.ABANDONED)
 
     async def list(
@@ -245,8 +239,9 @@ class Workspaces:
         state: WorkspaceState | None = WorkspaceState.OPEN,
         before: WorkspaceId | None = None,
         limit: int = 100,
-    ) -> list[Record]:
-        """Newest first: everybody's for who may manage the project (None: all), else the caller's own."""
+    ) -> list[WorkspaceRecord]:
+        """Newest first: everybody's for who may manage the project (None: all), else the caller's own. With a token for
+        one folder the caller's own that show no more than that."""
         everybody = Action.ADMIN in caller.token.actions
         caller.require(Action.ADMIN if everybody else Action.READ, project_id)
         async with self._database.connection() as connection:
@@ -257,6 +252,7 @@ class Workspaces:
                 state=state,
                 before=before,
                 limit=limit,
+                within=caller.token.path_prefix,
             )
 
     async def project_of(self, caller: Caller, agent: str) -> ProjectId:
@@ -274,7 +270,9 @@ class Workspaces:
         """Its folder may be there before its row."""
         return workspace_id in self._creating
 
-    async def _make(self, provider: Provider, record: Record, view: View, *, on_head: bool = False) -> datetime | None:
+    async def _make(
+        self, provider: FolderBackend, record: WorkspaceRecord, view: View, *, on_head: bool = False
+    ) -> datetime | None:
         """The row and the folder at the same time; None when the agent has a workspace already, or (`on_head`) the
         head is another."""
         self._creating.add(record.id)
@@ -284,7 +282,9 @@ class Workspaces:
         finally:
             self._creating.discard(record.id)
 
-    async def _make_alone(self, provider: Provider, record: Record, view: View, *, on_head: bool) -> datetime | None:
+    async def _make_alone(
+        self, provider: FolderBackend, record: WorkspaceRecord, view: View, *, on_head: bool
+    ) -> datetime | None:
         made = asyncio.create_task(provider.create_workspace(record.id, view))
         try:
             async with self._database.connection() as connection:
@@ -305,22 +305,22 @@ class Workspaces:
             await provider.cleanup(record.id)
         return made_at
 
-    async def _forget(self, record: Record) -> None:
+    async def _forget(self, record: WorkspaceRecord) -> None:
         async with self._database.connection() as connection:
             await self._registry.drop(connection, record.id)
 
     async def _complete(
         self,
         acting: Caller,
-        record: Record,
-        provider: Provider,
+        record: WorkspaceRecord,
+        provider: FolderBackend,
         wish: Wish,
         operator_type: OperatorType,
         *,
         discard: bool,
     ) -> Completed:
         kept_because = [*await self._closed(provider, record)]
-        committed = await self._checkpoints.make(
+        record, committed = await self._checkpoints.make(
             acting, record, wish, operator_type=operator_type, last=not kept_because
         )
         if not discard:
@@ -337,11 +337,12 @@ class Workspaces:
             return Completed(
                 record=record, committed=committed, is_removed=False, kept_because=tuple(dict.fromkeys(kept_because))
             )
-        await self._end(provider, record, WorkspaceState.COMPLETED)
+        told, state = f"completed a workspace: {committed.told}", WorkspaceState.COMPLETED
+        await self._end(acting, provider, record, state, told=told, operator_type=operator_type, seq=committed.seq)
         ended = replace(record, state=WorkspaceState.COMPLETED, ended_at=SystemClock().now())
         return Completed(record=ended, committed=committed, is_removed=True)
 
-    async def _closed(self, provider: Provider, record: Record) -> tuple[str, ...]:
+    async def _closed(self, provider: FolderBackend, record: WorkspaceRecord) -> tuple[str, ...]:
         """Why it is not, if a process keeps it open."""
         try:
             await self._occupants.leave(record.id)
@@ -351,7 +352,7 @@ class Workspaces:
         return ()
 
     async def _written_since(
-        self, acting: Caller, provider: Provider, record: Record, committed: Committed
+        self, acting: Caller, provider: FolderBackend, record: WorkspaceRecord, committed: Committed
     ) -> tuple[str, ...]:
         """The folder was shown again, to give back what stood where something was refused: who wrote to it then is not
         to lose that."""
@@ -362,10 +363,24 @@ class Workspaces:
         written = (change.path for change in look.changes if change.path not in refused)
         return tuple(f"{path} was written while the workspace was completed; complete it again." for path in written)
 
-    async def _end(self, provider: Provider, record: Record, state: WorkspaceState) -> None:
+    async def _end(
+        self,
+        acting: Caller,
+        provider: FolderBackend,
+        record: WorkspaceRecord,
+        state: WorkspaceState,
+        *,
+        told: str,
+        operator_type: OperatorType,
+        seq: Seq | None = None,
+    ) -> None:
         """From the row on it counts as gone; a folder that is left is removed by the next sweep."""
-        async with self._database.connection() as connection:
-            await self._registry.end(connection, record.id, state)
+        async with self._database.transaction() as connection:
+            if await self._registry.end(connection, record.id, state):
+                about = (record.project_id, record.id)
+                await self._activity.record(
+                    acting, about, _ENDED[state], told, operator_type, seq=seq, connection=connection
+                )
         try:
             await provider.cleanup(record.id)
         except (Conflict, MachineProblem, OSError) as error:
@@ -376,7 +391,7 @@ class Workspaces:
             await self._registry.removed(connection, record.id)
 
     @asynccontextmanager
-    async def _alone_with(self, acting: Caller, project_id: ProjectId) -> AsyncIterator[Record]:
+    async def _alone_with(self, acting: Caller, project_id: ProjectId) -> AsyncIterator[WorkspaceRecord]:
         """The acting agent's open workspace, as it is once no other call is at it."""
         meant = await self._admission.found(acting, project_id)
         async with self.alone(meant.id):

@@ -6,7 +6,6 @@
 import os
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -16,10 +15,10 @@ from contextbase.errors import NotFound
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.threads import in_thread
+from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import View
-from contextbase.workspaces.node import Node
-from contextbase.workspaces.sight import Sight
+from contextbase.workspaces.view_cache import ViewCache
 
 __all__ = ["SharedView", "SharedViews"]
 
@@ -42,7 +41,7 @@ class _Followed:
 
 
 class SharedViews:
-    def __init__(self, *, database: Database, gate: Gate, sight: Sight, node: Node) -> None:
+    def __init__(self, *, database: Database, gate: Gate, sight: ViewCache, node: Machine) -> None:
         self._database = database
         self._gate = gate
         self._sight = sight
@@ -56,8 +55,9 @@ class SharedViews:
             opened = await self._gate.opened(connection, caller, project_id)
             view = await self._sight.of_head(connection, project_id, opened)
         # With the policy's version: who is given a link later never wakes one that others have to be kept from.
-        who = f"{project_id}\0{opened.policy.version}\0{opened.authority.sight!r}"
-        link = self._node.root / "views" / f"{_LINK}{sha256(who.encode()).hexdigest()[:32]}"
+        who = (str(project_id), str(opened.policy.version), repr(opened.authority.sight))
+        names = (await self._node.site()).mirrors.names
+        link = self._node.root / "views" / f"{_LINK}{names.name('link', *who)}"
         await self._show(link, view)
         followed = self._followed.setdefault(
             link,

@@ -15,7 +15,7 @@ from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.storage.model import Kind
-from contextbase.workspaces.model import SnapshotEntry, SnapshotKey
+from contextbase.workspaces.model import MirrorEntry, SnapshotKey
 from contextbase.workspaces.ports import LocalContent
 
 __all__ = ["DatabaseSnapshots"]
@@ -35,7 +35,7 @@ class DatabaseSnapshots:
         self._spool = spool
         self._repository = GateRepository()
 
-    async def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[SnapshotEntry]:
+    async def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[MirrorEntry]:
         after = ""
         while True:
             async with self._database.connection() as connection:
@@ -74,9 +74,9 @@ class DatabaseSnapshots:
             yield found
 
 
-def _entry(row: asyncpg.Record) -> SnapshotEntry:
+def _entry(row: asyncpg.Record) -> MirrorEntry:
     content_hash = row["content_hash"]
-    return SnapshotEntry(
+    return MirrorEntry(
         path=TreePath.stored(row["path"]),
         kind=Kind(row["kind"]),
         content_hash=None if content_hash is None else ContentHash(content_hash),

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from contextbase.errors import Conflict
-from contextbase.workspaces.editing import NOTICES, FolderEditor
+from contextbase.workspaces.editor import NOTICES, FolderEditor
 from contextbase.workspaces.model import Owner
 
 __all__ = ["keep_strays", "removed_if_empty"]

@@ -6,7 +6,7 @@ import fcntl
 import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import IntFlag
 from functools import cache
@@ -133,9 +133,21 @@ def mount_overlay(
     work: str | None = None,
     options: Sequence[tuple[str, str | None]] = (),
 ) -> None:
-    """Mount an overlay of `lower` (top first) with nosuid and nodev; without an upper it is read-only."""
+    """Mount an overlay of `lower` (top first) with nosuid and nodev; without an upper it is read-only.
+
+    Whoever is in the mount can read how its folders were named to the kernel, in /proc/self/mountinfo. So they are
+    named by descriptor: that says nothing of where they lie, and so nothing of what they hide."""
     mount = _mount_by_configuration if _has_single_layers() else _mount_classic
-    mount(target, lower, upper, work, options)
+    with ExitStack() as opened:
+        named = {folder: _named_by_descriptor(folder, opened) for folder in (*lower, upper, work) if folder is not None}
+        layers = [named[folder] for folder in lower]
+        mount(target, layers, named.get(upper or ""), named.get(work or ""), options)
+
+
+def _named_by_descriptor(folder: str, opened: ExitStack) -> str:
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    opened.callback(os.close, descriptor)
+    return f"/proc/self/fd/{descriptor}"
 
 
 @cache
@@ -181,8 +193,7 @@ def _mount_by_configuration(
     try:
         settings = [("source", "contextbase"), *options, *(("lowerdir+", layer) for layer in lower)]
         if upper is not None and work is not None:
-            # Of these two, and not of `lowerdir+`, the kernel takes a backslash away.
-            settings += [("upperdir", upper.replace("\\", "\\\\")), ("workdir", work.replace("\\", "\\\\"))]
+            settings += [("upperdir", upper), ("workdir", work)]
         for key, value in settings:
             _configure(configuration, key, value)
         _syscall(_FSCONFIG, configuration, _FSCONFIG_CREATE, None, None, 0, about=target)
@@ -204,19 +215,15 @@ def _mount_classic(
     options: Sequence[tuple[str, str | None]],
 ) -> None:
     parts = [key if value is None else f"{key}={value}" for key, value in options]
-    parts.append("lowerdir=" + ":".join(_escaped(layer) for layer in lower))
+    parts.append("lowerdir=" + ":".join(lower))
     if upper is not None and work is not None:
-        parts += [f"upperdir={_escaped(upper)}", f"workdir={_escaped(work)}"]
+        parts += [f"upperdir={upper}", f"workdir={work}"]
     data = os.fsencode(",".join(parts))
     if len(data) >= _PAGE:
         raise OSError(errno.E2BIG, "too many layers for one mount on this kernel", target)
     flags = _MS_NOSUID | _MS_NODEV | (_MS_RDONLY if upper is None else 0)
     arguments = (b"contextbase", os.fsencode(target), b"overlay", ctypes.c_ulong(flags), data)
     _checked(_libc().mount(*arguments), about=target)
-
-
-def _escaped(path: str) -> str:
-    return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
 
 
 def unmount(target: str) -> None:

@@ -13,13 +13,13 @@ from typing import Final
 
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, ContextbaseError, Damaged, MachineProblem, NotFound
-from contextbase.storage.blobs.waiting import in_thread
-from contextbase.workspaces.editing import left_in
+from contextbase.threads import in_thread
+from contextbase.workspaces.editor import left_in
+from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import WorkspaceId
-from contextbase.workspaces.node import Node
-from contextbase.workspaces.ports import Provider
-from contextbase.workspaces.registry import Record, Registry, WorkspaceState
-from contextbase.workspaces.service import Workspaces
+from contextbase.workspaces.ports import FolderBackend
+from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
+from contextbase.workspaces.service import WorkspaceService
 from contextbase.workspaces.shared_views import SharedViews
 
 __all__ = ["Swept", "WorkspaceUpkeep"]
@@ -47,9 +47,9 @@ class WorkspaceUpkeep:
         self,
         *,
         database: Database,
-        registry: Registry,
-        node: Node,
-        workspaces: Workspaces,
+        registry: WorkspaceRepository,
+        node: Machine,
+        workspaces: WorkspaceService,
         views: SharedViews,
         mirror_max_bytes: int,
     ) -> None:
@@ -94,7 +94,7 @@ class WorkspaceUpkeep:
         await site.mirrors.evict(cap=self._mirror_max_bytes)
         return swept
 
-    async def _keep(self, provider: Provider, record: Record, swept: Swept) -> None:
+    async def _keep(self, provider: FolderBackend, record: WorkspaceRecord, swept: Swept) -> None:
         if record.provider != provider.name:
             _log.warning(
                 "a workspace was made in another way than this server makes them now; set workspace_provider back",
@@ -106,7 +106,7 @@ class WorkspaceUpkeep:
         elif record.state is not WorkspaceState.LOST:
             await self._remove(provider, record, swept)
 
-    async def _reopen(self, provider: Provider, record: Record, swept: Swept) -> None:
+    async def _reopen(self, provider: FolderBackend, record: WorkspaceRecord, swept: Swept) -> None:
         if self._workspaces.is_being_made(record.id):
             return
         try:
@@ -125,7 +125,7 @@ class WorkspaceUpkeep:
                     await self._registry.removed(connection, record.id)
             swept.lost += 1
 
-    async def _remove(self, provider: Provider, record: Record, swept: Swept) -> None:
+    async def _remove(self, provider: FolderBackend, record: WorkspaceRecord, swept: Swept) -> None:
         try:
             await provider.cleanup(record.id)
         except Conflict:
@@ -135,7 +135,7 @@ class WorkspaceUpkeep:
             await self._registry.removed(connection, record.id)
         swept.removed += 1
 
-    async def _look_for_orphans(self, provider: Provider, known: set[WorkspaceId], swept: Swept) -> None:
+    async def _look_for_orphans(self, provider: FolderBackend, known: set[WorkspaceId], swept: Swept) -> None:
         for workspace_id in await provider.workspaces():
             if workspace_id in known or self._workspaces.is_being_made(workspace_id):
                 continue
@@ -145,7 +145,7 @@ class WorkspaceUpkeep:
             with _troubles_told(workspace_id, swept):
                 await self._settle_orphan(provider, workspace_id, swept)
 
-    async def _settle_orphan(self, provider: Provider, workspace_id: WorkspaceId, swept: Swept) -> None:
+    async def _settle_orphan(self, provider: FolderBackend, workspace_id: WorkspaceId, swept: Swept) -> None:
         try:
             removed = await self._remove_if_empty(provider, workspace_id)
         except Conflict:
@@ -158,7 +158,7 @@ class WorkspaceUpkeep:
         _log.warning("a folder with work in it belongs to no workspace; it is kept", extra=extra)
         swept.orphans += (workspace_id,)
 
-    async def _remove_if_empty(self, provider: Provider, workspace_id: WorkspaceId) -> bool:
+    async def _remove_if_empty(self, provider: FolderBackend, workspace_id: WorkspaceId) -> bool:
         work = await provider.work_folder(workspace_id)
         if not await in_thread(work.exists):  # a crash came in the middle of removing it: nothing is left to look at
             await provider.cleanup(workspace_id)

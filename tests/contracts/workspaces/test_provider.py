@@ -1,6 +1,7 @@
 """What every provider of workspaces promises, and the ways in which others like it lost work."""
 
 import asyncio
+import errno
 import os
 import shutil
 import subprocess
@@ -16,8 +17,8 @@ from tests.support.workspaces import PROVIDERS, Site, new_site, open_site, read_
 
 from contextbase.errors import Conflict, NotFound
 from contextbase.ids import ContentHash, TreePath
-from contextbase.workspaces import places
-from contextbase.workspaces.model import Problem, View, WorkspaceId
+from contextbase.workspaces import workspace_folders
+from contextbase.workspaces.model import ScanProblem, View, WorkspaceId
 from contextbase.workspaces.syscalls import Rename, rename
 
 
@@ -190,6 +191,51 @@ async def test_a_renamed_file_is_known_also_when_it_was_edited_after(site: Site)
     edited = contents[TreePath("bin/README.md")]
     assert edited is not None
     assert edited.hash == ContentHash.of(b"# Hello\nmore\n")
+
+
+async def test_a_renamed_folder_is_known_with_all_in_it(site: Site) -> None:
+    """Where the kernel cannot rename a folder of the project, `mv` copies it: then they are new files."""
+    workspace = await site.create(masked=("docs/b.md",))
+    root = workspace.path
+    (root / "docs/deep/c.md").write_bytes(b"edited\n")
+    if not _renamed(root / "docs", root / "manual"):
+        shutil.move(root / "docs", root / "manual")
+        assert await site.changes(workspace) == {
+            "created manual/a.md",
+            "created manual/deep/c.md",
+            *(
+                "deleted docs (directory)",
+                "deleted docs/a.md",
+                "deleted docs/deep (directory)",
+                "deleted docs/deep/c.md",
+            ),
+        }
+        return
+    (root / "manual/deep").rename(root / "vacant/deep")
+    (root / "manual/new.md").write_bytes(b"n\n")
+    assert await site.changes(workspace) == {
+        "renamed docs/a.md -> manual/a.md",
+        "renamed docs/deep/c.md -> vacant/deep/c.md",
+        "created manual/new.md",
+        *("deleted docs (directory)", "deleted docs/deep (directory)"),
+    }
+    found = await site.detect(workspace)
+    moved = {(move.source, move.target) for move in found.moved}
+    assert moved == {("docs", "manual"), ("docs/deep", "vacant/deep")}
+    (root / "manual").rename(root / "docs")
+    (root / "vacant/deep").rename(root / "docs/deep")
+    (root / "docs/new.md").unlink()
+    assert await site.changes(workspace) == {"modified docs/deep/c.md"}
+
+
+def _renamed(folder: Path, target: Path) -> bool:
+    try:
+        folder.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        return False
+    return True
 
 
 async def test_a_new_file_is_not_taken_for_a_rename_of_one_deleted_before(site: Site) -> None:
@@ -394,7 +440,7 @@ async def test_a_removal_that_was_cut_off_leaves_a_whole_workspace_or_none(
             rename(source, target, how)
 
         with monkeypatch.context() as patched:
-            patched.setattr(places, "rename", taken_away)
+            patched.setattr(workspace_folders, "rename", taken_away)
             with pytest.raises(CutOff):
                 await site.provider.cleanup(workspace.id)
         restarted = new_site(site.root, site.provider.name, site.snapshots)
@@ -438,7 +484,126 @@ async def test_ignored_files_stay_out_unless_the_tree_has_them(site: Site) -> No
     (root / "pkg" / "__pycache__").mkdir(parents=True)
     found = await site.detect(workspace)
     assert {change.path for change in found.changes} == {"build/kept.txt", "keep.log"}
-    assert found.ignored == (".git/", "a.log", "build/junk.o", "pkg/__pycache__/")
+    assert [one.path for one in found.ignored] == [".git/", "a.log", "build/junk.o", "pkg/__pycache__/"]
+
+
+async def test_gitignore_files_of_every_folder_are_read_and_the_rule_is_named(site: Site) -> None:
+    site.snapshots.commit({".gitignore": b"/dist/\n*.log\n", "pkg/.gitignore": b"!kept.log\nout\n", "pkg/a.py": b"1"})
+    workspace = await site.create()
+    root = workspace.path
+    for name in ("dist/app.js", "a.log", "pkg/kept.log", "pkg/out", "pkg/new/out/x", "pkg/dist/x"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"1")
+    (root / "new").mkdir()
+    (root / "new" / ".gitignore").write_bytes(b"*.tmp\n")
+    (root / "new" / "a.tmp").write_bytes(b"1")
+    found = await site.detect(workspace)
+    assert {change.path for change in found.changes} == {"new/.gitignore", "pkg/dist/x", "pkg/kept.log"}
+    assert [(one.path, str(one.rule)) for one in found.ignored] == [
+        ("a.log", ".gitignore:2: *.log"),
+        ("dist/", ".gitignore:1: /dist/"),
+        ("new/a.tmp", "new/.gitignore:1: *.tmp"),
+        ("pkg/new/out/", "pkg/.gitignore:2: out"),
+        ("pkg/out", "pkg/.gitignore:2: out"),
+    ]
+    unread = await site.provider.detect_changes(workspace.id, reads_gitignore=False)
+    assert {one.path for one in unread.ignored} == set()
+
+
+async def test_the_agents_own_state_of_an_ignore_file_counts(site: Site) -> None:
+    site.snapshots.commit({f"{folder}/.gitignore": b"*.log\n" for folder in ("gone", "edited", "linked", "remade")})
+    workspace = await site.create()
+    root = workspace.path
+    (root / "gone" / ".gitignore").unlink()
+    (root / "edited" / ".gitignore").write_bytes(b"*.tmp\n")
+    (root / "linked" / ".gitignore").unlink()
+    (root / "linked" / ".gitignore").symlink_to("../edited/.gitignore")
+    shutil.rmtree(root / "remade")
+    (root / "remade").mkdir()
+    for folder in ("gone", "edited", "linked", "remade"):
+        (root / folder / "a.log").write_bytes(b"1")
+        (root / folder / "a.tmp").write_bytes(b"1")
+    found = await site.detect(workspace)
+    assert [one.path for one in found.ignored] == ["edited/a.tmp"]
+
+
+async def test_the_ignore_file_of_a_renamed_folder_counts_where_the_folder_is_now(site: Site) -> None:
+    site.snapshots.commit({"old/.gitignore": b"*.log\n", "old/deep/a.py": b"1"})
+    workspace = await site.create()
+    root = workspace.path
+    if not _renamed(root / "old", root / "new"):
+        shutil.move(root / "old", root / "new")
+    (root / "new" / "deep" / "a.log").write_bytes(b"1")
+    found = await site.detect(workspace)
+    assert [(one.path, str(one.rule)) for one in found.ignored] == [("new/deep/a.log", "new/.gitignore:1: *.log")]
+    assert {change.path for change in found.changes if change.content} == {"new/.gitignore", "new/deep/a.py"}
+
+
+async def test_what_a_file_had_before_its_folder_was_renamed_is_no_new_credential(site: Site) -> None:
+    token = b"gh" + b"p_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    site.snapshots.commit({"old/.env": b"PASSWORD=1\n", "old/a.py": token + b"\n"})
+    workspace = await site.create()
+    root = workspace.path
+    is_renamed = _renamed(root / "old", root / "new")
+    if not is_renamed:
+        shutil.move(root / "old", root / "new")  # it copies the files: they are new
+    for name, more in ((".env", b"PORT=1\n"), ("a.py", b"more\n"), ("b.py", token)):
+        with (root / "new" / name).open("ab") as file:
+            file.write(more)
+    expected = {"new/b.py"} if is_renamed else {"new/.env", "new/a.py", "new/b.py"}
+    assert set((await site.detect(workspace)).suspects) == expected
+
+
+async def test_a_git_folder_or_file_is_never_committed_whatever_the_rules_say(site: Site) -> None:
+    workspace = await site.create()
+    root = workspace.path
+    (root / ".contextbaseignore").write_bytes(b"!.git\n!*\n")
+    (root / "sub" / ".git" / "info").mkdir(parents=True)
+    (root / "sub" / ".git" / "HEAD").write_bytes(b"ref")
+    (root / "module").mkdir()
+    (root / "module" / ".git").write_bytes(b"gitdir: ../sub/.git")
+    (root / "module" / "a.txt").write_bytes(b"1")
+    found = await site.detect(workspace)
+    assert {change.path for change in found.changes} == {".contextbaseignore", "module/a.txt"}
+    assert [one.path for one in found.ignored] == ["module/.git", "sub/.git/"]
+
+
+async def test_excludes_of_the_agents_own_git_folder_count_but_no_link_is_followed_to_them(
+    site: Site, tmp_path: Path
+) -> None:
+    workspace = await site.create()
+    root = workspace.path
+    (root / "a.tmp").write_bytes(b"1")
+    (root / ".git" / "info").mkdir(parents=True)
+    (root / ".git" / "info" / "exclude").write_bytes(b"*.tmp\n")
+    found = await site.detect(workspace)
+    assert [(one.path, one.rule.source) for one in found.ignored][1:] == [("a.tmp", ".git/info/exclude")]
+    (tmp_path / "exclude").write_bytes(b"*.tmp\n")
+    (root / ".git" / "info" / "exclude").unlink()
+    (root / ".git" / "info").rmdir()
+    (root / ".git" / "info").symlink_to(tmp_path)
+    assert [one.path for one in (await site.detect(workspace)).ignored] == [".git/"]
+
+
+async def test_what_looks_like_credentials_is_noted_and_only_if_the_file_gains_them(site: Site) -> None:
+    token = b"gh" + b"p_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    other = b"gh" + b"p_Z1y2X3w4V5u6T7s8R9q0P1o2N3m4L5k6J7i8"
+    site.snapshots.commit({"had.py": token, "gains.py": b"1", ".env": b"A=1", "mode.py": token})
+    workspace = await site.create()
+    root = workspace.path
+    (root / "had.py").write_bytes(token + b" changed")
+    (root / "gains.py").write_bytes(b"# " + token + b"\n" + other)
+    (root / ".env").write_bytes(b"A=2")
+    (root / "mode.py").chmod(0o755)
+    (root / "sub").mkdir()
+    (root / "sub" / ".env.local").write_bytes(b"PASSWORD=1")
+    (root / "sub" / "new.py").write_bytes(other)
+    found = await site.detect(workspace)
+    assert {path: credential.line for path, credential in found.suspects.items()} == {
+        "gains.py": 1,
+        "sub/.env.local": None,
+        "sub/new.py": 1,
+    }
 
 
 async def test_our_own_notes_in_the_folder_are_not_changes(site: Site) -> None:
@@ -454,7 +619,7 @@ async def test_a_respelled_name_is_reported_and_not_read_as_a_deletion(site: Sit
     found = await site.detect(workspace)
     assert found.changes == ()
     assert [(reported.name.decode(), reported.problem) for reported in found.reported] == [
-        ("größe/u\u0308ber.txt", Problem.NAME)
+        ("größe/u\u0308ber.txt", ScanProblem.NAME)
     ]
 
 

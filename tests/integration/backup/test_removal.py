@@ -54,6 +54,8 @@ async def test_a_purge_is_refused_while_a_backup_runs_and_before_it_did_anything
     assert await system.tree(project.id, 100) == before
     await do_purge()
     assert not await system.services.large_blobs.exists(ContentHash.of(LARGE))
+    async with system.services.database.transaction() as connection:  # another one, that dies half-way
+        await system.services.catalog.bury(connection, [ContentHash.of(b"two\n")], [project.id])
     async with blobs_kept(system.services.database):
         with pytest.raises(Conflict, match="backup is running"):  # GC finishes purges
             await system.services.collector.run(grace=NO_GRACE)

@@ -1,6 +1,8 @@
 """What a restore brings back, what it renews, and where it refuses to go."""
 
 import asyncio
+import json
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -11,7 +13,7 @@ from tests.support.gate_world import write
 
 from contextbase.backup import restore as restore_module
 from contextbase.backup import verify_backup
-from contextbase.backup.model import OnProgress, Progress
+from contextbase.backup.model import BackupProgress, OnProgress
 from contextbase.bootstrap import open_database
 from contextbase.config import Settings
 from contextbase.db.migrations.runner import Migration, all_migrations, migrate
@@ -19,6 +21,8 @@ from contextbase.errors import Conflict, CursorOutdated, LeaseLost, Misconfigure
 from contextbase.ids import new_uuid
 from contextbase.interfaces.api.app import create_app
 from contextbase.sdk import AsyncClient, Change
+from contextbase.streams.access import ReadableScope
+from contextbase.streams.model import SYSTEM, NewEvent, Position, Scope
 
 CHANGED_BY_A_RESTORE = {"projects", "audit", "audit_heads"}  # epochs, and the row that tells of it
 
@@ -36,7 +40,7 @@ class Interrupted(Exception):
     """Somebody pulled the plug."""
 
 
-def interrupt(progress: Progress) -> None:
+def interrupt(progress: BackupProgress) -> None:
     if progress.stage == "tables" and progress.total and progress.done > progress.total // 2:
         raise Interrupted
 
@@ -96,6 +100,46 @@ async def test_cursors_bases_and_checkouts_from_before_a_restore_are_refused(
         now = await client.checkout("notes", paths=["new.txt"], contents=True)
         assert now.entries[0].text == "hello\n"
         assert (await client.commit("notes", [change], base_seq=now.seq, epoch=now.epoch)).committed
+
+
+async def test_streams_come_back_with_their_large_bodies_and_refuse_older_cursors(
+    system: System, target: Path, elsewhere: Place
+) -> None:
+    scopes = [Scope.session(new_uuid()), Scope.user(system.owner.principal.id), SYSTEM]
+    payloads = [{"text": letter * length} for letter, length in (("a", 10), ("b", 10_000), ("c", 900_000))]
+    for scope in scopes:
+        await system.services.streams.publish(scope, *(NewEvent(kind="k", payload=payload) for payload in payloads))
+    readable = [ReadableScope(scope=scope) for scope in scopes]
+    old = [(await system.services.streams.head(one)).position for one in readable]
+    await system.back_up(target)
+    assert (await verify_backup(target)).problems == ()
+    await restored(elsewhere.settings, target)
+    async with opened_system(elsewhere.settings) as copy:
+        assert (await copy.services.collector.run(grace=timedelta(0))).blobs == 0
+        assert [step.problem async for step in copy.services.fsck.run() if step.problem] == []
+        for one, before in zip(readable, old, strict=True):
+            streams = copy.services.streams
+            page = await streams.read(one, Position())
+            assert [event.number for event in page.events] == [1, 2, 3]
+            assert page.events[0].payload == payloads[0]
+            for event, payload in list(zip(page.events, payloads, strict=True))[1:]:
+                content = await streams.body(one, event.number)
+                assert json.loads(b"".join([piece async for piece in content.pieces])) == payload
+            with pytest.raises(CursorOutdated):
+                await streams.read(one, before)
+            assert await streams.publish(one.scope, NewEvent(kind="k", payload={})) == [4]
+
+
+async def test_a_backup_without_the_body_of_an_event_is_found_out(system: System, tmp_path: Path) -> None:
+    event = NewEvent(kind="k", payload={"text": "x" * 900_000})
+    await system.services.streams.publish(SYSTEM, event)
+    await system.back_up(tmp_path / "backups")
+    page = await system.services.streams.read(ReadableScope(scope=SYSTEM), Position())
+    assert page.events[0].body is not None
+    name = str(page.events[0].body.hash)
+    [copied] = [path for path in (tmp_path / "backups").rglob("*") if path.parent.name + path.name == name]
+    copied.unlink()
+    assert [problem for problem in (await verify_backup(tmp_path / "backups")).problems if name in problem]
 
 
 async def test_claims_of_open_reviews_are_void_and_those_of_closed_ones_stay(
@@ -205,7 +249,7 @@ async def test_a_cancelled_restore_and_a_cancelled_backup_leave_nothing_half_don
         """When that many are done, from within: Ctrl-C comes at any time."""
         seen = 0
 
-        def on_progress(progress: Progress) -> None:
+        def on_progress(progress: BackupProgress) -> None:
             nonlocal seen
             seen += progress.stage == stage
             if seen == count:

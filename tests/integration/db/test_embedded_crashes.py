@@ -26,7 +26,7 @@ from tests.support.embedded import (
 from contextbase.bootstrap import open_database
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
-from contextbase.db.account import Account
+from contextbase.db.account import OsAccount
 from contextbase.db.database import Database
 from contextbase.db.embedded import EmbeddedPostgres
 from contextbase.errors import Conflict, DatabaseUnavailable
@@ -104,14 +104,14 @@ async def test_a_start_killed_while_it_makes_the_cluster_is_made_good_by_the_nex
         await write(server, 1)
         assert await read(server) == [1]
         if os.geteuid() == 0:
-            assert owner_of(data.postgres) == Account.choose(Path("/none")).uid
+            assert owner_of(data.postgres) == OsAccount.choose(Path("/none")).uid
 
 
 @pytest.mark.usefixtures("as_root")
 async def test_a_start_killed_before_it_gave_the_folder_away_is_made_good_by_the_next(data: DataFolder) -> None:
     os.chown(data.postgres, 0, 0)
     async with running(data):
-        assert owner_of(data.postgres) == Account.choose(Path("/none")).uid
+        assert owner_of(data.postgres) == OsAccount.choose(Path("/none")).uid
 
 
 async def test_two_owners_of_one_folder_are_refused_and_the_first_goes_on(data: DataFolder) -> None:
@@ -130,7 +130,7 @@ async def test_two_owners_of_one_folder_are_refused_and_the_first_goes_on(data: 
 
 
 async def test_a_pid_file_naming_a_process_of_somebody_else_is_no_obstacle_and_no_target(data: DataFolder) -> None:
-    account = Account.choose(data.postgres)
+    account = OsAccount.choose(data.postgres)
     with sleeping(account) as bystander:
         pid_file = data.postgres / "cluster" / "postmaster.pid"
         pid_file.write_text(f"{bystander.pid}\n{data.postgres / 'cluster'}\n1\n5432\n\n\n\nready\n")
@@ -141,7 +141,7 @@ async def test_a_pid_file_naming_a_process_of_somebody_else_is_no_obstacle_and_n
 
 
 @contextlib.contextmanager
-def sleeping(account: Account) -> Iterator[psutil.Process]:
+def sleeping(account: OsAccount) -> Iterator[psutil.Process]:
     """A process of the account's that has nothing to do with PostgreSQL."""
     with subprocess.Popen(["/bin/sleep", "600"], **account.process_arguments()) as process:
         try:
@@ -153,6 +153,6 @@ def sleeping(account: Account) -> Iterator[psutil.Process]:
 async def test_a_half_written_pid_file_is_no_obstacle(data: DataFolder) -> None:
     pid_file = data.postgres / "cluster" / "postmaster.pid"
     pid_file.touch()
-    Account.choose(data.postgres).take(pid_file.parent)
+    OsAccount.choose(data.postgres).take(pid_file.parent)
     async with running(data) as server:
         await write(server, 1)

@@ -16,7 +16,7 @@ from tests.support.require import unavailable
 
 from contextbase.data_folder import DataFolder
 from contextbase.db import binaries, embedded
-from contextbase.db.account import Account
+from contextbase.db.account import OsAccount
 from contextbase.db.database import Database
 from contextbase.db.embedded import socket_folder
 from contextbase.errors import Damaged, DatabaseUnavailable, MachineProblem
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("embedded-postgres")
 
 async def test_its_files_are_private_and_its_processes_are_never_roots(data: DataFolder) -> None:
     async with running(data) as server:
-        uid = Account.choose(data.postgres).uid
+        uid = OsAccount.choose(data.postgres).uid
         expected = os.geteuid() if uid is None else uid
         assert expected != 0
         for folder in (data.postgres, data.postgres / "cluster", data.postgres / "run", data.postgres / "log"):

@@ -7,7 +7,7 @@ import pytest
 from tests.support.embedded import copy, is_alive, owner_process, postmaster_of, read, running, write
 
 from contextbase.data_folder import DataFolder
-from contextbase.db.account import Account
+from contextbase.db.account import OsAccount
 from contextbase.db.embedded import embedded_address
 from contextbase.errors import MachineProblem
 
@@ -65,7 +65,7 @@ async def test_root_gives_nothing_away_through_a_link(empty_folder: Path) -> Non
 
 
 async def test_an_account_without_a_name_is_told_so(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Account, "has_name", lambda _: False)
+    monkeypatch.setattr(OsAccount, "has_name", lambda _: False)
     with pytest.raises(MachineProblem, match="an account with a name"):
         async with running(DataFolder(empty_folder)):
             pass
@@ -73,5 +73,5 @@ async def test_an_account_without_a_name_is_told_so(empty_folder: Path, monkeypa
 
 
 def test_a_number_nobody_has_is_an_account_without_a_name() -> None:
-    assert not Account(uid=4_000_000_000).has_name()
-    assert Account(uid=0).has_name()
+    assert not OsAccount(uid=4_000_000_000).has_name()
+    assert OsAccount(uid=0).has_name()

@@ -11,7 +11,7 @@ from tests.support.statements import StatementCount
 
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, InvalidInput
-from contextbase.gate.model import Change, ChangeAction, ChangeStatus, Content, ContentKind
+from contextbase.gate.model import ChangeAction, ChangeStatus, Content, ContentKind, RequestedChange
 from contextbase.ids import Seq, TreePath
 
 
@@ -217,7 +217,7 @@ async def test_large_files_travel_by_upload_and_are_merged_as_a_whole_when_too_l
             yield b"x" * 100_000
 
     blob = await world.gate.upload(world.owner, world.project.id, stream())
-    change = Change(
+    change = RequestedChange(
         action=ChangeAction.WRITE, path=TreePath("big"), base=Seq(0), content=Content(hash=blob.hash, size=0)
     )
     assert (await world.one(change)).status is ChangeStatus.WRITTEN
@@ -392,3 +392,35 @@ async def test_an_old_folder_is_changed_without_what_was_moved_to_a_hidden_place
     answer = await world.commit(rename("d", "e", 1), who=agent)
     assert [(change.path, change.result_path) for change in answer.changes] == [("d", "e"), ("d/a", "e/a")]
     assert set(await world.files()) == {"e", "e/a", "vault/code"}
+
+
+async def test_a_write_that_its_own_commit_moves_on_is_answered_with_where_it_ended(world: GateWorld) -> None:
+    await world.commit(write("d/x.txt", b"1\n2\n3\n", 0))
+    await world.commit(rename("d", "d/inner", 1))
+    made = await world.commit(write("d/x.txt", b"1\n2\nthree\n", 1), rename("d", "d/inner", 2))
+    files = await world.files()
+    assert files == {"d/inner/inner/x.txt": b"1\n2\nthree\n"}
+    assert [change.result_path for change in made.changes] == ["d/inner/inner/x.txt"] * 2
+    assert {change.number for change in made.changes} == {3}
+
+
+@pytest.mark.parametrize("with_its_bytes", [False, True])
+async def test_a_moved_file_has_the_same_type_whatever_else_the_commit_brings(
+    world: GateWorld, with_its_bytes: bool
+) -> None:
+    await world.commit(write("note", b"text\n", 0, mime="text/x-note"))
+    brought = [write("copy", b"text\n", 1)] if with_its_bytes else []
+    await world.commit(rename("note", "moved", 1), *brought)
+    async with world.database.connection() as connection:
+        found = await world.tree.at_path(connection, world.project.id, TreePath("moved"), Seq(2))
+    assert found is not None
+    assert found.mime == "text/x-note"
+
+
+async def test_a_move_that_waits_for_review_keeps_the_type_of_its_file(world: GateWorld) -> None:
+    await world.commit(write("d/a.txt", b"a\n", 0), write("d/b", b"b\n", 0))
+    answer = await world.one(rename("d/a.txt", "d", 1))
+    assert answer.status is ChangeStatus.IN_REVIEW
+    async with world.database.connection() as connection:
+        mime = await connection.fetchval("SELECT mime FROM side_versions WHERE id = $1", answer.side_version_id)
+    assert mime == "text/plain"

@@ -3,19 +3,20 @@
 import asyncio
 import json
 import threading
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.gate_world import GateWorld, delete, rename, write
 
+from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Connection, Database
-from contextbase.errors import Conflict, InvalidInput, TooLarge
+from contextbase.errors import Conflict, InvalidInput, TooLarge, Unavailable
 from contextbase.gate import folders as folders_module
 from contextbase.gate.draft import Drafter
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.model import ChangeStatus, CommitAnswer
-from contextbase.merge import settle
 from contextbase.storage.head import HeadRepository
 from contextbase.storage.landing import Landing
 
@@ -144,24 +145,50 @@ async def test_a_draft_that_takes_its_time_does_not_bring_back_what_did_not_happ
     assert await world.problems() == []
 
 
-async def test_a_merge_of_much_text_holds_up_nobody_else(world: GateWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_merge_of_much_text_is_made_beside_the_event_loop_and_once(database: Database, tmp_path: Path) -> None:
+    class Watched(ThreadCompute):
+        def __init__(self) -> None:
+            self.owners: list[Hashable] = []
+            self.threads: list[int] = []
+
+        async def run(self, owner: Hashable, work: Callable[..., Any], *arguments: Any) -> Any:
+            def in_thread() -> Any:
+                self.threads.append(threading.get_ident())
+                return work(*arguments)
+
+            self.owners.append(owner)
+            return await super().run(owner, in_thread)
+
+    compute = Watched()
+    world = await GateWorld.start(database, tmp_path, compute=compute)
+    agent = await world.agent("agent")
     lines = [b"%d\n" % number for number in range(5_000)]
     await world.commit(write("long.txt", b"".join(lines), 0))
     await world.commit(write("long.txt", b"".join([b"first\n", *lines]), 1))
-    others_were_served, waited = threading.Event(), []
-
-    def settle_slowly(*arguments: Any, **options: Any) -> Any:
-        waited.append(others_were_served.wait(5))
-        return settle(*arguments, **options)
-
-    monkeypatch.setattr("contextbase.gate.settlement.settle", settle_slowly)
-    merging = asyncio.create_task(world.one(write("long.txt", b"".join([*lines, b"last\n"]), 1)))
-    while not waited and not merging.done():
-        await asyncio.sleep(0.01)
-        others_were_served.set()
-    assert (await merging).status is ChangeStatus.MERGED
-    assert waited == [True]
+    assert compute.owners == []
+    await world.rule("nowhere", "R")  # so that what was drafted is planned again
+    assert (await world.one(write("long.txt", b"".join([*lines, b"last\n"]), 1), agent)).status is ChangeStatus.MERGED
+    assert compute.owners == [agent.principal.id]
+    assert threading.get_ident() not in compute.threads
     assert (await world.files())["long.txt"] == b"".join([b"first\n", *lines, b"last\n"])
+
+
+async def test_a_merge_that_cannot_be_made_fails_its_own_request_alone(database: Database, tmp_path: Path) -> None:
+    class Broken(ThreadCompute):
+        async def run(self, *_: object) -> Any:
+            raise Unavailable("A comparison or merge took over 60 seconds.")
+
+    world = await GateWorld.start(database, tmp_path, compute=Broken())
+    lines = b"".join(b"%d\n" % number for number in range(5_000))
+    await world.commit(write("long.txt", lines, 0))
+    await world.commit(write("long.txt", b"first\n" + lines, 1))
+    late, *others = await asyncio.gather(
+        world.commit(write("long.txt", lines + b"last\n", 1), key="late"),
+        *(world.commit(write(f"other/{number}", b"x", 0)) for number in range(5)),
+        return_exceptions=True,
+    )
+    assert isinstance(late, Unavailable)
+    assert all(isinstance(other, CommitAnswer) for other in others)
 
 
 async def test_a_folder_that_cannot_be_spelt_out_fails_its_own_request_alone(
@@ -204,3 +231,17 @@ async def test_folders_within_folders_are_spelt_out_no_further_than_a_commit_can
     with pytest.raises(TooLarge):
         await world.commit(*(delete(folder, 1) for folder in folders))
     assert spelt_out < 100
+
+
+async def test_a_folder_s_delete_does_not_name_what_the_same_batch_moves_out_of_sight(world: GateWorld) -> None:
+    """As if the two had come one after the other."""
+    agent = await world.agent("agent")
+    await world.rule("secret/**", "hidden")
+    await world.rule("d/**", "R", agent)
+    await world.commit(write("d/x.txt", b"x", 0))
+    _, deleted = await asyncio.gather(
+        world.commit(rename("d/x.txt", "secret/x.txt", 1)), world.commit(delete("d", 1), who=agent)
+    )
+    assert [(change.path, change.status) for change in deleted.changes] == [("d", ChangeStatus.REFUSED)]
+    [alone] = (await world.commit(delete("d", 1), who=agent)).changes
+    assert alone == deleted.changes[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support.gate_world import GateWorld, write
 
 from contextbase.db.database import Database
-from contextbase.gate.housekeeping import Forgotten, Housekeeping
+from contextbase.gate.retention import Forgotten, Housekeeping
 from contextbase.ids import SystemClock
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.storage.collector import GarbageCollector

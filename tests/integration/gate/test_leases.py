@@ -11,11 +11,11 @@ from tests.support.lease_world import LeaseWorld, expire_leases, lease_world
 from contextbase.db.database import Connection, Database
 from contextbase.errors import LeaseLost
 from contextbase.gate.draft import Drafter
-from contextbase.gate.model import Change, ChangeStatus
+from contextbase.gate.model import ChangeStatus, RequestedChange
 from contextbase.ids import ProjectId, new_uuid
 from contextbase.leases.repository import LeaseRepository
 from contextbase.storage.head import HeadRepository
-from contextbase.storage.landing import Landing, LockedHead
+from contextbase.storage.landing import HeadState, Landing
 
 _EVERYWHERE = ("**", True)
 
@@ -94,7 +94,7 @@ async def test_a_lease_that_ends_while_the_commit_waits_for_its_turn_is_noticed(
     lease = await leases.of(one).acquire("a", owner="one")
     lock = HeadRepository.lock
 
-    async def lock_late(self: HeadRepository, connection: Connection, project_id: ProjectId) -> LockedHead:
+    async def lock_late(self: HeadRepository, connection: Connection, project_id: ProjectId) -> HeadState:
         await expire_leases(world.database)
         return await lock(self, connection, project_id)
 
@@ -112,7 +112,7 @@ async def test_a_commit_is_not_planned_anew_for_leases_that_do_not_matter_to_it(
     lease = await held.acquire("a", owner="one")
     lock, begin, begun = HeadRepository.lock, Drafter.begin, 0
 
-    async def lock_late(self: HeadRepository, connection: Connection, project_id: ProjectId) -> LockedHead:
+    async def lock_late(self: HeadRepository, connection: Connection, project_id: ProjectId) -> HeadState:
         await held.acquire(f"other-{new_uuid()}", owner="one")
         return await lock(self, connection, project_id)
 
@@ -215,7 +215,7 @@ async def test_elsewhere_a_lease_is_advice(
         mkdir("held too", 1),
     ],
 )
-async def test_every_kind_of_change_is_refused(world: GateWorld, leases: LeaseWorld, change: Change) -> None:
+async def test_every_kind_of_change_is_refused(world: GateWorld, leases: LeaseWorld, change: RequestedChange) -> None:
     one, two = await world.agent("one"), await world.agent("two")
     await world.commit(write("held", b"1", 0), write("free", b"1", 0))
     await leases.bind(_EVERYWHERE)
@@ -277,7 +277,7 @@ async def test_a_lease_that_comes_while_a_commit_waits_for_its_turn_binds_it(
     await leases.bind(_EVERYWHERE)
     held, lock, has_come = leases.of(one), HeadRepository.lock, False
 
-    async def lock_late(self: HeadRepository, connection: Connection, project_id: ProjectId) -> LockedHead:
+    async def lock_late(self: HeadRepository, connection: Connection, project_id: ProjectId) -> HeadState:
         nonlocal has_come
         if not has_come:
             has_come = True

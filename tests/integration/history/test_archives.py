@@ -101,7 +101,7 @@ async def test_what_was_purged_is_left_out(database: Database, tmp_path: Path) -
     world = await a_world(database, tmp_path)
     async with database.transaction() as connection:
         name = await connection.fetchval("SELECT content_hash FROM versions WHERE path = 'large'")
-        await world.gate.catalog.mark_purged(connection, [name])
+        await world.gate.catalog.bury(connection, [name], [world.gate.project.id])
     assert "large" not in names(await world.archive())
 
 

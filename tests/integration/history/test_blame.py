@@ -140,7 +140,7 @@ async def test_purged_versions_are_passed_over_and_a_purged_file_has_no_lines(
     async def purge(number: int) -> None:
         async with database.transaction() as connection:
             name = await connection.fetchval("SELECT content_hash FROM versions WHERE number = $1", number)
-            await world.gate.catalog.mark_purged(connection, [name])
+            await world.gate.catalog.bury(connection, [name], [world.gate.project.id])
         await world.gate.catalog.purge([name])
 
     await purge(1)

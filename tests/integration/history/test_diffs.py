@@ -161,7 +161,7 @@ async def test_what_was_purged_is_said_to_be(database: Database, tmp_path: Path)
     world = await a_world(database, tmp_path)
     async with database.transaction() as connection:
         hashes = await connection.fetch("SELECT content_hash FROM versions WHERE path = 'a.txt' AND number = 1")
-        await world.gate.catalog.mark_purged(connection, [row["content_hash"] for row in hashes])
+        await world.gate.catalog.bury(connection, [row["content_hash"] for row in hashes], [world.gate.project.id])
     await world.gate.catalog.purge([row["content_hash"] for row in hashes])
     files = {file.diff.path: file.diff for file in await world.diff(1, 2)}
     assert files["a.txt"].notes == ("Its content was purged.",)

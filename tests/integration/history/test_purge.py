@@ -13,7 +13,7 @@ from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
 from contextbase.errors import ContentPurged, Forbidden, InvalidInput, NotFound
-from contextbase.gate.model import Change, ChangeAction, ChangeStatus, Content
+from contextbase.gate.model import ChangeAction, ChangeStatus, Content, RequestedChange
 from contextbase.history.purge import Purge, PurgeAnswer, PurgeWanted
 from contextbase.ids import ContentHash, Seq, SystemClock, TreePath
 from contextbase.storage.blobs.spool import SpoolFolder
@@ -50,8 +50,8 @@ async def everything_stored(world: GateWorld) -> str:
     """All that the database and the blob folder hold, as text."""
     async with world.database.connection() as connection:
         tables = [
-            "blob_contents", "review_items", "answered_requests", "side_versions", "versions", "audit", "events",
-            "uploads",
+            "blob_contents", "review_items", "answered_requests", "side_versions", "versions", "audit",
+            "stream_events", "uploads",
         ]  # fmt: skip
         rows = [await connection.fetch(f"SELECT t.*::text AS row FROM {table} t") for table in tables]  # noqa: S608 - the test's own names
         contents = [row["content"] for row in await connection.fetch("SELECT content FROM blob_contents")]
@@ -108,8 +108,108 @@ async def test_what_was_purged_cannot_come_back(world: GateWorld) -> None:
         await world.commit(write("conf", SECRET, 2))
     named = Content(hash=ContentHash.of(SECRET), size=0)
     with pytest.raises(ContentPurged):
-        await world.commit(Change(action=ChangeAction.WRITE, path=TreePath("b"), base=Seq(2), content=named))
+        await world.commit(RequestedChange(action=ChangeAction.WRITE, path=TreePath("b"), base=Seq(2), content=named))
     assert await world.files() == {}
+
+
+async def versions_read(world: GateWorld) -> list[bytes | None]:
+    """Every version's content, None for those that were purged."""
+    async with world.database.connection() as connection:
+        rows = await connection.fetch(
+            "SELECT content_hash FROM versions WHERE project_id = $1 AND content_hash IS NOT NULL ORDER BY seq",
+            world.project.id,
+        )
+    read: list[bytes | None] = []
+    for row in rows:
+        try:
+            read.append(await world.catalog.read(ContentHash(row["content_hash"])))
+        except ContentPurged:
+            read.append(None)
+    return read
+
+
+@pytest.mark.parametrize("secret", [SECRET, SECRET * 10], ids=["small", "large"])
+async def test_purging_a_path_again_does_not_let_its_contents_come_back(world: GateWorld, secret: bytes) -> None:
+    await world.commit(write("keys/a", secret, 0))
+    first = await purge(world, "keys/a")
+    again = await purge(world, "keys")
+    assert again.contents == first.contents == (ContentHash.of(secret),)
+    with pytest.raises(ContentPurged):
+        await world.commit(write("b", secret, 2))
+
+
+@pytest.mark.parametrize("by", ["path", "content"])
+async def test_a_purge_that_left_the_bytes_is_finished_by_another(world: GateWorld, by: str) -> None:
+    large = SECRET * 10
+    await world.commit(write("conf", large, 0))
+    await world.commit(write("conf", b"x", 1))
+    async with world.database.transaction() as connection:
+        await world.catalog.bury(connection, [ContentHash.of(large)], [world.project.id])
+    await (purge(world, "conf") if by == "path" else purge(world, content=large))
+    assert not await world.catalog.store.exists(ContentHash.of(large))
+
+
+@pytest.mark.parametrize("secret", [SECRET, SECRET * 10], ids=["small", "large"])
+async def test_another_project_stores_what_was_purged_like_any_content(
+    world: GateWorld, tmp_path: Path, secret: bytes
+) -> None:
+    other = await GateWorld.start(world.database, tmp_path, limit=64)
+    await world.commit(write("conf", secret, 0))
+    await purge(world, "conf")
+    answer = await other.one(write("mine", secret, 0))
+    assert answer == replace(
+        await other.one(write("else", b"new" * 50, 0)), path="mine", result_path="mine", node_id=answer.node_id
+    )
+    assert (await other.files())["mine"] == secret
+    assert await versions_read(world) == [None]
+    with pytest.raises(ContentPurged):
+        await world.commit(write("conf", secret, 2))
+    assert await other.problems() == []
+    collector = GarbageCollector(
+        database=world.database, store=world.catalog.store, spool=SpoolFolder(tmp_path / "gc"), clock=SystemClock()
+    )
+    await collector.run(grace=timedelta(0))
+    assert (await other.files())["mine"] == secret
+    assert await versions_read(world) == [None]
+
+
+async def test_who_could_not_see_what_was_purged_stores_it_like_any_content(world: GateWorld) -> None:
+    agent = await world.agent("bob")
+    await world.rule("vault/**", "hidden", agent)
+    await world.commit(write("vault/conf", SECRET, 0))
+    await purge(world, "vault/conf")
+    assert (await world.one(write("guess", SECRET, 2), agent)).status is ChangeStatus.WRITTEN
+    named = Content(hash=ContentHash.of(b"never stored"), size=0)
+    with pytest.raises(NotFound) as never:
+        await world.commit(
+            RequestedChange(action=ChangeAction.WRITE, path=TreePath("b"), base=Seq(2), content=named), who=agent
+        )
+    await world.commit(delete("guess", 3))
+    await purge(world, "guess")
+    await world.rule("guess", "hidden", agent)
+    named = Content(hash=ContentHash.of(SECRET), size=0)
+    with pytest.raises(NotFound) as purged:
+        await world.commit(
+            RequestedChange(action=ChangeAction.WRITE, path=TreePath("b"), base=Seq(2), content=named), who=agent
+        )
+    assert type(purged.value) is type(never.value)
+    assert str(purged.value)[-40:] == str(never.value)[-40:]
+    with pytest.raises(ContentPurged):
+        await world.commit(write("conf", SECRET, 4))
+    assert await versions_read(world) == [None, None]
+    assert await world.problems() == []
+
+
+async def test_the_name_of_what_was_purged_is_not_left_in_history(world: GateWorld) -> None:
+    """The hash of a short secret is as good as the secret: whoever guesses it can tell."""
+    await world.commit(write("conf", SECRET, 0))
+    await world.commit(write("conf", b"mended\n", 1))
+    await world.commit(write("conf", SECRET + b"more\n", 1))
+    await purge(world, "conf")
+    async with world.database.connection() as connection:
+        for table in ("versions", "side_versions", "blobs", "blob_contents", "uploads"):
+            rows = await connection.fetch(f"SELECT t::text AS row FROM {table} t")  # noqa: S608 - the test's own names
+            assert not [row for row in rows if bytes(ContentHash.of(SECRET)).hex() in row["row"]], table
 
 
 async def test_edits_made_from_what_was_purged_still_go_in(world: GateWorld) -> None:
@@ -153,12 +253,13 @@ async def test_gc_finishes_a_purge_that_died_half_way(world: GateWorld, tmp_path
     await world.commit(write("conf", large, 0))
     await world.commit(write("conf", b"x", 1))
     async with world.database.transaction() as connection:
-        await world.catalog.mark_purged(connection, [ContentHash.of(large)])
-    assert len(await world.problems()) == 1
+        await world.catalog.bury(connection, [ContentHash.of(large)], [world.project.id])
+    assert await world.catalog.store.exists(ContentHash.of(large))
     collector = GarbageCollector(
         database=world.database, store=world.catalog.store, spool=SpoolFolder(tmp_path / "gc"), clock=SystemClock()
     )
     await collector.run(grace=timedelta(hours=1))
+    assert not await world.catalog.store.exists(ContentHash.of(large))
     assert await world.problems() == []
 
 

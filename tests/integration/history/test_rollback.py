@@ -8,7 +8,7 @@ from tests.support.history_writer import HistoryWriter
 
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, NotFound
-from contextbase.gate.model import Change, ChangeAction, Content, ContentKind
+from contextbase.gate.model import ChangeAction, Content, ContentKind, RequestedChange
 from contextbase.history.rollback import RollbackWanted
 from contextbase.ids import ContentHash, Seq, TreePath
 
@@ -70,12 +70,51 @@ async def test_a_file_that_became_a_folder_goes_back(history: HistoryWriter) -> 
     assert await world.files() == {"a": b"file"}
 
 
+@pytest.mark.parametrize("folder_first", [False, True])
+async def test_a_file_goes_back_out_of_a_folder_that_was_made_since(history: HistoryWriter, folder_first: bool) -> None:
+    world = history.world
+    made = await world.commit(write("a", b"1", 0))
+    steps = [rename("a", "d/a", 1), mkdir("d", 1)]
+    for step in reversed(steps) if folder_first else steps:
+        await world.commit(step)
+    answer = await history.roll_back(1)
+    assert {change.node_id for change in answer.changes if change.path == "d/a"} == {made.changes[0].node_id}
+    assert await world.files() == {"a": b"1"}
+    assert await world.problems() == []
+
+
+async def test_a_file_that_became_a_folder_with_another_file_in_it_goes_back(history: HistoryWriter) -> None:
+    world = history.world
+    made = await world.commit(write("d/a", b"a", 0), write("d/b", b"b", 0))
+    await world.commit(rename("d/a", "t", 1), rename("d/b", "d/a/b", 1))
+    await world.commit(rename("t", "d/a/a", 2))
+    answer = await history.roll_back(1)
+    assert {change.node_id for change in answer.changes} == {change.node_id for change in made.changes}
+    assert await world.files() == {"d/a": b"a", "d/b": b"b"}
+    assert await world.problems() == []
+
+
+async def test_files_that_stand_in_folders_in_each_other_s_place_go_back(history: HistoryWriter) -> None:
+    world = history.world
+    await world.commit(write("p", b"p", 0), write("q", b"q", 0))
+    await world.commit(rename("p", "t", 1))
+    await world.commit(rename("q", "p/x", 2))
+    await world.commit(rename("t", "q/y", 3))
+    await history.roll_back(1)
+    assert await world.files() == {"p": b"p", "q": b"q"}
+    assert await world.problems() == []
+
+
 async def test_links_and_modes_go_back(history: HistoryWriter) -> None:
     world = history.world
     content = Content(hash=ContentHash.of(b"a"), size=1, inline=b"a")
-    link = Change(action=ChangeAction.WRITE, path=TreePath("l"), base=Seq(0), content=content, kind=ContentKind.SYMLINK)
+    link = RequestedChange(
+        action=ChangeAction.WRITE, path=TreePath("l"), base=Seq(0), content=content, kind=ContentKind.SYMLINK
+    )
     await world.commit(link, write("run", b"x", 0))
-    script = Change(action=ChangeAction.WRITE, path=TreePath("run"), base=Seq(1), content=content, executable=True)
+    script = RequestedChange(
+        action=ChangeAction.WRITE, path=TreePath("run"), base=Seq(1), content=content, executable=True
+    )
     await world.commit(delete("l", 1), script)
     await history.roll_back(1)
     async with world.database.connection() as connection:

@@ -16,11 +16,11 @@ from tests.support.postgres import database_copy
 
 from contextbase.db.database import Database, DatabaseAddress
 from contextbase.errors import LeaseHeld, NotFound
-from contextbase.feed.model import FeedEvent
-from contextbase.feed.repository import FeedRepository
 from contextbase.ids import ProjectId, new_uuid
-from contextbase.leases.books import process_among_machines
 from contextbase.leases.postgres import PostgresLeases
+from contextbase.leases.store import process_among_machines
+from contextbase.streams.feed_repository import FeedRepository
+from contextbase.streams.model import StreamEvent
 
 _REPOSITORY = Path(__file__).parents[3]
 
@@ -148,7 +148,7 @@ async def test_an_expired_lease_is_not_renewed_by_a_late_heartbeat(world: LeaseW
     assert await leases.active() == ()
 
 
-async def _events(world: LeaseWorld) -> list[FeedEvent]:
+async def _events(world: LeaseWorld) -> list[StreamEvent]:
     async with world.gate.database.connection() as connection:
         feed = FeedRepository()
         heads = await feed.heads(connection, world.gate.project.id)

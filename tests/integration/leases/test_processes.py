@@ -15,8 +15,8 @@ import pytest
 
 from contextbase.errors import LeaseHeld, MachineProblem
 from contextbase.leases import FolderLeases, LeaseEvent, LeaseEventKind
-from contextbase.leases.book import Book
 from contextbase.leases.processes import this_process
+from contextbase.leases.table import LeaseTable
 
 _REPOSITORY = Path(__file__).parents[3]
 
@@ -119,7 +119,7 @@ async def test_who_is_cancelled_just_as_it_gets_the_lease_leaves_none(
         acquired, cancelled = threading.Event(), threading.Event()
         change = leases._change
 
-        def slowly(work: Callable[[Book, datetime], object]) -> object:
+        def slowly(work: Callable[[LeaseTable, datetime], object]) -> object:
             done = change(work)
             acquired.set()
             cancelled.wait(60)
@@ -146,7 +146,7 @@ async def test_a_heartbeat_that_fails_is_tried_again(folder: Path, caplog: pytes
     async with FolderLeases(folder, ttl=timedelta(seconds=0.6)) as leases:
         await leases.acquire("a", owner="one")
         (folder / "leases.json.draft").mkdir()
-        for _ in range(1000):
+        for _ in range(12_000):
             if "could not be renewed" in caplog.text:
                 break
             await asyncio.sleep(0.01)

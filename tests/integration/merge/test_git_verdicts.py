@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contextbase.merge import Outcome, merge, render_markers
+from contextbase.merge import MergeOutcome, merge, render_markers
 from contextbase.merge.lines import merge_lines
 
 WORDS = ["alpha", "beta", "gamma", "delta", "", "    indented", "}", "{", "# heading", "<<<<<<< old", "======="]
@@ -76,7 +76,7 @@ def test_drawn_markers_resolve_to_each_side(tmp_path: Path) -> None:
     for seed in range(300):
         sides = generated(seed)
         merged = merge(*sides, path="notes.txt")
-        if merged.outcome is not Outcome.CONFLICT or merged.strategy != "lines":
+        if merged.outcome is not MergeOutcome.CONFLICT or merged.strategy != "lines":
             continue
         by_git, _ = git_merge_file(tmp_path, sides, "--ours")
         drawn = render_markers(merged, size=60)

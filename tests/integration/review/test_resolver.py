@@ -15,7 +15,7 @@ from contextbase.errors import Conflict, Misconfigured, Unavailable
 from contextbase.gate.model import ReviewState
 from contextbase.review.adviser import Adviser
 from contextbase.review.chat import ChatResolver
-from contextbase.review.retrying import RetryingResolver
+from contextbase.review.retry import RetryingResolver
 
 SECRET = "the launch code"
 TEXTS = [

@@ -13,7 +13,7 @@ from contextbase.errors import Conflict, Forbidden, InvalidInput, NotFound
 from contextbase.gate.model import ChangeStatus, ReviewState
 from contextbase.identity.model import PrincipalName
 from contextbase.ids import TreePath
-from contextbase.review.model import Choice, ItemFilter, Pick
+from contextbase.review.model import Choice, ConflictPick, ItemFilter
 
 BASE = b"1\n2\n3\n4\n5\n6\n7\n8\n"
 OURS = b"1\ntwo\n3\n4\n5\n6\n7\n8\n"
@@ -72,8 +72,10 @@ async def test_conflicts_are_chosen_one_by_one(world: ReviewWorld) -> None:
     shown = await world.show(review)
     assert [conflict.place.at for conflict in shown.conflicts] == ["/a", "/b", "/c"]
     picks = (
-        Pick(conflict=1, side=Choice.OURS), Pick(conflict=2, side=Choice.THEIRS), Pick(conflict=3, text=b'"both"'),
-    )  # fmt: skip
+        ConflictPick(conflict=1, side=Choice.OURS),
+        ConflictPick(conflict=2, side=Choice.THEIRS),
+        ConflictPick(conflict=3, text=b'"both"'),
+    )
     with pytest.raises(InvalidInput, match="each of the 3 conflicts"):
         await world.resolve(review, "picked", picks=picks[:2])
     await world.resolve(review, "picked", picks=picks, at=shown.ours_seq)
@@ -84,7 +86,7 @@ async def test_a_choice_that_breaks_the_file_is_refused(world: ReviewWorld) -> N
     texts = [json.dumps({"a": value}, indent=2).encode() + b"\n" for value in (1, 2, 3)]
     review = await world.contested("a.json", *texts)
     with pytest.raises(InvalidInput, match="valid file"):
-        await world.resolve(review, "picked", picks=(Pick(conflict=1, text=b"}"),))
+        await world.resolve(review, "picked", picks=(ConflictPick(conflict=1, text=b"}"),))
     assert (await world.stored(review)).state is ReviewState.OPEN
 
 

@@ -1,7 +1,6 @@
 """Items are kept true while they wait: merged again, closed when there is nothing left to decide, told of."""
 
 import asyncio
-from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -12,13 +11,14 @@ from tests.support.review_world import ReviewWorld
 from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, ContentPurged, CursorOutdated, Forbidden, InvalidInput
-from contextbase.feed.model import NewEvent
-from contextbase.feed.notifier import Notifier
-from contextbase.feed.repository import FeedRepository
-from contextbase.feed.service import FeedService
 from contextbase.gate.model import ReviewState
 from contextbase.ids import ContentHash
-from contextbase.review.model import Choice, Decision
+from contextbase.review.model import Choice, ReviewDecision
+from contextbase.streams.bodies import EventBodies
+from contextbase.streams.model import NewEvent, Scope
+from contextbase.streams.notifier import Notifier
+from contextbase.streams.repository import StreamRepository
+from contextbase.streams.service import StreamService
 
 BASE = b"1\n2\n3\n4\n5\n"
 OURS = b"1\ntwo\n3\n4\n5\n"
@@ -64,6 +64,21 @@ async def test_an_item_goes_in_by_itself_once_its_conflict_is_gone(world: Review
         )
     assert message == "Merged a.txt by owner after the conflict went away"
     assert await world.gate.problems() == []
+
+
+async def test_an_item_stays_open_for_a_contested_deletion_when_the_head_takes_the_rest_of_it(
+    world: ReviewWorld,
+) -> None:
+    base = b'{\n  "a": 1,\n  "b": 1,\n  "z": 1\n}\n'
+    ours = base.replace(b'"a": 1', b'"a": 2').replace(b'"b": 1', b'"b": 2')
+    theirs = b'{\n  "a": 3,\n  "z": 1\n}\n'
+    review = await world.contested("a.json", base, ours, theirs)
+    await world.write("a.json", ours.replace(b'"a": 2', b'"a": 3'))
+    await world.upkeep.sweep()
+    item = await world.stored(review)
+    assert (item.state, [conflict.place.at for conflict in item.conflicts]) == (ReviewState.OPEN, ["/b"])
+    await world.resolve(review, "theirs", at=await world.head())
+    assert await world.file("a.json") == theirs
 
 
 @pytest.mark.parametrize("strategy", ["review", "critical"])
@@ -184,7 +199,7 @@ async def test_a_rejected_item_is_closed_with_its_reason_and_the_head_stays(worl
 async def test_an_item_whose_content_was_purged_waits_for_somebody_to_give_it_up(world: ReviewWorld) -> None:
     review = await world.contested("a.txt", BASE, OURS, THEIRS)
     async with world.gate.database.transaction() as connection:
-        await world.gate.catalog.mark_purged(connection, [ContentHash.of(THEIRS)])
+        await world.gate.catalog.bury(connection, [ContentHash.of(THEIRS)], [world.gate.project.id])
     await world.write("a.txt", BASE)
     await world.upkeep.sweep()
     shown = await world.show(review)
@@ -222,7 +237,7 @@ async def test_a_decision_from_before_a_restore_is_refused(world: ReviewWorld) -
     shown = await world.show(review)
     async with world.gate.database.connection() as connection:
         await connection.execute("UPDATE projects SET epoch = gen_random_uuid() WHERE id = $1", world.gate.project.id)
-    decision = Decision(choice=Choice.THEIRS, epoch=shown.epoch, ours_seq=shown.ours_seq)
+    decision = ReviewDecision(choice=Choice.THEIRS, epoch=shown.epoch, ours_seq=shown.ours_seq)
     with pytest.raises(CursorOutdated):
         await world.reviews.resolve(
             world.gate.owner, world.gate.project.id, review, decision, operator_type=OperatorType.API
@@ -233,14 +248,14 @@ async def test_a_decision_from_before_a_restore_is_refused(world: ReviewWorld) -
 async def test_deciding_talking_publishing_and_committing_at_once_never_lock_each_other_out(world: ReviewWorld) -> None:
     reviews = [await world.contested(f"{number}.txt", BASE, OURS, THEIRS) for number in range(8)]
     project, owner = world.gate.project.id, world.gate.owner
-    feed = FeedService(
-        database=world.gate.database, repository=FeedRepository(), notifier=Notifier(world.gate.database),
-        retention=timedelta(days=1),
+    streams = StreamService(
+        database=world.gate.database, repository=StreamRepository(), bodies=EventBodies(world.gate.catalog),
+        notifier=Notifier(world.gate.database), retention={},
     )  # fmt: skip
 
     async def publish() -> None:
         for _ in range(20):
-            await feed.publish(project, NewEvent(kind="notice", payload={}))
+            await streams.publish(Scope.project(project), NewEvent(kind="notice", payload={}))
 
     async def talk(review: UUID) -> None:
         for _ in range(3):

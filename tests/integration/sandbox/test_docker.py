@@ -23,7 +23,7 @@ from contextbase.sandbox.docker import DockerDriver
 from contextbase.sandbox.model import (
     WORKSPACE,
     Command,
-    Outcome,
+    CommandOutcome,
     SandboxId,
     SandboxSpec,
     StorageProof,
@@ -67,7 +67,9 @@ async def started(driver: DockerDriver, folder: Path | None, limits: ResourceLim
     return spec.id
 
 
-async def said(driver: DockerDriver, sandbox_id: SandboxId, script: str, seconds: float = 60) -> tuple[str, Outcome]:
+async def said(
+    driver: DockerDriver, sandbox_id: SandboxId, script: str, seconds: float = 60
+) -> tuple[str, CommandOutcome]:
     execution = await driver.exec(sandbox_id, Command(argv=("/bin/sh", "-c", script), timeout=seconds))
     written = b"".join([piece.data async for piece in execution.output()])
     return written.decode(), await execution.wait()

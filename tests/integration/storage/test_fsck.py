@@ -18,7 +18,7 @@ from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.local import LocalBlobStore
 from contextbase.storage.blobs.spool import SpoolFolder
-from contextbase.storage.fsck import Fsck, Problem
+from contextbase.storage.fsck import Fsck, FsckProblem
 
 LARGE = b"large" * 1000
 
@@ -29,7 +29,7 @@ class World:
     large: LocalBlobStore
     fsck: Fsck
 
-    async def problems(self) -> list[Problem]:
+    async def problems(self) -> list[FsckProblem]:
         return [step.problem async for step in self.fsck.run() if step.problem]
 
     async def behind_its_back(self, *statements: str) -> None:
@@ -210,7 +210,7 @@ async def test_the_schema_itself_refuses_most_of_it(world: World) -> None:
 async def test_progress_counts_every_blob(world: World) -> None:
     steps = [step async for step in world.fsck.run()]
     assert [(step.done, step.total) for step in steps if step.stage == "blobs"] == [(1, 2), (2, 2)]
-    assert {step.stage for step in steps} == {"commits", "versions", "audit", "blobs"}
+    assert {step.stage for step in steps} == {"commits", "versions", "events", "audit", "blobs"}
 
 
 async def test_writers_at_work_are_not_taken_for_damage(world: World) -> None:

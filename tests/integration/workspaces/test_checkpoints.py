@@ -1,6 +1,7 @@
 """What a workspace that was committed before sends the next time."""
 
 import os
+import shutil
 import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -61,6 +62,25 @@ async def test_a_folder_removed_after_its_files_were_leaves_what_others_put_ther
     assert await world.tree() == {"folder/a.txt": b"theirs\n"}
 
 
+@pytest.mark.parametrize(
+    "given", [{"x.txt": b"x\n"}, {"x.txt": b"x\n", "d/old.txt": b"old\n"}], ids=["new", "was folder"]
+)
+async def test_a_committed_file_that_a_folder_replaces_is_deleted(
+    world: WorkspaceWorld, given: dict[str, bytes]
+) -> None:
+    await world.put(given)
+    folder = await world.create("ann")
+    shutil.rmtree(folder / "d", ignore_errors=True)
+    (folder / "d").write_bytes(b"a file\n")
+    await world.commit("ann")
+    (folder / "d").unlink()
+    (folder / "d").mkdir()
+    (folder / "d" / "b.txt").write_bytes(b"b\n")
+    committed = await world.commit("ann")
+    assert {settled.answered.answer.status for settled in committed.changes} == {ChangeStatus.WRITTEN}
+    assert await world.tree() == {"x.txt": b"x\n", "d/b.txt": b"b\n"}
+
+
 async def test_what_was_committed_is_not_ignored_later(world: WorkspaceWorld) -> None:
     await world.put({"a.txt": b"a\n"})
     folder = await world.create("ann")
@@ -72,7 +92,7 @@ async def test_what_was_committed_is_not_ignored_later(world: WorkspaceWorld) ->
     (folder / "logs" / "one.log").write_bytes(b"one and more\n")
     (folder / "logs" / "two.log").write_bytes(b"two\n")
     completed = await world.complete("ann")
-    assert completed.committed.ignored == ("logs/two.log",)
+    assert [one.path for one in completed.committed.ignored] == ["logs/two.log"]
     tree = await world.tree()
     assert tree.pop(".contextbaseignore")
     assert tree == {"a.txt": b"a\n", "logs/one.log": b"one and more\n"}
@@ -92,7 +112,7 @@ async def test_what_was_hidden_is_not_overwritten_when_it_is_shown_later(world: 
 async def test_when_the_gate_takes_only_the_first_parts_the_rest_is_sent_the_next_time(
     world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contextbase.workspaces.pending.MOST_CHANGES", 2)
+    monkeypatch.setattr("contextbase.workspaces.checkpoint_record.MOST_CHANGES", 2)
     folder = await world.create("ann")
     for name in "abcd":
         (folder / name).write_bytes(b"one\n")

@@ -10,8 +10,8 @@ from tests.support.snapshots import MemorySnapshots
 from tests.support.workspaces import mounts_below, unmount_all
 
 from contextbase.errors import MachineProblem
-from contextbase.workspaces import choosing
-from contextbase.workspaces.choosing import choose_provider, open_provider
+from contextbase.workspaces import backend_choice
+from contextbase.workspaces.backend_choice import choose_provider, open_provider
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import Owner, View, WorkspaceId
 from contextbase.workspaces.overlay import XattrKind
@@ -39,7 +39,7 @@ def test_where_mounts_are_refused_copies_are_made_and_the_reason_is_said(
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(choosing, "mount_overlay", refuse)
+    monkeypatch.setattr(backend_choice, "mount_overlay", refuse)
     choice = choose_provider(tmp_path)
     assert choice.name == "copy"
     assert "Operation not permitted" in choice.reason
@@ -69,7 +69,7 @@ async def test_what_was_chosen_works(tmp_path: Path, wanted: str) -> None:
 _IN_A_NAMESPACE = """
 import asyncio, sys
 from pathlib import Path
-from contextbase.workspaces.choosing import choose_provider, open_provider
+from contextbase.workspaces.backend_choice import choose_provider, open_provider
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import Owner, View, WorkspaceId
 from tests.support.snapshots import MemorySnapshots

@@ -20,13 +20,13 @@ from tests.support.workspaces import PROVIDERS, Site, open_site
 from contextbase.errors import Conflict, MachineProblem
 from contextbase.ids import ContentHash, TreePath
 from contextbase.workspaces.folder import Folder
-from contextbase.workspaces.model import Limits, Problem, Reported, Workspace
+from contextbase.workspaces.model import Reported, ScanLimits, ScanProblem, Workspace
 from contextbase.workspaces.syscalls import unmount
 
 
 @pytest.fixture(params=PROVIDERS)
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
-    limits = Limits(pause=0.001, largest_file=1 << 30)
+    limits = ScanLimits(pause=0.001, largest_file=1 << 30)
     async with open_site(tmp_path / "site", request.param, limits=limits) as site:
         site.snapshots.commit({"a.txt": b"a\n", "folder/b.txt": b"b\n", "folder/c.txt": b"c\n"})
         yield site
@@ -44,7 +44,7 @@ def memory_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def problems(reported: tuple[Reported, ...]) -> list[tuple[bytes, Problem]]:
+def problems(reported: tuple[Reported, ...]) -> list[tuple[bytes, ScanProblem]]:
     return [(each.name, each.problem) for each in reported]
 
 
@@ -121,7 +121,7 @@ async def test_pipes_sockets_and_devices_are_named_and_do_not_hang_us(site: Site
         listener.bind("socket")
     found = await site.detect(workspace)
     assert found.changes == ()  # a.txt is not read as deleted: something stands there
-    assert problems(found.reported) == [(b"a.txt", Problem.SPECIAL), (b"socket", Problem.SPECIAL)]
+    assert problems(found.reported) == [(b"a.txt", ScanProblem.SPECIAL), (b"socket", ScanProblem.SPECIAL)]
 
 
 async def test_names_no_tree_can_hold_are_named_and_kept(site: Site, workspace: Workspace) -> None:
@@ -133,7 +133,7 @@ async def test_names_no_tree_can_hold_are_named_and_kept(site: Site, workspace: 
     found = await site.detect(workspace)
     assert found.changes == ()
     assert {each.name for each in found.reported} == {*names, b"folder\xfe"}
-    assert {each.problem for each in found.reported} == {Problem.NAME}
+    assert {each.problem for each in found.reported} == {ScanProblem.NAME}
     await site.provider.cleanup(workspace.id)
 
 
@@ -145,7 +145,7 @@ async def test_ten_thousand_folders_deep_is_named_once_and_removed(kind: str, me
         with _few_open_files():
             found = await site.detect(workspace)
             assert found.changes == ()
-            assert [each.problem for each in found.reported] == [Problem.NAME]
+            assert [each.problem for each in found.reported] == [ScanProblem.NAME]
             await site.provider.cleanup(workspace.id)
         assert not workspace.path.exists()
 
@@ -166,7 +166,7 @@ async def test_a_huge_sparse_file_is_named_and_a_large_one_streamed(site: Site, 
         with (workspace.path / name).open("wb") as file:
             file.truncate(size)
     found = await site.detect(workspace)
-    assert problems(found.reported) == [(b"huge", Problem.TOO_LARGE)]
+    assert problems(found.reported) == [(b"huge", ScanProblem.TOO_LARGE)]
     assert [(change.path, change.content.size) for change in found.changes if change.content] == [("large", 64 << 20)]
 
 
@@ -176,7 +176,7 @@ async def test_a_file_that_is_being_written_is_tried_again_and_then_named(site: 
     os.truncate(path, 64 << 20)
     with _appending(path):
         found = await site.detect(workspace)
-    assert problems(found.reported) == [(b"log", Problem.BUSY)]
+    assert problems(found.reported) == [(b"log", ScanProblem.BUSY)]
     assert await site.changes(workspace) == {"created log"}
 
 

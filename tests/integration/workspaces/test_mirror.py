@@ -4,6 +4,7 @@ import asyncio
 import stat
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from contextbase.workspaces.layer_view import LayerView
 from contextbase.workspaces.layers import read_layers
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import Owner, SnapshotKey, View
-from contextbase.workspaces.overlay import OverlayProvider
+from contextbase.workspaces.overlay import OverlayBackend
 from contextbase.workspaces.stacks import MOST_LAYERS, chain_to
 from contextbase.workspaces.syscalls import is_whiteout, unmount
 
@@ -196,7 +197,7 @@ async def test_layers_and_workspaces_belong_to_the_agents_account(site: Site) ->
     site.snapshots.commit({"d/a": b"1", "link": Link("a"), "e": FOLDER})
     owner = Owner(uid=12345, gid=23456)
     mirrors = Mirrors(site.root, site.snapshots, owner=owner)
-    site.provider, site.mirrors = OverlayProvider(site.root, mirrors), mirrors
+    site.provider, site.mirrors = OverlayBackend(site.root, mirrors), mirrors
     workspace = await site.create(masked=("d/a",))
     found = [workspace.path, *workspace.path.rglob("*")]
     assert {(path.lstat().st_uid, path.lstat().st_gid) for path in found} == {(owner.uid, owner.gid)}
@@ -230,3 +231,37 @@ async def test_views_of_one_snapshot_share_its_layers(site: Site) -> None:
     assert len(read_layers(layers_folder(site))) == 1
     with pytest.raises(OSError, match="Read-only"):
         (paths[0] / "new").write_bytes(b"1")
+
+
+async def test_names_of_masks_and_views_tell_neither_what_is_hidden_nor_whether_anything_is(
+    site: Site, tmp_path: Path
+) -> None:
+    site.snapshots.commit({"a": b"1", "b": b"1"})
+    nothing, something = await site.create(), await site.create(masked=("b",))
+    stacks = [site.mirrors.pins.read(str(workspace.id)) for workspace in (nothing, something)]
+    folders = [stack.folders for stack in stacks if stack is not None]
+    assert len({len(each) for each in folders}) == 1
+    async with open_site(tmp_path / "other", "overlay", snapshots=site.snapshots) as other:
+        names = [
+            {path.name for place in ("views", "mirror/*/*/masks") for path in each.root.glob(f"{place}/*")}
+            for each in (site, other)
+            if await each.provider.open_view(View(snapshot=site.snapshots.head, masked=frozenset({TreePath("b")})))
+        ]
+    assert all(names)
+    assert names[0].isdisjoint(names[1])  # each machine has a key of its own
+    key = site.root / "names.key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+
+
+async def test_a_workspace_from_before_every_view_had_a_mask_opens_as_it_was(site: Site) -> None:
+    site.snapshots.commit({"a": b"1", "b": b"1"})
+    workspace = await site.create()
+    (workspace.path / "a").write_bytes(b"work")
+    unmount(str(workspace.path))
+    stack = site.mirrors.pins.read(str(workspace.id))
+    assert stack is not None
+    site.mirrors.pins.write(str(workspace.id), replace(stack, folders=stack.folders[1:]))
+    again = new_site(site.root, "overlay", site.snapshots)
+    await again.provider.open_workspace(workspace.id)
+    assert read_tree(workspace.path) == {"a": b"work", "b": b"1"}
+    assert await again.changes(workspace) == {"modified a"}

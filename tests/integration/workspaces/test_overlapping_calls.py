@@ -16,7 +16,7 @@ from contextbase.errors import NotFound
 from contextbase.gate.model import CommitAnswer
 from contextbase.identity.levels import Level
 from contextbase.workspaces.model import WorkspaceId
-from contextbase.workspaces.settling import Settlement, settle
+from contextbase.workspaces.settlement import FolderSettlement, settle
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -152,7 +152,7 @@ async def test_what_is_written_while_a_completed_folder_is_shown_to_give_back_wh
     folder = await world.create("ann")
     (folder / "rules" / "a.txt").unlink()
 
-    def settled_beside_a_writer(*arguments: Any, **options: Any) -> Settlement:
+    def settled_beside_a_writer(*arguments: Any, **options: Any) -> FolderSettlement:
         settlement = settle(*arguments, **options)
         (folder / "late.txt").write_bytes(b"late\n")
         return settlement

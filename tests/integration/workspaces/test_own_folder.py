@@ -15,7 +15,7 @@ from contextbase.db.database import DatabaseAddress
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.workspaces.checkpoints import Wish
-from contextbase.workspaces.settling import ConflictsIn
+from contextbase.workspaces.settlement import ConflictsIn
 from contextbase.workspaces.syscalls import Rename, rename, unmount
 
 
@@ -154,7 +154,7 @@ async def test_what_is_written_in_the_moment_the_folder_is_closed_is_kept(
 async def test_the_sides_of_a_conflict_are_there_and_markers_unless_they_are_too_large(
     world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch, largest: int, names: set[str]
 ) -> None:
-    monkeypatch.setattr("contextbase.workspaces.settling._LARGEST_MARKED", largest)
+    monkeypatch.setattr("contextbase.workspaces.settlement._LARGEST_MARKED", largest)
     await world.put({"a.txt": b"given\n"})
     folder = await world.create("ann")
     await world.put({"a.txt": b"theirs\n"})
@@ -177,7 +177,7 @@ def killed_after(flag: Rename, monkeypatch: pytest.MonkeyPatch) -> None:
         if flags is flag:
             raise Killed
 
-    monkeypatch.setattr("contextbase.workspaces.editing.rename", dies)
+    monkeypatch.setattr("contextbase.workspaces.editor.rename", dies)
 
 
 async def test_killed_while_a_refused_version_is_put_aside_it_is_found_there_and_the_file_is_as_it_was(
@@ -225,7 +225,7 @@ async def test_killed_after_others_rename_came_in_nothing_is_deleted_in_the_proj
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr("contextbase.workspaces.editing.FolderEditor.add_note", dies)
+        patched.setattr("contextbase.workspaces.editor.FolderEditor.add_note", dies)
         with pytest.raises(Killed):
             await world.commit("ann")
     assert [str(one.answered.change.path) for one in (await world.commit("ann")).changes] == ["a.txt"]

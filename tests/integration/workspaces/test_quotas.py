@@ -187,7 +187,7 @@ async def test_a_removal_that_was_cut_short_is_finished_with_its_project(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr("contextbase.workspaces.places.remove_tree", crash)
+        patched.setattr("contextbase.workspaces.workspace_folders.remove_tree", crash)
         with pytest.raises(Killed):
             await site.provider.cleanup(workspace.id)
     restarted = new_site(site.root, site.provider.name, site.snapshots, quota=QUOTA)

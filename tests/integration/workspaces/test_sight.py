@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,13 @@ from contextbase.audit.model import OperatorType
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Forbidden
 from contextbase.identity.levels import Level
-from contextbase.identity.model import Action, Caller, PrincipalKind, TokenRequest
 from contextbase.identity.policies import Subject
 from contextbase.ids import TreePath
 from contextbase.workspaces.checkpoints import Wish
-from contextbase.workspaces.masking import masked_paths
-from contextbase.workspaces.registry import Registry
+from contextbase.workspaces.masks import masked_paths
+from contextbase.workspaces.repository import WorkspaceRepository
 from contextbase.workspaces.shared_views import SharedViews
-from contextbase.workspaces.sight import Sight
+from contextbase.workspaces.view_cache import ViewCache
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -34,20 +32,6 @@ async def world(
         open_world(address, tmp_path / "data", request.param) as world,
     ):
         yield world
-
-
-async def narrow_token(world: WorkspaceWorld, agent: str, prefix: str) -> Caller:
-    request = TokenRequest(
-        principal_kind=PrincipalKind.AGENT,
-        principal_name=agent,
-        name="narrow",
-        actions=frozenset({Action.READ, Action.WRITE}),
-        life=timedelta(hours=1),
-        project_id=world.project_id,
-        path_prefix=TreePath(prefix),
-    )
-    _, secret = await world.services.identity.create_token(world.owner, request)
-    return await world.services.identity.authenticate(secret)
 
 
 async def rule_for(world: WorkspaceWorld, agent: str, pattern: str, level: Level) -> None:
@@ -67,7 +51,7 @@ async def test_a_token_for_one_folder_neither_looks_into_nor_ends_a_workspace_th
     await world.put({"docs/d.txt": b"d\n", "secret.txt": b"secret\n"})
     folder = await world.create("ann")
     (folder / "secret.txt").write_bytes(b"mine\n")
-    narrow = await narrow_token(world, "ann", "docs")
+    narrow = await world.narrow_token("ann", "docs")
     workspaces = world.services.workspaces
     for call in (workspaces.path, workspaces.status, workspaces.diff, workspaces.create, workspaces.abandon):
         with pytest.raises(Forbidden, match="for docs"):
@@ -82,6 +66,30 @@ async def test_a_token_for_one_folder_neither_looks_into_nor_ends_a_workspace_th
     (created.record.path / "docs" / "d.txt").write_bytes(b"mine\n")
     completed = await workspaces.complete(narrow, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
     assert completed.is_removed
+
+
+async def test_a_token_for_one_folder_gets_no_workspace_in_which_more_may_have_been_made(world: WorkspaceWorld) -> None:
+    """Whether or not the project has anything elsewhere."""
+    await world.put({"docs/d.txt": b"d\n"})
+    folder = await world.create("ann")
+    (folder / "plans.txt").write_bytes(b"not in docs\n")
+    narrow = await world.narrow_token("ann", "docs")
+    workspaces = world.services.workspaces
+    for call in (workspaces.path, workspaces.status, workspaces.diff, workspaces.create, workspaces.abandon):
+        with pytest.raises(Forbidden, match="for docs"):
+            await call(narrow, world.project_id)
+    assert await workspaces.list(narrow, world.project_id) == []
+    await world.complete("ann")
+    with pytest.raises(Forbidden, match="for docs"):
+        await workspaces.complete(narrow, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
+    record = (await workspaces.create(narrow, world.project_id)).record
+    assert [one.id for one in await workspaces.list(narrow, world.project_id)] == [record.id]
+    deeper = await world.narrow_token("ann", "docs/deep")
+    with pytest.raises(Forbidden, match="for docs/deep"):
+        await workspaces.status(deeper, world.project_id)
+    assert await workspaces.list(deeper, world.project_id, state=None) == []
+    wide = await world.agent("ann")
+    assert (await workspaces.path(wide, world.project_id)).id == record.id
 
 
 @pytest.mark.parametrize("last", ["ann", "ben"])
@@ -113,7 +121,10 @@ async def test_what_an_earlier_server_showed_is_gone_until_it_is_asked_for_again
     services, ann = world.services, await world.agent("ann")
     link = (await services.shared_views.open(ann, world.project_id)).path
     restarted = SharedViews(
-        database=services.database, gate=services.gate, sight=Sight(Registry()), node=services.workspaces.node
+        database=services.database,
+        gate=services.gate,
+        sight=ViewCache(WorkspaceRepository()),
+        node=services.workspaces.node,
     )
     await restarted.begin()
     assert list(link.parent.iterdir()) == []
@@ -134,7 +145,7 @@ async def test_while_it_is_found_out_what_is_hidden_others_are_answered(
         waited.append(answered.wait(10))
         return masked_paths(paths, sees)
 
-    monkeypatch.setattr("contextbase.workspaces.sight.masked_paths", beside_others)
+    monkeypatch.setattr("contextbase.workspaces.view_cache.masked_paths", beside_others)
     creating = asyncio.create_task(world.create("ann"))
     for _ in range(10_000):
         if begun.is_set():

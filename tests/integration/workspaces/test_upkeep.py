@@ -15,7 +15,7 @@ from contextbase.errors import MachineProblem, NotFound
 from contextbase.identity.levels import Level
 from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.pins import Pins
-from contextbase.workspaces.registry import Registry, WorkspaceState
+from contextbase.workspaces.repository import WorkspaceRepository, WorkspaceState
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -53,7 +53,7 @@ async def test_a_folder_that_cannot_be_shown_again_does_not_keep_others_from_it(
             place.mkdir(exist_ok=True)
         (kept / "manifest.json").touch()  # without one a copy was never finished
     async with world.services.database.connection() as connection:
-        await Registry().end(connection, WorkspaceId(ended.name), WorkspaceState.ABANDONED)
+        await WorkspaceRepository().end(connection, WorkspaceId(ended.name), WorkspaceState.ABANDONED)
     unmount_all(world.services.data.path)
     swept = await world.services.workspace_upkeep.sweep()
     assert (swept.opened, swept.removed, swept.failed) == (1, 1, 2)

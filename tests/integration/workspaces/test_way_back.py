@@ -21,7 +21,7 @@ from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.identity.model import Action
 from contextbase.workspaces.checkpoints import Wish
-from contextbase.workspaces.settling import ConflictsIn
+from contextbase.workspaces.settlement import ConflictsIn
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -216,6 +216,63 @@ async def test_who_may_only_read_stores_and_changes_nothing(world: WorkspaceWorl
         assert await connection.fetchval("SELECT count(*) FROM blobs") == 0
     assert (await world.complete("ann")).is_removed
     assert await world.tree() == {"a.txt": b"a\n"}
+
+
+async def test_who_may_only_read_abandons_nobodys_work(world: WorkspaceWorld) -> None:
+    folder = await world.create("ann")
+    (folder / "a.txt").write_bytes(b"a\n")
+    ann = await world.agent("ann")
+    reader = replace(ann, token=replace(ann.token, actions=frozenset({Action.READ})))
+    with pytest.raises(Forbidden):
+        await world.services.workspaces.abandon(reader, world.project_id)
+    assert (folder / "a.txt").read_bytes() == b"a\n"
+
+
+async def test_every_answer_counts_the_commits_that_were_made(world: WorkspaceWorld) -> None:
+    folder = await world.create("ann")
+    ann = await world.agent("ann")
+    (folder / "a.txt").write_bytes(b"a\n")
+    record, _ = await world.services.workspaces.commit(
+        ann, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT
+    )
+    assert record.checkpoint == 1
+    (folder / "b.txt").write_bytes(b"b\n")
+    assert (await world.complete("ann")).record.checkpoint == 2
+    assert (await world.complete("ann")).record.checkpoint == 2
+
+
+async def test_a_commit_of_which_all_is_refused_has_no_number(world: WorkspaceWorld) -> None:
+    await world.put({"rules/a.txt": b"fixed\n"})
+    await world.rule("rules/**", Level.READ)
+    folder = await world.create("ann")
+    (folder / "rules" / "a.txt").write_bytes(b"mine\n")
+    committed = await world.commit("ann")
+    assert (committed.seq, len(committed.refused)) == (None, 1)
+    (folder / "rules" / "a.txt").write_bytes(b"mine\n")
+    (folder / "free.txt").write_bytes(b"free\n")
+    committed = await world.commit("ann")
+    assert (committed.seq, len(committed.refused)) == (2, 1)
+
+
+async def test_a_refused_delete_leaves_no_folder_behind(world: WorkspaceWorld) -> None:
+    await world.put({"docs/deep/a.txt": b"a\n", "free/b.txt": b"b\n"})
+    await world.rule("docs/**", Level.READ_WRITE_KEEP)
+    folder = await world.create("ann")
+    (folder / "docs/deep/a.txt").unlink()
+    (folder / "free/b.txt").unlink()
+    committed = await world.commit("ann")
+    assert {str(one.answered.change.path) for one in committed.refused} == {"docs/deep/a.txt"}
+    assert (folder / "docs/deep/a.txt").read_bytes() == b"a\n"
+    assert (await world.commit("ann")).changes == ()
+    async with world.services.database.connection() as connection:
+        rows = await connection.fetch(
+            "SELECT path FROM versions WHERE project_id = $1 AND replaced_seq IS NULL AND kind = 'directory'",
+            world.project_id,
+        )
+    assert [row["path"] for row in rows] == ["free"]  # this one is empty now
+    (folder / "docs/deep/a.txt").write_bytes(b"mine\n")
+    assert (await world.complete("ann")).is_removed
+    assert await world.tree() == {"docs/deep/a.txt": b"mine\n", "free": FOLDER}
 
 
 async def test_create_twice_gives_the_same_folder_with_the_work_in_it(world: WorkspaceWorld) -> None:
@@ -426,3 +483,10 @@ async def test_a_diff_shows_what_is_not_committed_yet_page_by_page(world: Worksp
     )
     await world.commit("ann")
     assert await workspaces.diff(agent, world.project_id) == ([], None)
+
+
+async def test_only_the_servers_account_can_list_which_projects_have_a_mirror(world: WorkspaceWorld) -> None:
+    await world.put({"a.txt": b"a\n"})
+    await world.create("ann")
+    mirrors = world.services.data.node / "mirror"
+    assert stat.S_IMODE(mirrors.stat().st_mode) == 0o700

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextbase.merge import Outcome, merge
+from contextbase.merge import MergeOutcome, merge
 from contextbase.merge.budget import Budget, BudgetSpent
 from contextbase.merge.document import render
 from contextbase.merge.formats import FORMATS
@@ -91,7 +91,7 @@ def test_mutations_of_a_seed_always_merge_to_a_result_or_a_conflict(
     seed = data.draw(st.sampled_from(seeds(kind)))
     ours, theirs = (data.draw(mutated(seed)).encode() for _ in range(2))
     merged = merge(seed.encode(), ours, theirs, path=NAMES[kind])
-    if merged.outcome is Outcome.CONFLICT:
+    if merged.outcome is MergeOutcome.CONFLICT:
         assert merged.partial is not None
         return
     assert merged.content is not None

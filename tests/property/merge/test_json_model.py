@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from contextbase.merge import Merged, Outcome, merge
+from contextbase.merge import Merged, MergeOutcome, merge
 from contextbase.merge.budget import Budget
 from contextbase.merge.formats.json import JsonFormat
 from contextbase.merge.structure import merge_structured
@@ -85,7 +85,7 @@ def test_the_structured_merge_does_what_a_naive_merge_by_keys_does(
     contested: set[str] = set()
     expected = model(*case, "", contested)
     merged = merge_structured(Texts.read(*texts), JsonFormat(with_comments=False), Budget(10))
-    result = merged.partial if merged.outcome is Outcome.CONFLICT else merged.content
+    result = merged.partial if merged.outcome is MergeOutcome.CONFLICT else merged.content
     assert result is not None
     assert same(json.loads(result), expected)
     assert {conflict.place.at for conflict in merged.conflicts} == contested
@@ -160,7 +160,7 @@ def test_elements_with_an_identity_merge_member_by_member(
     contested: set[str] = set()
     expected = model(*({str(key): value for key, value in side.items()} for side in sides), "", contested)
     merged = merge_structured(Texts.read(*texts), JsonFormat(with_comments=False), Budget(10))
-    result = merged.partial if merged.outcome is Outcome.CONFLICT else merged.content
+    result = merged.partial if merged.outcome is MergeOutcome.CONFLICT else merged.content
     assert result is not None
     assert {str(record["id"]): record for record in json.loads(result)} == expected
     assert len(merged.conflicts) == len(contested)

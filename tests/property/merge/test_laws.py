@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from contextbase.merge import Merged, Outcome, merge, render_markers
+from contextbase.merge import Merged, MergeOutcome, merge, render_markers
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group
 from contextbase.merge.formats import FORMATS
@@ -53,7 +53,7 @@ def test_no_bytes_make_it_raise_and_a_conflict_always_keeps_ours_at_hand(
     base: bytes | None, ours: bytes | None, theirs: bytes | None, path: str
 ) -> None:
     merged = merge(base, ours, theirs, path=path)
-    if merged.outcome is Outcome.CONFLICT:
+    if merged.outcome is MergeOutcome.CONFLICT:
         assert merged.content is None
         assert merged.conflicts
         assert (merged.partial is None) == (ours is None)
@@ -131,7 +131,7 @@ def test_swapping_the_sides_swaps_only_conflict_sides_and_the_order_of_inserts(
 ) -> None:
     path, base, ours, theirs = case
     merged, swapped = merge(base, ours, theirs, path=path), merge(base, theirs, ours, path=path)
-    assert (merged.outcome is Outcome.CONFLICT) == (swapped.outcome is Outcome.CONFLICT)
+    assert (merged.outcome is MergeOutcome.CONFLICT) == (swapped.outcome is MergeOutcome.CONFLICT)
     assert _lines(merged.content) == _lines(swapped.content)
     sides = Counter((conflict.base, conflict.ours, conflict.theirs) for conflict in merged.conflicts)
     assert sides == Counter((conflict.base, conflict.theirs, conflict.ours) for conflict in swapped.conflicts)
@@ -167,7 +167,7 @@ def assert_validity_is_kept(path: str, base: bytes, ours: bytes, theirs: bytes, 
 def test_a_file_deleted_on_one_side_and_changed_on_the_other_is_a_conflict(path: str) -> None:
     for ours, theirs in ((None, b"changed\n"), (b"changed\n", None)):
         merged = merge(b"base\n", ours, theirs, path=path)
-        assert merged.outcome is Outcome.CONFLICT
+        assert merged.outcome is MergeOutcome.CONFLICT
         assert merged.partial == ours
 
 

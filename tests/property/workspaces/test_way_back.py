@@ -16,7 +16,7 @@ from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import PROVIDERS, read_tree, shown
 
 from contextbase.db.database import DatabaseAddress
-from contextbase.gate.model import Change, ContentKind
+from contextbase.gate.model import ContentKind, RequestedChange
 from contextbase.identity.levels import Level
 
 HIDDEN = "d/ü"
@@ -96,7 +96,7 @@ def _meets_what_is_hidden(tree: Tree) -> bool:
     return without(tree, (HIDDEN,)) != tree or tree.get(folder, FOLDER) is not FOLDER
 
 
-def _change(path: str, node: Node) -> Change:
+def _change(path: str, node: Node) -> RequestedChange:
     if node is FOLDER:
         return mkdir(path, 0)
     if isinstance(node, Link):

@@ -18,7 +18,10 @@ CONTENTS = st.sampled_from([b"", b"one\n", b"two\n", b"\x00\xff" * 10])
 NODES = st.one_of(
     CONTENTS, CONTENTS.map(Script), st.sampled_from([Link("a"), Link("../.."), Link("x//y/")]), st.just(FOLDER)
 )
-VERBS = ["write", "save", "unlink", "chmod", "link", "mkdir", "rmtree", "remake", "rename", "copy_folder"]
+VERBS = [
+    *("write", "save", "unlink", "chmod", "link", "mkdir", "rmtree", "remake", "rename", "copy_folder"),
+    *("rename_folder", "swap_folders"),
+]
 EDITS = st.tuples(st.sampled_from(VERBS), st.integers(0, 200), st.integers(0, 200), CONTENTS)
 
 
@@ -68,6 +71,7 @@ async def _check(folder: Path, trees: list[Tree], masked: set[str], edits: list[
             assert read_tree(workspace.path) == shown(model.tree)
             assert found.reported == ()
             assert {described(change) for change in found.changes} == model.changes(), site.provider.name
+            assert {(move.source, move.target) for move in found.moved} == model.moves(), site.provider.name
             if without(model.tree, hidden) == model.tree:  # who writes to a hidden path is refused: the gate's business
                 committed = _committed(trees[-1], found, workspace)
                 assert shown(committed) == shown({**model.tree, **hidden_nodes})
@@ -80,6 +84,7 @@ def _committed(tree: Tree, found: WorkspaceChanges, workspace: Workspace) -> Tre
     for change in found.changes:
         if change.renamed_from is not None:
             del after[change.renamed_from]
+    for change in found.changes:
         if change.content is None:
             after.pop(change.path, None)
         else:

@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from contextbase.compare import ChangeKind, DiffKind, FileDiff, Limits, Side, Status, compare
+from contextbase.compare import CompareLimits, DiffKind, FileDiff, Side, Status, ValueChangeKind, compare
 from contextbase.ids import ContentHash
 from contextbase.merge import EntryKind
 
 
-def diff_of(old: bytes | None, new: bytes | None, path: str = "a.txt", limits: Limits | None = None) -> FileDiff:
+def diff_of(old: bytes | None, new: bytes | None, path: str = "a.txt", limits: CompareLimits | None = None) -> FileDiff:
     sides = [None if content is None else Side.of(content) for content in (old, new)]
-    return compare(*sides, path=path, limits=limits or Limits())
+    return compare(*sides, path=path, limits=limits or CompareLimits())
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_of_sides_with_one_hash_the_bytes_are_not_asked_for() -> None:
 
 def test_the_context_can_be_chosen() -> None:
     lines = [f"{number}\n".encode() for number in range(20)]
-    limits = Limits(context=1)
+    limits = CompareLimits(context=1)
     diff = diff_of(b"".join(lines), b"".join([*lines[:10], b"new\n", *lines[11:]]), limits=limits)
     assert diff.hunks[0].lines == (b" 9\n", b"-10\n", b"+new\n", b" 11\n")
 
@@ -82,20 +82,20 @@ def test_the_context_can_be_chosen() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "path", "limits", "note"),
     [
-        (b"{}", b'{"a": ', "a.json", Limits(), "it is not valid JSON"),
-        (b"a: 1", b"a: [", "a.yaml", Limits(), "it is not valid YAML"),
-        (b"a: 1", b"a: 1\na: 2", "a.yaml", Limits(), "stands twice"),
-        (b"a: 1", b"? [b]\n: 2", "a.yaml", Limits(), "a key is not a plain value"),
-        (b"a = 1", b"a = ", "a.toml", Limits(), "it is not valid TOML"),
-        (b"{}", b"[" * 300 + b"]" * 300, "a.json", Limits(), "nested deeper"),
-        (b"{}", b"[1]", "a.ipynb", Limits(), "it has no list of cells"),
-        (b"{}", b'{"a": "\xff"}', "a.json", Limits(), "it is not valid UTF-8"),
-        (b"{}", b'{"a": 1}', "a.json", Limits(structured_bytes=4), "it is over"),
-        (b"{}", b'{"a": 1}' + b" " * 20_000, "a.json", Limits(seconds=-1), "there was no time left"),
+        (b"{}", b'{"a": ', "a.json", CompareLimits(), "it is not valid JSON"),
+        (b"a: 1", b"a: [", "a.yaml", CompareLimits(), "it is not valid YAML"),
+        (b"a: 1", b"a: 1\na: 2", "a.yaml", CompareLimits(), "stands twice"),
+        (b"a: 1", b"? [b]\n: 2", "a.yaml", CompareLimits(), "a key is not a plain value"),
+        (b"a = 1", b"a = ", "a.toml", CompareLimits(), "it is not valid TOML"),
+        (b"{}", b"[" * 300 + b"]" * 300, "a.json", CompareLimits(), "nested deeper"),
+        (b"{}", b"[1]", "a.ipynb", CompareLimits(), "it has no list of cells"),
+        (b"{}", b'{"a": "\xff"}', "a.json", CompareLimits(), "it is not valid UTF-8"),
+        (b"{}", b'{"a": 1}', "a.json", CompareLimits(structured_bytes=4), "it is over"),
+        (b"{}", b'{"a": 1}' + b" " * 20_000, "a.json", CompareLimits(seconds=-1), "there was no time left"),
     ],
 )
 def test_what_cannot_be_read_is_compared_as_text_and_a_note_says_why(
-    old: bytes, new: bytes, path: str, limits: Limits, note: str
+    old: bytes, new: bytes, path: str, limits: CompareLimits, note: str
 ) -> None:
     diff = diff_of(old, new, path, limits)
     assert diff.kind is DiffKind.TEXT
@@ -104,7 +104,7 @@ def test_what_cannot_be_read_is_compared_as_text_and_a_note_says_why(
 
 
 def test_text_over_the_limit_is_compared_by_its_hash() -> None:
-    diff = diff_of(b"a\n" * 10, b"b\n" * 10, limits=Limits(text_bytes=8))
+    diff = diff_of(b"a\n" * 10, b"b\n" * 10, limits=CompareLimits(text_bytes=8))
     assert diff.kind is DiffKind.BINARY
     assert not diff.hunks
 
@@ -126,11 +126,11 @@ def test_cells_are_told_apart_by_their_id() -> None:
     assert diff.kind is DiffKind.NOTEBOOK
     found = {cell.cell: cell for cell in diff.cells}
     assert {name: cell.kind for name, cell in found.items()} == {
-        "a": ChangeKind.CHANGED,
-        "b": ChangeKind.CHANGED,
-        "c": ChangeKind.MOVED,
-        "d": ChangeKind.REMOVED,
-        "e": ChangeKind.ADDED,
+        "a": ValueChangeKind.CHANGED,
+        "b": ValueChangeKind.CHANGED,
+        "c": ValueChangeKind.MOVED,
+        "d": ValueChangeKind.REMOVED,
+        "e": ValueChangeKind.ADDED,
     }
     assert found["a"].outputs_changed
     assert not found["a"].hunks

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from contextbase.db.together import Together
+from contextbase.db.coalescer import Coalescer
 
 
 class Oracle:
@@ -24,7 +24,7 @@ class Oracle:
         return [question * 10 for question in questions]
 
 
-async def asked(together: Together[str, int, int], *questions: int, key: str = "a") -> list[asyncio.Task[int]]:
+async def asked(together: Coalescer[str, int, int], *questions: int, key: str = "a") -> list[asyncio.Task[int]]:
     tasks = [asyncio.create_task(together.ask(key, question)) for question in questions]
     for _ in range(3):
         await asyncio.sleep(0)
@@ -33,7 +33,7 @@ async def asked(together: Together[str, int, int], *questions: int, key: str = "
 
 async def test_who_asks_during_a_round_is_answered_in_the_next() -> None:
     oracle = Oracle()
-    together = Together(oracle.answer, most=10)
+    together = Coalescer(oracle.answer, most=10)
     tasks = await asked(together, 1) + await asked(together, 2, 3)
     oracle.let.set()
     assert await asyncio.gather(*tasks) == [10, 20, 30]
@@ -42,7 +42,7 @@ async def test_who_asks_during_a_round_is_answered_in_the_next() -> None:
 
 async def test_a_round_has_no_more_questions_than_allowed() -> None:
     oracle = Oracle()
-    together = Together(oracle.answer, most=2)
+    together = Coalescer(oracle.answer, most=2)
     tasks = await asked(together, 1) + await asked(together, 2, 3, 4)
     oracle.let.set()
     await asyncio.gather(*tasks)
@@ -51,7 +51,7 @@ async def test_a_round_has_no_more_questions_than_allowed() -> None:
 
 async def test_other_keys_do_not_wait() -> None:
     oracle = Oracle()
-    together = Together(oracle.answer, most=10)
+    together = Coalescer(oracle.answer, most=10)
     tasks = await asked(together, 1, key="a") + await asked(together, 2, key="b")
     assert oracle.rounds == [("a", [1]), ("b", [2])]
     oracle.let.set()
@@ -61,7 +61,7 @@ async def test_other_keys_do_not_wait() -> None:
 async def test_a_failure_is_for_all_of_its_round_and_the_next_round_is_asked_all_the_same() -> None:
     oracle = Oracle()
     oracle.failures = [OSError("gone")]
-    together = Together(oracle.answer, most=10)
+    together = Coalescer(oracle.answer, most=10)
     first, (second,) = await asked(together, 1), await asked(together, 2)
     oracle.let.set()
     with pytest.raises(OSError, match="gone"):
@@ -71,7 +71,7 @@ async def test_a_failure_is_for_all_of_its_round_and_the_next_round_is_asked_all
 
 async def test_who_goes_away_takes_nobody_along() -> None:
     oracle = Oracle()
-    together = Together(oracle.answer, most=10)
+    together = Coalescer(oracle.answer, most=10)
     gone, stays = await asked(together, 1, 2)
     gone.cancel()
     oracle.let.set()

@@ -1,8 +1,8 @@
 """Changes that bring a node to a wanted state."""
 
-from contextbase.gate.model import Change, ChangeAction, ContentKind
+from contextbase.gate.model import ChangeAction, ContentKind, RequestedChange
 from contextbase.history.inverse import State
-from contextbase.history.restoring import Step, changes_to, in_rounds
+from contextbase.history.restore_plan import RestoreStep, changes_to, in_rounds
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.model import Kind
 
@@ -14,8 +14,8 @@ def state(path: str, content: bytes | None = b"x", kind: Kind = Kind.FILE) -> St
     return State(path=TreePath(path), kind=kind, content=name, size=len(content or b""), executable=False)
 
 
-def change_to(now: State | None, wanted: State | None) -> Change | None:
-    changes = changes_to([Step(now=now, wanted=wanted)], base=HEAD)
+def change_to(now: State | None, wanted: State | None) -> RequestedChange | None:
+    changes = changes_to([RestoreStep(now=now, wanted=wanted)], base=HEAD)
     assert len(changes) <= 1
     return changes[0] if changes else None
 
@@ -47,7 +47,7 @@ def test_a_rename_brings_a_content_along_only_if_it_differs() -> None:
 
 
 def test_a_folder_that_moves_is_made_anew_for_a_rename_would_take_along_what_is_in_it() -> None:
-    step = Step(now=state("a", None, Kind.DIRECTORY), wanted=state("b", None, Kind.DIRECTORY))
+    step = RestoreStep(now=state("a", None, Kind.DIRECTORY), wanted=state("b", None, Kind.DIRECTORY))
     changes = changes_to([step], base=HEAD)
     assert [(change.action, change.path) for change in changes] == [
         (ChangeAction.DELETE, "a"),
@@ -62,7 +62,7 @@ def test_a_link_stays_a_link() -> None:
 
 
 def test_what_is_about_one_place_is_done_one_after_the_other_and_deletions_first() -> None:
-    back = Change(action=ChangeAction.RENAME, path=TreePath("b"), target=TreePath("a"), base=HEAD)
-    gone = Change(action=ChangeAction.DELETE, path=TreePath("a"), base=HEAD)
-    other = Change(action=ChangeAction.DELETE, path=TreePath("c"), base=HEAD)
+    back = RequestedChange(action=ChangeAction.RENAME, path=TreePath("b"), target=TreePath("a"), base=HEAD)
+    gone = RequestedChange(action=ChangeAction.DELETE, path=TreePath("a"), base=HEAD)
+    other = RequestedChange(action=ChangeAction.DELETE, path=TreePath("c"), base=HEAD)
     assert in_rounds([back, gone, other]) == [[gone, other], [back]]

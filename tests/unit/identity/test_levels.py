@@ -95,6 +95,32 @@ def test_a_decision_names_its_rule() -> None:
     assert "docs/**" in authority.decide(TreePath("docs/a")).reason
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "is_shown"),
+    [
+        ("docs/a", "docs/b", True),
+        ("docs/a", "vault/a", False),
+        ("vault/a", "docs/a", False),
+        ("vault/a", "vault/b", False),
+    ],
+)
+def test_a_version_is_shown_if_the_path_then_and_the_path_now_are_both_visible(
+    then: str, now: str, is_shown: bool
+) -> None:
+    hiding = [rule("vault/**", "hidden")]
+    authority = PathAuthority(rules=hiding, principal_id=ANN, groups=frozenset(), default=Level.READ)
+    assert authority.shows(TreePath(then), TreePath(now)) is is_shown
+
+
+def test_a_token_for_one_folder_shows_versions_that_were_in_it_and_still_are() -> None:
+    limited = PathAuthority(
+        rules=[], principal_id=ANN, groups=frozenset(), default=Level.READ_WRITE, is_owner=True, below=TreePath("docs")
+    )
+    assert limited.shows(TreePath("docs/a"), TreePath("docs/b"))
+    assert not limited.shows(TreePath("docs/a"), TreePath("b"))
+    assert not limited.shows(TreePath("b"), TreePath("docs/a"))
+
+
 @pytest.mark.parametrize("pattern", ["", "/", "a/../b", "a//b", "***", "/".join(["**"] * 9), "x" * 1025, "a\nb"])
 def test_a_pattern_that_could_match_no_path_is_refused(pattern: str) -> None:
     with pytest.raises(InvalidInput):

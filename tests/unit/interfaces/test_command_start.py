@@ -1,16 +1,85 @@
-"""What a command costs before it does anything."""
+"""What a command costs before it does anything: which modules it imports."""
 
+import json
+import os
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from contextbase.interfaces.cli.command_table import COMMANDS, Entry
+from contextbase.interfaces.cli.main import app
+
+# What takes longer to import than everything that --help needs.
+HEAVY = ("asyncpg", "contextbase.bootstrap", "contextbase.config", "contextbase.merge", "contextbase.sdk",
+         "contextbase.wire", "fastapi", "httpx", "pydantic_settings", "uvicorn")  # fmt: skip
+
+SCRIPT = """
+import json, sys
+from contextbase.interfaces.cli.main import main
+sys.argv = ["contextbase", *json.loads(sys.argv[1])]
+try:
+    main()
+finally:
+    print("imported", json.dumps(sorted(sys.modules)))
+"""
 
 
-def test_a_command_that_talks_to_a_server_does_not_load_one() -> None:
-    script = "import sys, contextbase.interfaces.cli.main; print('contextbase.bootstrap' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+def imported(*arguments: str, **variables: str) -> set[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CONTEXTBASE_")}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(arguments)],
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    said, _, modules = done.stdout.rpartition("imported ")
+    assert modules, done.stderr
+    assert said or done.stderr
+    return set(json.loads(modules))
 
 
-def test_no_other_command_loads_what_workers_need() -> None:
-    script = "import sys, contextbase.interfaces.cli.main; print('contextbase.merge' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+def test_the_overview_of_all_commands_imports_no_command() -> None:
+    modules = imported("--help")
+    assert modules.isdisjoint(HEAVY)
+    assert modules.isdisjoint(entry.module for entry in COMMANDS)
+    assert "pydantic" not in modules
+
+
+def test_completing_a_commands_name_imports_no_command() -> None:
+    modules = imported(_CONTEXTBASE_COMPLETE="complete_bash", COMP_WORDS="contextbase st", COMP_CWORD="1")
+    assert modules.isdisjoint(HEAVY)
+    assert modules.isdisjoint(entry.module for entry in COMMANDS)
+
+
+def test_status_asks_a_server_without_the_client_for_it(tmp_path: Path) -> None:
+    modules = imported("status", "--data", str(tmp_path))
+    assert "contextbase.interfaces.cli.status" in modules
+    assert modules.isdisjoint(HEAVY)
+
+
+def test_a_command_imports_the_client_and_no_part_of_the_server(tmp_path: Path) -> None:
+    modules = imported("ls", "--project", "p", "--data", str(tmp_path))
+    assert "contextbase.sdk" in modules
+    assert modules.isdisjoint({"asyncpg", "contextbase.bootstrap", "contextbase.merge", "fastapi", "uvicorn"})
+
+
+@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
+def test_every_command_of_the_table_is_there_and_says_in_a_line_what_it_does(entry: Entry) -> None:
+    assert entry.help.endswith(".")
+    assert entry.panel
+    assert getattr(import_module(entry.module), entry.attribute)
+
+
+def test_every_command_that_talks_to_a_server_takes_the_servers_name() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    for entry in COMMANDS:
+        command = commands[entry.name].load()
+        for leaf in getattr(command, "commands", {"": command}).values():
+            if not hasattr(leaf, "commands"):
+                assert any("--server" in option.opts for option in leaf.params) == entry.asks_a_server, leaf.name

@@ -5,7 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from contextbase.interfaces.cli.review_text import drawn, has_markers, short
+from contextbase.interfaces.cli.identifiers import short_id
+from contextbase.interfaces.cli.review_text import drawn, has_markers
 from contextbase.wire.commit import ConflictPlace, ConflictSide, ConflictView
 from contextbase.wire.review import CommentView, ReviewDetail
 
@@ -47,7 +48,7 @@ def test_markers_that_are_left_are_found(text: str, left: bool) -> None:
 
 
 def test_an_id_is_shortened_to_how_it_ends() -> None:
-    assert short(UUID(int=0x12345678)) == "12345678"
+    assert short_id(UUID(int=0x12345678)) == "12345678"
 
 
 def test_what_others_wrote_commands_nothing_of_the_terminal() -> None:

@@ -32,6 +32,10 @@ def pending(path: str, change: str, kind: str = "file", renamed_from: str | None
     return {"path": path, "change": change, "kind": kind, "renamed_from": renamed_from, "size": 1}
 
 
+def ignored(path: str, line: int | None) -> dict[str, Any]:
+    return {"path": path, "source": "rules", "line": line, "pattern": "*"}
+
+
 def settled(path: str, status: str, **fields: Any) -> dict[str, Any]:
     nothing = dict.fromkeys(
         ("result_path", "node_id", "number", "strategy", "side_version_id", "review_id", "code", "reason")
@@ -41,7 +45,7 @@ def settled(path: str, status: str, **fields: Any) -> dict[str, Any]:
 
 
 def committed(*changes: dict[str, Any], seq: int | None = 7, **fields: Any) -> dict[str, Any]:
-    return {"workspace": WORKSPACE, "seq": seq, "changes": changes, "reported": [], "ignored": []} | fields
+    return {"workspace": WORKSPACE, "seq": seq, "changes": changes, "reported": [], "ignored": [], "notes": []} | fields
 
 
 def completed(*changes: dict[str, Any], kept: tuple[str, ...] = ()) -> WorkspaceCompleteView:
@@ -49,8 +53,8 @@ def completed(*changes: dict[str, Any], kept: tuple[str, ...] = ()) -> Workspace
     return WorkspaceCompleteView.model_validate(fields)
 
 
-def commit_lines(*changes: dict[str, Any]) -> list[str]:
-    return [line.plain for line in drawn_commit(WorkspaceCommitView.model_validate(committed(*changes)))]
+def commit_lines(*changes: dict[str, Any], seq: int | None = 7) -> list[str]:
+    return [line.plain for line in drawn_commit(WorkspaceCommitView.model_validate(committed(*changes, seq=seq)))]
 
 
 def test_status_has_a_sign_for_each_change_and_a_reason_for_what_cannot_be_committed() -> None:
@@ -65,7 +69,8 @@ def test_status_has_a_sign_for_each_change_and_a_reason_for_what_cannot_be_commi
                 pending("x", "deleted", "deleted"),
             ],
             "reported": [{"name": "pipe\x1b[2J", "problem": "special", "reason": "It is a pipe."}],
-            "ignored": [".git/"],
+            "ignored": [ignored(".git/", None), ignored("a.log", 3)],
+            "notes": ["A note."],
             "left": [],
         }
     )
@@ -77,7 +82,9 @@ def test_status_has_a_sign_for_each_change_and_a_reason_for_what_cannot_be_commi
         "R  old -> new",
         "D  x",
         "X  pipe\\x1b[2J: It is a pipe.",
-        "!! .git/",
+        "!! .git/  (rules: *)",
+        "!! a.log  (rules:3: *)",
+        "A note.",
     ]
 
 
@@ -88,23 +95,27 @@ def test_a_name_with_a_newline_fakes_no_line() -> None:
         "workspace": WORKSPACE,
         "changes": [],
         "reported": [reported],
-        "ignored": [name],
+        "ignored": [ignored(name, None)],
+        "notes": [],
         "left": [f"{name} runs."],
     }
-    kept = committed(reported=[reported]) | {"removed": False, "kept_because": [f"{name} has a newline."]}
+    kept = committed(reported=[reported]) | {
+        "removed": False,
+        "kept_because": [f"{name} has a newline.", f"{name} runs."],
+    }
     lines = [
         *drawn_status(WorkspaceStatusView.model_validate(status)),
         *drawn_completion(WorkspaceCompleteView.model_validate(kept), here=None),
     ]
     told = [line.plain for line in lines if "passwords" in line.plain]
-    assert len(told) == 5
+    assert len(told) == 5  # the reason that is printed above is not repeated
     assert all("x\\x0awritten" in line and "\n" not in line for line in told)
 
 
 def test_an_untouched_folder_says_so() -> None:
-    empty = {"workspace": WORKSPACE, "changes": [], "reported": [], "ignored": [], "left": []}
+    empty = {"workspace": WORKSPACE, "changes": [], "reported": [], "ignored": [], "notes": [], "left": []}
     status = WorkspaceStatusView.model_validate(empty)
-    assert [line.plain for line in drawn_status(status)][1:] == ["Nothing has changed."]
+    assert [line.plain for line in drawn_status(status)][1:] == ["Nothing to commit."]
 
 
 def test_each_outcome_says_what_it_means_for_the_agent() -> None:
@@ -119,16 +130,22 @@ def test_each_outcome_says_what_it_means_for_the_agent() -> None:
         "written    M w",
         "written    M a.txt  is now a (1).txt",
         "superseded M s  another version has precedence; yours is kept beside it",
-        "in review  M r  waits for a person: contextbase review show 89abcdef",
+        "in review  M r  decide with: contextbase review show 89abcdef",
         "refused    M no  You may only read.",
         f"             your version: {FOLDER}/.contextbase/refused/no",
         "Commit 7.",
     ]
 
 
+def test_a_commit_without_a_number_says_that_nothing_was_committed() -> None:
+    assert commit_lines(seq=None) == ["Nothing to commit."]
+    refused = settled("no", "refused", code="forbidden", reason="You may only read.")
+    assert commit_lines(refused, seq=None) == ["refused    M no  You may only read.", "Nothing was committed."]
+
+
 def test_of_very_many_changes_only_those_are_listed_that_did_not_just_go_in() -> None:
     lines = commit_lines(*(settled(f"f{number}", "written") for number in range(500)), settled("m", "merged"))
-    assert lines == ["merged     M m", "written    500 changes, as they were made (--json lists them)", "Commit 7."]
+    assert lines == ["merged     M m", "written    500 changes (--json lists them)", "Commit 7."]
 
 
 @pytest.mark.parametrize("status", ["superseded", "in_review", "refused"])
@@ -141,9 +158,9 @@ def test_what_is_not_in_the_head_did_not_go_in(status: str) -> None:
 @pytest.mark.parametrize(
     ("here", "advice"),
     [
-        (Path(FOLDER) / "deep", "Your own shell is in the folder: cd elsewhere, then complete it again."),
-        (Path("/"), "Take out what you need and complete it again, or with --discard to give the rest up."),
-        (None, "Take out what you need and complete it again, or with --discard to give the rest up."),
+        (Path(FOLDER) / "deep", "Your shell is in that folder: cd elsewhere, then complete it again."),
+        (Path("/"), "Copy what you need and complete it again, or use --discard to give up the rest."),
+        (None, "Copy what you need and complete it again, or use --discard to give up the rest."),
     ],
 )
 def test_a_folder_that_is_kept_comes_with_what_to_do(here: Path | None, advice: str) -> None:

@@ -1,13 +1,13 @@
 import json
 from typing import Any
 
-from contextbase.merge import Outcome, merge
+from contextbase.merge import MergeOutcome, merge
 
 
 def merged(base: object, ours: object, theirs: object) -> Any:
     texts = [json.dumps(side, indent=2).encode() for side in (base, ours, theirs)]
     answer = merge(*texts, path="state.crdt.json")
-    assert answer.outcome is Outcome.MERGED
+    assert answer.outcome is MergeOutcome.MERGED
     assert answer.content is not None
     return json.loads(answer.content)
 

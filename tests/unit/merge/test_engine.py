@@ -1,7 +1,18 @@
+import random
+
 import pytest
 
 from contextbase import merge as surface
-from contextbase.merge import MergePolicy, MergeRule, Outcome, PlaceKind, Reason, Strategy, merge, render_markers
+from contextbase.merge import (
+    MergeOutcome,
+    MergePolicy,
+    PathMergeRule,
+    PlaceKind,
+    Reason,
+    Strategy,
+    merge,
+    render_markers,
+)
 
 BASE = b'{\n  "a": 1,\n  "b": 2\n}\n'
 OURS = b'{\n  "a": 3,\n  "b": 2,\n  "c": 1\n}\n'
@@ -9,12 +20,12 @@ THEIRS = b'{\n  "a": 4,\n  "b": 2,\n  "d": null\n}\n'
 
 
 def policy(strategy: Strategy, **fields: int) -> MergePolicy:
-    return MergePolicy(rules=(MergeRule(pattern="**", strategy=strategy),), **fields)
+    return MergePolicy(rules=(PathMergeRule(pattern="**", strategy=strategy),), **fields)
 
 
 def test_only_the_contested_key_is_a_conflict_and_the_rest_is_merged() -> None:
     merged = merge(BASE, OURS, THEIRS, path="a.json")
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
     (conflict,) = merged.conflicts
     assert (conflict.place.kind, conflict.place.at) == (PlaceKind.POINTER, "/a")
     assert (conflict.base, conflict.ours, conflict.theirs) == (b"1", b"3", b"4")
@@ -75,7 +86,7 @@ def test_a_conflict_of_lines_names_the_lines_and_suggests_what_may_be_meant() ->
 )
 def test_a_policy_decides_and_hands_over_the_side_that_lost(strategy: Strategy, content: bytes, other: bytes) -> None:
     merged = merge(BASE, OURS, THEIRS, path="a.json", policy=policy(strategy))
-    assert (merged.outcome, merged.content, merged.other) == (Outcome.MERGED, content, other)
+    assert (merged.outcome, merged.content, merged.other) == (MergeOutcome.MERGED, content, other)
     assert merged.strategy == strategy
 
 
@@ -86,7 +97,7 @@ def test_priority_keeps_the_head_of_a_higher_rank() -> None:
 
 def test_review_never_merges_but_suggests_the_automatic_merge() -> None:
     merged = merge(b"a\nb\nc\n", b"A\nb\nc\n", b"a\nb\nC\n", path="a.txt", policy=policy(Strategy.REVIEW))
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
     assert merged.conflicts[0].reason is Reason.REVIEW
     assert merged.conflicts[0].suggestion == b"A\nb\nC\n"
 
@@ -98,9 +109,9 @@ def test_union_keeps_the_lines_of_both_sides() -> None:
 
 def test_the_last_matching_rule_decides() -> None:
     rules = (
-        MergeRule(pattern="*.json", strategy=Strategy.REVIEW),
-        MergeRule(pattern="config/**", strategy=Strategy.OURS),
-        MergeRule(pattern="/top.txt", strategy=Strategy.THEIRS),
+        PathMergeRule(pattern="*.json", strategy=Strategy.REVIEW),
+        PathMergeRule(pattern="config/**", strategy=Strategy.OURS),
+        PathMergeRule(pattern="/top.txt", strategy=Strategy.THEIRS),
     )
     chosen = MergePolicy(rules=rules)
     assert chosen.strategy_for("deep/down/a.json") is Strategy.REVIEW
@@ -113,7 +124,7 @@ def test_the_last_matching_rule_decides() -> None:
 
 def test_of_binary_files_the_last_writer_wins_and_the_other_is_handed_over() -> None:
     merged = merge(b"\0a", b"\0b", b"\0c", path="a.png")
-    assert (merged.outcome, merged.content, merged.other) == (Outcome.MERGED, b"\0c", b"\0b")
+    assert (merged.outcome, merged.content, merged.other) == (MergeOutcome.MERGED, b"\0c", b"\0b")
     assert "binary" in merged.notes[0]
 
 
@@ -146,7 +157,7 @@ def test_a_final_newline_and_a_byte_order_mark_go_with_the_side_that_changed_the
 def test_what_cannot_be_taken_apart_is_merged_as_lines_with_a_note(content: str) -> None:
     base, ours, theirs = ((content % number).encode() for number in (1, 2, 3))
     merged = merge(base, ours, theirs, path="a.json")
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
     if merged.strategy == "lines":
         assert merged.notes
     assert merged.partial == ours
@@ -154,7 +165,7 @@ def test_what_cannot_be_taken_apart_is_merged_as_lines_with_a_note(content: str)
 
 def test_bytes_that_are_not_utf_8_are_merged_as_lines_with_a_note() -> None:
     merged = merge(b"\xff\na\nb\n", b"\xff\nA\nb\n", b"\xff\nB\nb\n", path="a.json")
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
     assert "UTF-8" in merged.notes[0]
 
 
@@ -163,25 +174,76 @@ def test_no_time_means_lines_not_an_endless_merge() -> None:
     base = f'{{"n": 1, "list": [{records}]}}'
     ours, theirs = base.replace('"n": 1', '"n": 2', 1), base.replace('"n": 1', '"m": 2, "n": 3', 1)
     merged = merge(base.encode(), ours.encode(), theirs.encode(), path="a.json", policy=MergePolicy(seconds=0.0))
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
     assert "no time" in merged.notes[0]
 
 
 @pytest.mark.parametrize("strategy", [Strategy.AUTO, Strategy.UNION])
 def test_too_many_lines_that_may_differ_are_contested_as_a_whole(strategy: Strategy) -> None:
     lines = b"x\n" * 200_001
-    policy = MergePolicy(rules=(MergeRule(pattern="*", strategy=strategy),))
+    policy = MergePolicy(rules=(PathMergeRule(pattern="*", strategy=strategy),))
     base, ours, theirs = b"a\n" + lines + b"a\n", b"b\n" + lines + b"a\n", b"a\n" + lines + b"b\n"
     merged = merge(base, ours, theirs, path="a.txt", policy=policy)
-    assert (merged.outcome, merged.content, len(merged.notes)) == (Outcome.CONFLICT, None, 1)
+    assert (merged.outcome, merged.content, len(merged.notes)) == (MergeOutcome.CONFLICT, None, 1)
     [conflict] = merged.conflicts
     assert (conflict.place.kind, conflict.ours, conflict.theirs) == (PlaceKind.FILE, ours, theirs)
+
+
+@pytest.mark.parametrize("strategy", [Strategy.AUTO, Strategy.UNION])
+@pytest.mark.parametrize("path", ["a.txt", "a.md", "a.json"])
+@pytest.mark.parametrize("values", [2, 10, 1000])
+def test_texts_whose_lines_take_too_many_steps_to_compare_are_contested_as_a_whole(
+    values: int, path: str, strategy: Strategy
+) -> None:
+    base, ours, theirs = (_random_lines(20_000, values, seed=seed) for seed in range(3))
+    policy = MergePolicy(rules=(PathMergeRule(pattern="*", strategy=strategy),))
+    merged = merge(base, ours, theirs, path=path, policy=policy)
+    assert (merged.outcome, merged.strategy, merged.content) == (MergeOutcome.CONFLICT, "file", None)
+    assert "differ too much" in merged.notes[0]
+    [conflict] = merged.conflicts
+    assert (conflict.place.kind, conflict.ours, conflict.theirs) == (PlaceKind.FILE, ours, theirs)
+
+
+def test_a_text_of_5000_shuffled_lines_is_still_merged_by_line() -> None:
+    lines = [b"line %d of some text\n" % number for number in range(5000)]
+    sides = [b"".join(random.Random(seed).sample(lines, len(lines))) for seed in range(2)]
+    assert merge(b"".join(lines), *sides, path="a.txt").strategy == "lines"
+
+
+def test_many_changes_all_over_a_long_table_are_merged() -> None:
+    base = [b"%d,name %d,%d\n" % (row, row % 97, row * 31 % 1000) for row in range(50_000)]
+    ours = [b"%d,ours\n" % row if row % 100 == 0 else line for row, line in enumerate(base)]
+    theirs = [b"%d,theirs\n" % row if row % 100 == 50 else line for row, line in enumerate(base)]
+    theirs[25_020:25_020] = [b"new row %d\n" % row for row in range(10_000)]
+    merged = merge(b"".join(base), b"".join(ours), b"".join(theirs), path="a.txt")
+    assert merged.outcome is MergeOutcome.MERGED
+    assert merged.content is not None
+    assert (merged.content.count(b",ours\n"), merged.content.count(b",theirs\n")) == (500, 500)
+
+
+def test_suggestions_for_all_conflicts_of_a_file_together_take_a_bounded_number_of_steps() -> None:
+    rng = random.Random(1)
+
+    def text(last: str, costly: int) -> bytes:
+        paragraphs = (" ".join(rng.choice("abcdefgh") for _ in range(400)) for _ in range(costly))
+        return "".join(f"{paragraph}\nkept {number}\n" for number, paragraph in enumerate([*paragraphs, last])).encode()
+
+    for costly, suggested in ((0, b"one B three D\n"), (100, None)):
+        sides = (text("one two three four", costly), text("one B three four", costly), text("one two three D", costly))
+        merged = merge(*sides, path="a.txt")
+        assert len(merged.conflicts) == costly + 1
+        assert merged.conflicts[-1].suggestion == suggested
+
+
+def _random_lines(count: int, values: int, *, seed: int) -> bytes:
+    rng = random.Random(seed)
+    return b"".join(b"%d\n" % rng.randrange(values) for _ in range(count))
 
 
 def test_a_long_text_whose_differences_are_close_is_merged() -> None:
     lines = b"x\n" * 200_001
     merged = merge(lines + b"a\n\nb\n", lines + b"c\n\nb\n", lines + b"a\n\nd\n", path="a.txt")
-    assert (merged.outcome, merged.content) == (Outcome.MERGED, lines + b"c\n\nd\n")
+    assert (merged.outcome, merged.content) == (MergeOutcome.MERGED, lines + b"c\n\nd\n")
 
 
 def test_the_public_surface_is_sorted_and_there() -> None:

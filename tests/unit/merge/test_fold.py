@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from contextbase.merge import MergePolicy, MergeRule, Strategy, fold, merge
+from contextbase.merge import MergePolicy, PathMergeRule, Strategy, fold, merge
 
 
 @pytest.mark.parametrize("path", ["list.json", "list.crdt.json"])
@@ -38,7 +38,7 @@ def test_it_gives_what_merging_one_by_one_gives() -> None:
 
 
 def test_versions_that_a_policy_sets_aside_are_named() -> None:
-    policy = MergePolicy(rules=(MergeRule(pattern="*", strategy=Strategy.PRIORITY),), ours_rank=1)
+    policy = MergePolicy(rules=(PathMergeRule(pattern="*", strategy=Strategy.PRIORITY),), ours_rank=1)
     folded = fold(b"a", b"head", [b"x", b"y"], path="a.txt", policy=policy)
     assert (folded.content, folded.superseded) == (b"head", (0, 1))
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from contextbase.merge import Outcome, merge
+from contextbase.merge import MergeOutcome, merge
 
 
 def merged(base: str, ours: str, theirs: str, path: str = "a.json") -> str:
@@ -55,9 +55,9 @@ def test_elements_are_matched_by_their_identity_wherever_they_stand() -> None:
 
 def test_true_is_not_one_and_a_string_is_not_a_number() -> None:
     answer = merge(b'{"a": 0}', b'{"a": 1}', b'{"a": true}', path="a.json")
-    assert answer.outcome is Outcome.CONFLICT
+    assert answer.outcome is MergeOutcome.CONFLICT
     answer = merge(b'{"a": 0}', b'{"a": 1}', b'{"a": "1"}', path="a.json")
-    assert answer.outcome is Outcome.CONFLICT
+    assert answer.outcome is MergeOutcome.CONFLICT
 
 
 def test_lines_of_a_long_string_are_merged_by_line() -> None:
@@ -67,7 +67,7 @@ def test_lines_of_a_long_string_are_merged_by_line() -> None:
 def test_of_two_raised_versions_the_higher_is_taken_and_of_two_words_none() -> None:
     assert merged('{"v": "^1.0.0"}', '{"v": "^1.2.0"}', '{"v": "^1.10.0"}') == '{"v": "^1.10.0"}'
     answer = merge(b'{"v": "run a b"}', b'{"v": "run x b"}', b'{"v": "run a y"}', path="a.json")
-    assert answer.outcome is Outcome.CONFLICT
+    assert answer.outcome is MergeOutcome.CONFLICT
     assert answer.conflicts[0].suggestion == b'"run x y"'
 
 
@@ -112,6 +112,17 @@ def test_what_one_side_deleted_is_contested_if_the_other_changed_it_otherwise(ch
     ours, theirs = DEPENDENCIES.replace('    "a": "^1.0.0",\n', ""), DEPENDENCIES.replace("^1.0.0", changed)
     answer = merge(DEPENDENCIES.encode(), ours.encode(), theirs.encode(), path="package.json")
     assert [conflict.place.at for conflict in answer.conflicts] == ["/dependencies/a"]
+
+
+@pytest.mark.parametrize("added", ["", '  "c": 3,\n'], ids=["alone", "beside a member that both added"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_one_side_deleted_is_contested_beside_a_member_that_both_changed_alike(added: str, swapped: bool) -> None:
+    base = '{\n  "a": 1,\n  "b": 1,\n  "z": 1\n}\n'
+    deletes = base.replace('"a": 1', '"a": 2').replace('  "b": 1,\n', added)
+    changes = base.replace('"a": 1', '"a": 2').replace('  "b": 1,\n', '  "b": 2,\n' + added)
+    sides = (changes, deletes) if swapped else (deletes, changes)
+    answer = merge(base.encode(), *(side.encode() for side in sides), path="a.json")
+    assert [(conflict.place.at, conflict.reason) for conflict in answer.conflicts] == [("/b", "deleted-and-changed")]
 
 
 def test_what_one_side_may_have_replaced_is_contested_although_the_other_only_raised_its_version() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from contextbase.merge import Outcome, merge
+from contextbase.merge import MergeOutcome, merge
 from contextbase.merge.model import Sides
 from contextbase.merge.rules import settle_contained, settle_prose
 
@@ -26,7 +26,7 @@ def test_of_two_insertions_the_one_that_has_the_other_in_it_is_taken(swapped: bo
 
 def test_part_of_a_line_is_not_a_line() -> None:
     answer = merge(b"a\n", b"a\nprefix one\n", b"a\none\n", path="a.txt")
-    assert answer.outcome is Outcome.CONFLICT
+    assert answer.outcome is MergeOutcome.CONFLICT
     assert answer.conflicts[0].suggestion == b"prefix one\n"
 
 
@@ -56,7 +56,7 @@ def test_of_prose_the_side_that_has_all_changed_words_of_the_other_stands(swappe
     sides = Sides(base.encode(), *(side.encode() for side in ((more, less) if swapped else (less, more))))
     assert settle_prose(sides) == more.encode()
     answer = merge(*sides, path="notes.md")
-    assert (answer.outcome, answer.content) == (Outcome.MERGED, more.encode())
+    assert (answer.outcome, answer.content) == (MergeOutcome.MERGED, more.encode())
 
 
 def test_prose_of_which_each_side_changed_other_words_is_contested() -> None:
@@ -85,6 +85,7 @@ def test_the_side_that_has_all_changes_of_the_other_stands_for_both(base: str, m
         ("a\nb\n", "A\nb\n", "a\nB\n"),
         ("a\nb\n", "a\nb\nx\n", "x\na\nb\ny\n"),
         ("a = 1\nb = 1\n", "a = 2\nb = 2\n", "b = 1\n"),
+        ("a = 1\nb = 1\n", "a = 2\nb = 2\n", "a = 2\n"),
         ("a\n", "", "A\n"),
         ("a\n", "x\ny\n", "y\nx\nz\n"),
         ("a:\n  b\n", "a:\n    b\n", "a:\n  B\n"),
@@ -93,6 +94,7 @@ def test_the_side_that_has_all_changes_of_the_other_stands_for_both(base: str, m
         "each its own",
         "another place",
         "one changed what the other removed",
+        "one changed what the other removed, and both changed the line before it",
         "all removed",
         "other order",
         "indented",

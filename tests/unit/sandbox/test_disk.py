@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from contextbase.sandbox import disk
+from contextbase.sandbox.native.launcher import disk_use
 
 MOST = 1 << 20
 
@@ -19,7 +20,7 @@ MOST = 1 << 20
 def free(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """What the disk is said to have, last; and no time between two looks."""
     room = [100 * MOST]
-    monkeypatch.setattr(disk, "_free", lambda _: room[-1])
+    monkeypatch.setattr(disk_use.DiskUse, "_room", lambda _: room[-1])
     monkeypatch.setattr(disk, "_PAUSE", 0)
     return room
 

@@ -58,10 +58,16 @@ class Wire(Hijacked):
             connection=self,
             command=Command(argv=("program",)),
             limits=replace(NO_LIMITS, max_output=max_output),
-            surroundings=Surroundings(kill=kill, ended=end, watch=None, group=None, is_alone=False),
+            surroundings=Surroundings(
+                kill=kill, ended=end, watch=None, group=None, is_alone=False, refused=nothing_left
+            ),
         )
         await execution.begin()
         return execution
+
+
+async def nothing_left() -> tuple[str, ...]:
+    return ()
 
 
 async def test_what_comes_with_the_process_id_is_the_commands() -> None:

@@ -1,75 +1,112 @@
-"""Ignore rules mean what git says they mean."""
+"""Ignore rules: which file decides, and what keeps them cheap.
 
-import subprocess
-import time
-from pathlib import Path
+What a pattern means is compared with git's own answers in tests/property/workspaces/test_ignoring.py.
+"""
 
 import pytest
-from tests.support.require import require_program
 
-from contextbase.workspaces.ignoring import IgnoreRules
-
-RULES = [
-    "*.log",
-    "!keep.log",
-    "/top",
-    "build/",
-    "a/b",
-    "**/deep",
-    "x/**",
-    "m/**/n",
-    "q?.txt",
-    "[abc].c",
-    "[!abc].h",
-    "[a-c]x",
-    "\\#hash",
-    "\\!bang",
-    "# comment",
-    "trailing   ",
-    "space\\ ",
-    "star**star",
-    "broken[",
-    "*.tar.*",
-    "[]]z",
-    "",
-]
-PATHS = """
-    a.log keep.log d/a.log d/keep.log top d/top build d/build build.txt a/b d/a/b deep d/deep x x/y x/y/z d/x/y m/n
-    m/1/n m/1/2/n m q1.txt q.txt q12.txt a.c d.c d.h a.h bx dx #hash !bang comment trailing space starstar star1star
-    star/star broken[ f.tar.gz f.tar ]z ünïcode.log
-""".split()  # noqa: SIM905 - easier to read than fifty quoted names
+from contextbase.workspaces.ignore_rules import ExcludePatterns, IgnoreScope, IgnoreTree
 
 
-@pytest.mark.parametrize("is_folder", [False, True])
-def test_rules_mean_what_git_says(tmp_path: Path, is_folder: bool) -> None:
-    git = require_program("git", "install git")
-    subprocess.run([git, "init", "-q", tmp_path], check=True)
-    (tmp_path / ".gitignore").write_text("\n".join(RULES) + "\n")
-    rules = IgnoreRules(RULES)
-    for path in [*PATHS, "space "]:
-        if is_folder:
-            (tmp_path / path).mkdir(parents=True, exist_ok=True)
-        command = [git, "-C", tmp_path, "check-ignore", "-q", "--no-index", path]
-        answer = subprocess.run(command, check=False, env={"HOME": str(tmp_path)})
-        above = [path[:at] for at, character in enumerate(path) if character == "/"]
-        ours = any(rules.ignores(folder, is_folder=True) for folder in above)  # git does not look into those
-        assert (ours or rules.ignores(path, is_folder=is_folder)) == (answer.returncode == 0), path
+def tree_of(files: dict[str, str | bytes] | None = None, *, top: IgnoreScope | None = None) -> IgnoreTree:
+    contents = {path: text.encode() if isinstance(text, str) else text for path, text in (files or {}).items()}
+    return IgnoreTree(top or IgnoreScope.top(), contents.get)
+
+
+def rule_of(tree: IgnoreTree, path: str) -> str | None:
+    """A path that ends in '/' is a folder."""
+    rule = tree.ignored_by(path.rstrip("/"), is_folder=path.endswith("/"))
+    return None if rule is None else str(rule)
+
+
+def test_a_rule_says_in_which_file_and_line_it_stands() -> None:
+    tree = tree_of({".gitignore": "# notes\n\n*.log  \r\n", "src/.gitignore": "/out/\n"})
+    assert rule_of(tree, "a.log") == ".gitignore:3: *.log  "
+    assert rule_of(tree, "src/out/") == "src/.gitignore:1: /out/"
+    assert rule_of(tree, "src/out/deep/file") == "src/.gitignore:1: /out/"
+    assert rule_of(tree, "out/") is None
+
+
+def test_the_nearest_file_decides_and_our_own_file_comes_before_git() -> None:
+    tree = tree_of(
+        {
+            ".gitignore": "*.log\n",
+            "a/.gitignore": "!kept.log\n",
+            ".contextbaseignore": "a/kept.log\n!b.log\n",
+            "c/.contextbaseignore": "b.log\n",
+        }
+    )
+    assert rule_of(tree, "a/kept.log") == ".contextbaseignore:1: a/kept.log"
+    assert rule_of(tree, "a/b/kept.log") is None
+    assert rule_of(tree, "b.log") is None
+    assert rule_of(tree, "c/b.log") == "c/.contextbaseignore:1: b.log"
+    assert rule_of(tree, "c.log") == ".gitignore:1: *.log"
+
+
+def test_excludes_of_a_git_folder_count_least_among_files() -> None:
+    tree = tree_of({".git/info/exclude": "*.log\n*.tmp\n", ".gitignore": "!kept.log\n"})
+    assert rule_of(tree, "a.log") == ".git/info/exclude:1: *.log"
+    assert rule_of(tree, "kept.log") is None
+
+
+def test_files_of_git_can_be_left_unread() -> None:
+    files: dict[str, str | bytes] = {".gitignore": "a\n", ".git/info/exclude": "b\n", ".contextbaseignore": "c\n"}
+    tree = tree_of(files, top=IgnoreScope.top(reads_git=False))
+    assert [rule_of(tree, name) for name in "abc"] == [None, None, ".contextbaseignore:1: c"]
+
+
+def test_nothing_below_an_ignored_folder_comes_back() -> None:
+    tree = tree_of({".gitignore": "build/\n!build/kept\n", "build/.gitignore": "!*\n"})
+    assert rule_of(tree, "build/kept") == ".gitignore:1: build/"
 
 
 def test_the_defaults_can_be_taken_back() -> None:
-    assert IgnoreRules().ignores("node_modules", is_folder=True)
-    assert not IgnoreRules().ignores("node_modules", is_folder=False)
-    assert not IgnoreRules(["!node_modules/"]).ignores("node_modules", is_folder=True)
+    assert rule_of(tree_of(), "node_modules/") == "built-in: node_modules/"
+    assert rule_of(tree_of(), "node_modules") is None
+    assert rule_of(tree_of({".contextbaseignore": "!node_modules/\n"}), "node_modules/") is None
+
+
+@pytest.mark.parametrize("name", [".git", ".git/", "deep/.git/", ".GIT/", ".git/config"])
+def test_what_is_named_git_is_ignored_whatever_the_rules_say(name: str) -> None:
+    files: dict[str, str | bytes] = {".contextbaseignore": "!.git\n!.git/\n!*\n", ".gitignore": "*\n!*/\n!.git/**\n"}
+    assert rule_of(tree_of(files), name) == "built-in: .git"
+
+
+def test_patterns_of_a_command_exclude_what_is_below_a_folder_too() -> None:
+    patterns = ExcludePatterns(["*.bin", "!kept.bin", "/only/"])
+    paths = ["a/b.bin", "kept.bin", "only/deep/file", "a/only/file", "only"]
+    assert [patterns.excludes(path, is_folder=False) for path in paths] == [True, False, True, False, False]
+    assert patterns.excludes("only", is_folder=True)
+    assert not ExcludePatterns([]).excludes("a", is_folder=False)
+
+
+def test_a_folder_that_was_asked_for_is_looked_into() -> None:
+    tree = tree_of({".gitignore": "build/\n*.o\n"}).inside("build/sub")
+    assert rule_of(tree, "build/sub/a.c") is None
+    assert rule_of(tree, "build/sub/a.o") == ".gitignore:2: *.o"
+    assert rule_of(tree, "build/other/a.c") is None  # `build` itself was asked for, too
+    assert rule_of(tree, "src/build/a.c") == ".gitignore:1: build/"
+
+
+def test_an_ignore_file_that_is_too_large_is_used_in_part_and_named() -> None:
+    lines = b"".join(b"name-%d\n" % number for number in range(5000))
+    for content in (lines, b"#" * (200 << 10) + b"\n*.late\n"):
+        notes: list[str] = []
+        scope = IgnoreScope.top().entered("", {".gitignore": content}.get, notes)
+        assert scope.ignored_by("a.late", is_folder=False) is None
+        assert scope.ignored_by("name-4999", is_folder=False) is None
+        assert (scope.ignored_by("name-1999", is_folder=False) is not None) == (content is lines)
+        assert [".gitignore" in note for note in notes] == [True]
 
 
 def test_no_pattern_is_slow() -> None:
-    rules = IgnoreRules(["*a" * 40 + "b", "**/" * 40 + "nope", "/" + "*/**/" * 20 + "z"])
-    started = time.monotonic()
-    assert not rules.ignores("a" * 250, is_folder=False)
-    assert not rules.ignores("/".join("a" * 200), is_folder=False)
-    assert time.monotonic() - started < 60  # it would be years
+    patterns = ["*a" * 40 + "b", "**/" * 40 + "nope", "/" + "*/**/" * 20 + "z", "a**" * 30 + "/b", "[!b]*" * 50 + "/b"]
+    tree = tree_of({".gitignore": "\n".join(patterns)})
+    assert rule_of(tree, "a" * 250) is None  # it would take years
+    assert rule_of(tree, "/".join("a" * 200)) is None
 
 
-def test_bytes_that_are_no_text_are_no_rules() -> None:
-    assert not IgnoreRules.parse(b"\xff\xfe\x00\n*.o\n").ignores("a", is_folder=False)
-    assert IgnoreRules.parse(b"\xff\xfe\x00\n*.o\r\n").ignores("a.o", is_folder=False)
+def test_bytes_that_are_no_text_are_rules_like_others() -> None:
+    tree = tree_of({".gitignore": b"\xef\xbb\xbf*.o\r\n\xff\x80*\n"})
+    assert rule_of(tree, "a.o") == ".gitignore:1: *.o"
+    assert rule_of(tree, b"\xff\x80x".decode(errors="surrogateescape")) is not None

@@ -3,12 +3,12 @@
 import os
 from pathlib import Path
 
-from contextbase.workspaces.copying import _Manifest, _signature
+from contextbase.workspaces.copies import _Manifest, _signature
 
 
 def test_a_file_as_it_was_given_need_not_be_read(tmp_path: Path) -> None:
     status, later = _given(tmp_path)
-    manifest = _Manifest({"a": _signature(status)}, {}, later)
+    manifest = _Manifest({"a": _signature(status)}, {}, {}, later)
     assert manifest.is_untouched("a", status)
     assert not manifest.is_untouched("b", status)
     (tmp_path / "a").write_bytes(b"2")
@@ -18,7 +18,7 @@ def test_a_file_as_it_was_given_need_not_be_read(tmp_path: Path) -> None:
 
 def test_a_file_written_in_the_manifests_own_tick_is_always_read(tmp_path: Path) -> None:
     status, _ = _given(tmp_path)
-    manifest = _Manifest({"a": _signature(status)}, {}, status.st_ctime_ns)
+    manifest = _Manifest({"a": _signature(status)}, {}, {}, status.st_ctime_ns)
     assert not manifest.is_untouched("a", status)
 
 

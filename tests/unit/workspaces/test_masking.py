@@ -1,7 +1,7 @@
 import pytest
 
 from contextbase.ids import TreePath
-from contextbase.workspaces.masking import masked_paths
+from contextbase.workspaces.masks import masked_paths
 
 NODES = [
     "readme",

@@ -128,11 +128,11 @@ def test_where_the_file_system_has_none_there_are_none_and_nothing_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
-        raise OSError(errno.ESRCH, "No such process")
+        raise OSError(errno.ESRCH, "no project quotas")
 
     monkeypatch.setattr(quotas, "project_use", refuse)
     assert open_quotas(tmp_path, Quota()) is None
-    assert "No such process" in (refusal_of_quotas(tmp_path) or "")
+    assert "no project quotas" in (refusal_of_quotas(tmp_path) or "")
     assert list(tmp_path.iterdir()) == []
 
 

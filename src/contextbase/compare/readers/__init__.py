@@ -6,13 +6,13 @@ from typing import Final
 from contextbase.compare.readers.json import read_json, read_json_lines
 from contextbase.compare.readers.toml import read_toml
 from contextbase.compare.readers.yaml import read_yaml
-from contextbase.compare.values import Node
+from contextbase.compare.values import ValueNode
 from contextbase.merge.budget import Budget
 from contextbase.merge.sniff import FileType
 
 __all__ = ["READERS"]
 
-READERS: Final[Mapping[FileType, Callable[[str, Budget], Node]]] = {
+READERS: Final[Mapping[FileType, Callable[[str, Budget], ValueNode]]] = {
     FileType.JSON: read_json,
     FileType.JSON_LINES: read_json_lines,
     FileType.NOTEBOOK: read_json,

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from contextbase.compare.values import Data, Node, Parts, list_node
+from contextbase.compare.values import Data, Parts, ValueNode, list_node
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Body, Folded, Group, items_of
 from contextbase.merge.formats.json import JsonFormat
@@ -18,7 +18,7 @@ _LINES: Final = JsonLinesFormat()
 _MAX_DEPTH: Final = 200
 
 
-def read_json(text: str, budget: Budget) -> Node:
+def read_json(text: str, budget: Budget) -> ValueNode:
     try:
         document = _STRICT.parse(text, budget)
     except Unstructured:
@@ -27,12 +27,12 @@ def read_json(text: str, budget: Budget) -> Node:
     return _bounded(_node(item.body))
 
 
-def read_json_lines(text: str, budget: Budget) -> Node:
+def read_json_lines(text: str, budget: Budget) -> ValueNode:
     records = [_node(item.body) for item in items_of(_LINES.parse(text, budget))]
     return _bounded(list_node(lambda: text, records))
 
 
-def _bounded(node: Node) -> Node:
+def _bounded(node: ValueNode) -> ValueNode:
     """The values are walked by functions that call themselves."""
     level: list[Data] = [node.data]
     for _ in range(_MAX_DEPTH):
@@ -43,10 +43,10 @@ def _bounded(node: Node) -> Node:
     raise Unstructured(f"it is nested deeper than {_MAX_DEPTH}")
 
 
-def _node(body: Body) -> Node:
+def _node(body: Body) -> ValueNode:
     if isinstance(body, Folded):
-        return Node(lambda: body.text, body.value, partial(_parts, body))
-    return Node(lambda: body.text, body.value)
+        return ValueNode(lambda: body.text, body.value, partial(_parts, body))
+    return ValueNode(lambda: body.text, body.value)
 
 
 def _parts(body: Folded) -> Parts:

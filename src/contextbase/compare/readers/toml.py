@@ -5,9 +5,9 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any, Final
 
-from contextbase.compare.values import Data, Node, list_node, mapping_node
+from contextbase.compare.values import Data, ValueNode, list_node, mapping_node
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Item, items_of
+from contextbase.merge.document import Body, Folded, GroupItem, items_of
 from contextbase.merge.formats.toml import TomlFormat
 from contextbase.merge.ports import Unstructured
 
@@ -19,7 +19,7 @@ _TICKS_PER_ENTRY: Final = 16
 _MAX_DEPTH: Final = 64
 
 
-def read_toml(text: str, budget: Budget) -> Node:
+def read_toml(text: str, budget: Budget) -> ValueNode:
     if not _FORMAT.is_valid(text, budget):
         raise Unstructured("it is not valid TOML")
     *tables, _end_of_file = items_of(_FORMAT.parse(text, budget))
@@ -35,10 +35,10 @@ class _Table:
     """A table in the making. Its text may stand at several places of the file."""
 
     def __init__(self) -> None:
-        self.members: dict[str, _Table | list[_Table] | Node] = {}
+        self.members: dict[str, _Table | list[_Table] | ValueNode] = {}
         self.texts: list[str] = []
 
-    def node(self) -> Node:
+    def node(self) -> ValueNode:
         members = {key: _finished(member) for key, member in self.members.items()}
         return mapping_node(lambda: "".join(self.texts).strip(), members)
 
@@ -46,14 +46,14 @@ class _Table:
         """The table of that name, made if it is not there; of an array of tables, the last."""
         inner = self.members.setdefault(key, _Table())
         table = inner[-1] if isinstance(inner, list) else inner
-        if isinstance(table, Node):
+        if isinstance(table, ValueNode):
             raise Unstructured(f"{key[:40]!r} is no table")
         table.texts.append(text)
         return table
 
 
-def _finished(member: "_Table | list[_Table] | Node") -> Node:
-    if isinstance(member, Node):
+def _finished(member: "_Table | list[_Table] | ValueNode") -> ValueNode:
+    if isinstance(member, ValueNode):
         return member
     if isinstance(member, _Table):
         return member.node()
@@ -100,15 +100,15 @@ def _fill(table: _Table, body: Body, budget: Budget) -> None:
         inner.members[last] = _value(item.body, budget)
 
 
-def _keys(item: Item) -> Sequence[str]:
+def _keys(item: GroupItem) -> Sequence[str]:
     bare = _BARE_KEY.fullmatch(item.head)
     return (bare.group(1),) if bare is not None else _path(tomllib.loads(item.head + "0"))
 
 
-def _value(body: Body, budget: Budget) -> Node:
+def _value(body: Body, budget: Budget) -> ValueNode:
     budget.tick(_TICKS_PER_ENTRY)
     if not isinstance(body, Folded):
-        return Node(lambda: body.text, _scalar(body.text))
+        return ValueNode(lambda: body.text, _scalar(body.text))
     group = body.unfold()
     if not group.keyed:
         return list_node(lambda: body.text, [_value(item.body, budget) for item in items_of(group)])

@@ -6,7 +6,7 @@ from typing import Final, TypeGuard
 
 import yaml
 
-from contextbase.compare.values import Node, list_node, mapping_node
+from contextbase.compare.values import ValueNode, list_node, mapping_node
 from contextbase.merge.budget import Budget
 from contextbase.merge.ports import Unstructured
 
@@ -18,7 +18,7 @@ _TICKS_PER_EVENT: Final = 8
 _IMPLICIT: Final = yaml.SafeLoader.yaml_implicit_resolvers  # by first character: what is not a string, and how it looks
 
 
-def read_yaml(text: str, budget: Budget) -> Node:
+def read_yaml(text: str, budget: Budget) -> ValueNode:
     """The document; of a file with several, the list of them. An alias is a scalar: it is not followed."""
     try:
         loader = yaml.CSafeLoader(text)
@@ -42,8 +42,8 @@ class _Reader:
         self.budget = budget
         self.end = 0  # of the last value read
 
-    def documents(self) -> list[Node]:
-        found: list[Node] = []
+    def documents(self) -> list[ValueNode]:
+        found: list[ValueNode] = []
         while not isinstance(event := self._next(), yaml.StreamEndEvent):
             if isinstance(event, yaml.DocumentStartEvent):
                 found.append(self._node(self._next(), 0))
@@ -56,7 +56,7 @@ class _Reader:
             raise Unstructured("it ends too early")
         return event
 
-    def _node(self, event: yaml.Event, depth: int) -> Node:
+    def _node(self, event: yaml.Event, depth: int) -> ValueNode:
         if depth > _MAX_DEPTH:
             raise Unstructured(f"it is nested deeper than {_MAX_DEPTH}")
         start, end = _span(event)
@@ -66,16 +66,16 @@ class _Reader:
             return self._mapping(start, depth)
         self.end = end
         text = self.text[start:end]
-        return Node(lambda: text, event.value if _is_string(event) else text.encode())
+        return ValueNode(lambda: text, event.value if _is_string(event) else text.encode())
 
-    def _sequence(self, start: int, depth: int) -> Node:
-        elements: list[Node] = []
+    def _sequence(self, start: int, depth: int) -> ValueNode:
+        elements: list[ValueNode] = []
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
             elements.append(self._node(event, depth + 1))
         return list_node(self._writer(start, event), elements)
 
-    def _mapping(self, start: int, depth: int) -> Node:
-        members: dict[str, Node] = {}
+    def _mapping(self, start: int, depth: int) -> ValueNode:
+        members: dict[str, ValueNode] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
                 raise Unstructured("a key is not a plain value")

@@ -7,22 +7,25 @@ from contextbase.bootstrap import Services
 from contextbase.interfaces.api.authentication import authenticate
 from contextbase.interfaces.api.direct import DirectRoute, DirectRoutes
 from contextbase.interfaces.api.document import DocumentedApp, problem_answers
+from contextbase.interfaces.api.login_codes import LoginCodes
 from contextbase.interfaces.api.metrics import Metrics
 from contextbase.interfaces.api.middleware import RequestMiddleware
 from contextbase.interfaces.api.problems import install_problem_handlers
+from contextbase.interfaces.api.query_names import known_query
 from contextbase.interfaces.api.routes import (
     archives,
     blame,
     commits,
     diffs,
+    events,
     feed,
-    going_back,
     health,
     history,
     leases,
     pages,
     policies,
     projects,
+    reverting,
     reviews,
     runs,
     sandboxes,
@@ -39,7 +42,7 @@ from contextbase.wire.tree import CheckoutRequest
 __all__ = ["create_app"]
 
 _WORK = (workspaces, runs, sandboxes)
-_PAST = (archives, blame, diffs, going_back, reviews, tags)
+_PAST = (archives, blame, diffs, reverting, reviews, tags)
 
 
 def create_app(services: Services) -> FastAPI:
@@ -56,27 +59,19 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.metrics = Metrics(services.metrics)
+    app.state.login_codes = LoginCodes()
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
-    for module in (
-        commits,
-        snapshots,
-        feed,
-        *_WORK,
-        leases,
-        history,
-        *_PAST,
-        policies,
-        projects,
-        tokens,
-        system,
-        pages,
-    ):
+    routers = [module.router for module in (commits, snapshots, feed, events, *_WORK, leases, history, *_PAST)]
+    routers += [history.system_router, *(module.router for module in (policies, projects, tokens, system, pages))]
+    for router in routers:
         app.include_router(
-            module.router, dependencies=[Depends(authenticate)], responses=problem_answers(400, 401, 403, 422, 503)
+            router,
+            dependencies=[Depends(authenticate), Depends(known_query)],
+            responses=problem_answers(400, 401, 403, 422, 503),
         )
-    app.include_router(terminal.router)  # authenticates by itself: there is no answer to a refused socket otherwise
-    app.include_router(health.router)
-    app.include_router(pages.open_router)
+    # The terminal authenticates by itself: there is no answer to a refused socket otherwise.
+    for router in (terminal.router, health.router, pages.open_router):
+        app.include_router(router, dependencies=[Depends(known_query)], responses=problem_answers(422))
     install_problem_handlers(app)
     app.add_middleware(DirectRoutes, routes=_asked_most(services))
     app.add_middleware(
@@ -93,7 +88,9 @@ def _asked_most(services: Services) -> list[DirectRoute]:
         DirectRoute(
             path=commits.COMMIT,
             body=CommitCreate,
-            answer=lambda body, caller, way_in: commits.commit(body, caller, services, way_in),
+            answer=lambda body, caller, way_in: commits.commit(
+                body=body, caller=caller, services=services, way_in=way_in
+            ),
         ),
         DirectRoute(
             path=snapshots.CHECKOUT,

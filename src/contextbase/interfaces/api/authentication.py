@@ -70,7 +70,7 @@ _OPERATOR_OF_KIND: Final = {
 }
 
 
-async def operator_type(request: Request, caller: AuthenticatedCaller) -> OperatorType:
+async def operator_type(request: HTTPConnection, caller: AuthenticatedCaller) -> OperatorType:
     """By which way the caller came: from whose token it is and how it was sent, never from the body."""
     by_cookie = "authorization" not in request.headers
     if caller.principal.kind is PrincipalKind.USER and by_cookie:

@@ -1,7 +1,8 @@
 """What agents ask all day long, past FastAPI, whose routing and dependencies take longer than the answer.
 
 The endpoints are the documented ones, called with what FastAPI would have found for them. A request that is not plainly
-one of these (another method or content type, a cookie, a key in the header, a body that does not fit) is FastAPI's."""
+one of these (another method or content type, a query, a cookie, a key or an ETag in a header, a body that does not fit)
+is FastAPI's."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from contextbase.interfaces.api.problems import error_response
 
 __all__ = ["DirectRoute", "DirectRoutes"]
 
-_FOR_FASTAPI: Final = frozenset({b"idempotency-key", b"cookie"})
+_FOR_FASTAPI: Final = frozenset({b"idempotency-key", b"if-match", b"if-none-match", b"cookie"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +39,7 @@ class DirectRoutes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         route = self._routes.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        if route is None or not _is_plain(scope["headers"]):
+        if route is None or scope["query_string"] or not _is_plain(scope["headers"]):
             await self._app(scope, receive, send)
             return
         scope["route"] = route  # what it is counted as

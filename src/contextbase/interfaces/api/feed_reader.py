@@ -9,19 +9,19 @@ from fastapi import Request
 
 from contextbase.bootstrap import Services
 from contextbase.errors import DatabaseUnavailable
-from contextbase.feed.model import Cursor, FeedHeads, FeedPage, Scope
-from contextbase.feed.service import Follower
 from contextbase.identity.model import Action
 from contextbase.ids import ProjectId, TreePath
 from contextbase.interfaces.api.authentication import authenticate
+from contextbase.streams.feed_model import Cursor, FeedHeads, FeedPage, Viewpoint
+from contextbase.streams.project_feed import FeedFollower
 
-__all__ = ["AUTHORISED_SECONDS", "FeedReader"]
+__all__ = ["AUTHORISED_SECONDS", "FeedConnection"]
 
 AUTHORISED_SECONDS: Final = 15.0
 """How long a revoked token, or a change of groups, may go unnoticed by a reader that waits."""
 
 
-class FeedReader:
+class FeedConnection:
     """Open it, then read and wait in turns."""
 
     def __init__(self, request: Request, services: Services, project_id: ProjectId, below: TreePath | None) -> None:
@@ -30,7 +30,7 @@ class FeedReader:
         self._services = services
         self._project_id = project_id
         self._below = below
-        self._scope: Scope | None = None
+        self._viewpoint: Viewpoint | None = None
         self._policy_version = -1
         self._authorised_at = 0.0
 
@@ -44,35 +44,35 @@ class FeedReader:
     async def read_now(self, heads: FeedHeads, after: Cursor, limit: int) -> FeedPage:
         """What has landed already, from the database itself."""
         return await self._services.feed.read(
-            await self._current_scope(heads.policy_version), heads, after, limit=limit
+            await self._current_viewpoint(heads.policy_version), heads, after, limit=limit
         )
 
     @asynccontextmanager
-    async def following(self, heads: FeedHeads) -> AsyncIterator["Follower"]:
+    async def following(self, heads: FeedHeads) -> AsyncIterator[FeedFollower]:
         async with self._services.feed.follow(heads) as follower:
             yield follower
 
-    async def read(self, follower: Follower, after: Cursor, limit: int) -> FeedPage:
+    async def read(self, follower: FeedFollower, after: Cursor, limit: int) -> FeedPage:
         """What has landed, from the window that all readers in this process share."""
-        return await follower.read(await self._current_scope(follower.policy_version), after, limit=limit)
+        return await follower.read(await self._current_viewpoint(follower.policy_version), after, limit=limit)
 
-    async def _current_scope(self, policy_version: int) -> Scope:
-        if self._scope is None or policy_version > self._policy_version:
+    async def _current_viewpoint(self, policy_version: int) -> Viewpoint:
+        if self._viewpoint is None or policy_version > self._policy_version:
             return await self._authorise(policy_version)
         if self._clock.time() - self._authorised_at > AUTHORISED_SECONDS:
             try:
                 return await self._authorise(policy_version)
             except DatabaseUnavailable:
-                return self._scope  # nothing new can land meanwhile
-        return self._scope
+                return self._viewpoint  # nothing new can land meanwhile
+        return self._viewpoint
 
-    async def _authorise(self, policy_version: int) -> Scope:
+    async def _authorise(self, policy_version: int) -> Viewpoint:
         """Who reads, and what they may see, as of now; raises when they may not read any more."""
         caller = await authenticate(self._request)
         caller.require(Action.READ, self._project_id)
         async with self._services.database.connection() as connection:
             authority = await self._services.gate.authority(connection, caller, self._project_id)
-        self._scope = Scope(authority=authority, below=self._below)
+        self._viewpoint = Viewpoint(authority=authority, below=self._below)
         self._policy_version = policy_version
         self._authorised_at = self._clock.time()
-        return self._scope
+        return self._viewpoint

@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from contextbase.errors import ContextbaseError
-from contextbase.interfaces.api.feed_stream import EVENT_STREAM
+from contextbase.interfaces.api.event_stream import EVENT_STREAM
 from contextbase.interfaces.api.middleware import NOBODY_THERE
 from contextbase.interfaces.api.problems import problem_of
 from contextbase.wire.sandbox import FailedItem

@@ -26,6 +26,7 @@ _STATUS: Final[dict[type[errors.ContextbaseError], HTTPStatus]] = {
     errors.ContentPurged: HTTPStatus.GONE,
     errors.NotFound: HTTPStatus.NOT_FOUND,
     errors.HeldElsewhere: HTTPStatus.MISDIRECTED_REQUEST,
+    errors.PreconditionFailed: HTTPStatus.PRECONDITION_FAILED,
     errors.Conflict: HTTPStatus.CONFLICT,
     errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,

@@ -7,11 +7,11 @@ from contextlib import aclosing
 from dataclasses import asdict
 from typing import Final
 
+from contextbase.commands.model import KeptWorkspace, RunStep, SandboxRecord, Started
+from contextbase.commands.sandboxes import SandboxStatus
 from contextbase.errors import ContextbaseError
 from contextbase.interfaces.api.workspace_views import complete_view, workspace_view
-from contextbase.runs.model import Kept, RunStep, SandboxRecord, Started
-from contextbase.runs.sandboxes import SandboxStatus
-from contextbase.sandbox.model import Outcome, Output, Stream
+from contextbase.sandbox.model import CommandOutcome, Output, Stream
 from contextbase.wire.sandbox import (
     CompletedItem,
     EndedItem,
@@ -57,24 +57,25 @@ class OutputTexts:
         ]
 
 
-def run_item(step: Started | Outcome | Completed | Kept) -> RunItem:
+def run_item(step: Started | CommandOutcome | Completed | KeptWorkspace) -> RunItem:
     match step:
         case Started():
             return StartedItem(workspace=workspace_view(step.workspace))
-        case Outcome():
+        case CommandOutcome():
             return EndedItem(outcome=outcome_view(step))
         case Completed():
             return CompletedItem(completed=complete_view(step))
-        case Kept():
+        case KeptWorkspace():
             return KeptItem(workspace=workspace_view(step.workspace), because=step.because)
 
 
-def outcome_view(outcome: Outcome) -> OutcomeView:
+def outcome_view(outcome: CommandOutcome) -> OutcomeView:
     return OutcomeView(
         exit_code=outcome.exit_code,
         signal=outcome.signal,
         stopped_by=None if outcome.stopped_by is None else outcome.stopped_by.value,
         forks_refused=outcome.forks_refused,
+        leftovers_of=list(outcome.leftovers_of),
         slowed_down=outcome.slowed_down,
         seconds=round(outcome.seconds, 6),
         cpu_seconds=outcome.cpu_seconds,
@@ -94,12 +95,12 @@ async def collected_run(steps: AsyncGenerator[RunStep, None]) -> RunView:
                         workspace = workspace_view(step.workspace)
                     case Output():
                         ends.take(step)
-                    case Outcome():
+                    case CommandOutcome():
                         ran = ends.view(step)
                     case Completed() if ran is not None:
                         workspace, completed = workspace_view(step.record), complete_view(step)
                         return RunView(**dict(ran), workspace=workspace, completed=completed, kept_because=None)
-                    case Kept() if ran is not None:
+                    case KeptWorkspace() if ran is not None:
                         return RunView(**dict(ran), workspace=workspace, completed=None, kept_because=step.because)
     except ContextbaseError as error:
         if ran is None:
@@ -108,11 +109,11 @@ async def collected_run(steps: AsyncGenerator[RunStep, None]) -> RunView:
     raise RuntimeError("a run ended without its last step")
 
 
-async def collected_exec(steps: AsyncGenerator[Output | Outcome, None]) -> ExecView:
+async def collected_exec(steps: AsyncGenerator[Output | CommandOutcome, None]) -> ExecView:
     ends = _Ends()
     async with aclosing(steps):
         async for step in steps:
-            if isinstance(step, Outcome):
+            if isinstance(step, CommandOutcome):
                 return ends.view(step)
             ends.take(step)
     raise RuntimeError("a command ended without its outcome")
@@ -132,7 +133,7 @@ class _Ends:
             del kept[: len(kept) - _MOST_KEPT]
             self._truncated = True
 
-    def view(self, outcome: Outcome) -> ExecView:
+    def view(self, outcome: CommandOutcome) -> ExecView:
         texts = {stream.value: kept.decode(errors="backslashreplace") for stream, kept in self._kept.items()}
         return ExecView(outcome=outcome_view(outcome), truncated=self._truncated, **texts)
 

@@ -10,6 +10,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -18,43 +19,52 @@ from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
 from contextbase.data_folder import RunningServer
 from contextbase.errors import InvalidSettings, MachineProblem
+from contextbase.interfaces.api.acceptor import Acceptor
 from contextbase.interfaces.api.app import create_app
+from contextbase.interfaces.api.connections import ClientLimits, Connections, most_connections
 from contextbase.interfaces.api.protocol import LimitedHttp
+from contextbase.servers.registry import ServerRegistry
 
 __all__ = ["serve"]
+
+_log = logging.getLogger(__name__)
 
 
 async def serve(
     settings: Settings,
     *,
     on_step: Callable[[str], None],
-    on_ready: Callable[[Services, str, str | None], None],
+    on_ready: Callable[[Services, str, str], None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM. `on_ready` gets the URL and, if one was made now, the owner's new token.
+    """Serve until SIGINT or SIGTERM. `on_ready` gets the URL, and one that logs a browser in as the owner, once.
 
     A SIGTERM before that cancels the start: `CancelledError`, when all that was started is stopped."""
     starting = asyncio.current_task()
     if starting is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, starting.cancel)
     _leave_out_what_no_log_line_shows()
+    limits = _client_limits(settings)
     with bind(settings.host, settings.port) as listener:
         url = settings.public_url or _url_of(listener, settings.host)
         async with open_services(settings, own=True, on_step=on_step) as services:
-            secret = await _ensure_owner(services)
+            await _ensure_owner(services)
             services.data.announce(RunningServer(url=_url_of(listener, settings.host), process_id=os.getpid()))
             try:
-                server = _Server(create_app(services), settings)
-                server.on_started = lambda: on_ready(services, url, secret)
+                app = create_app(services)
+                server = _Server(app, settings, Connections(limits, services.metrics))
+                login_url = f"{url}/login?code={app.state.login_codes.make()}"
+                server.on_started = lambda: on_ready(services, url, login_url)
                 server.on_stopping = partial(_send_home, services)
                 _look_for_garbage_less()
                 chores = [
-                    asyncio.create_task(services.feed.keep_pruned(), name="feed-prune"),
+                    asyncio.create_task(services.streams.keep_pruned(), name="streams-prune"),
                     asyncio.create_task(services.review_upkeep.keep_fresh(), name="review-upkeep"),
                     asyncio.create_task(services.workspace_upkeep.keep(), name="workspace-upkeep"),
                     asyncio.create_task(services.sandbox_upkeep.keep(), name="sandbox-upkeep"),
                 ]
                 try:
-                    await server.serve(sockets=[listener])
+                    with _remembered(services.data.path):
+                        await server.serve(sockets=[listener])
                 finally:
                     for chore in chores:
                         chore.cancel()
@@ -62,9 +72,38 @@ async def serve(
                 services.data.withdraw()
 
 
+def _client_limits(settings: Settings) -> ClientLimits:
+    derived = most_connections()
+    return ClientLimits(
+        most=settings.max_connections or derived,
+        timeout_seconds=settings.client_timeout_seconds,
+        min_bytes_per_second=settings.client_min_bytes_per_second,
+    )
+
+
+@contextlib.contextmanager
+def _remembered(data: Path) -> Iterator[None]:
+    """Commands of this account find the server from any folder. Where nothing can be stored, they need --data."""
+    registry = ServerRegistry.of_this_account()
+    try:
+        registry.remember(data)
+    except MachineProblem as error:
+        _log.warning("commands find this server only with --data", extra={"reason": error.message})
+        yield
+        return
+    try:
+        yield
+    finally:
+        try:
+            registry.forget(data)
+        except MachineProblem as error:  # harmless: the data folder shows that nothing runs
+            _log.warning("this server is still listed", extra={"reason": error.message})
+
+
 def _send_home(services: Services) -> None:
     """Those who wait: streams have no end of their own, and a lease may not be free for long."""
     services.feed.end()
+    services.streams.end()
     services.leases.end()
 
 
@@ -111,25 +150,24 @@ def _url_of(listener: socket.socket, host: str) -> str:
     return f"http://{shown}:{listener.getsockname()[1]}"
 
 
-async def _ensure_owner(services: Services) -> str | None:
+async def _ensure_owner(services: Services) -> None:
     stored = services.data.read_owner_token()
     secret = await services.identity.ensure_owner(stored)
     if secret is not None:
         services.data.write_owner_token(secret)
-    return secret
 
 
 class _Server(uvicorn.Server):
     """uvicorn with our own signal handling: its own re-raises the signal before the database could be stopped."""
 
-    def __init__(self, app: FastAPI, settings: Settings) -> None:
+    def __init__(self, app: FastAPI, settings: Settings, connections: Connections) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                http=LimitedHttp,
+                http=partial(LimitedHttp, connections=connections),  # type: ignore[arg-type]  # it makes one
                 # Only behind a proxy: otherwise anyone on this machine could write any origin into the audit trail.
                 proxy_headers=settings.public_url is not None,
                 lifespan="off",
@@ -139,6 +177,9 @@ class _Server(uvicorn.Server):
                 timeout_keep_alive=30,
             )
         )
+        self._connections = connections
+        self._connections.opened = self.server_state.connections
+        self._checked_at = 0.0
         self.on_started: Callable[[], None] = lambda: None
         self.on_stopping: Callable[[], None] = lambda: None
 
@@ -159,9 +200,22 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self.on_started()
+        await self.lifespan.startup()
+        self.servers = [Acceptor(listener, self._connections, self._protocol) for listener in sockets or ()]  # type: ignore[misc]  # all that uvicorn asks of one
+        self.started = True
+        self.on_started()
+
+    def _protocol(self) -> asyncio.Protocol:
+        return self.config.http_protocol_class(  # type: ignore[call-arg]  # as uvicorn calls it
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+
+    async def on_tick(self, counter: int) -> bool:
+        loop = asyncio.get_running_loop()
+        if loop.time() - self._checked_at > min(1.0, self._connections.limits.timeout_seconds / 4):
+            self._checked_at = loop.time()
+            loop.call_soon(self._connections.check, self._checked_at)  # an error there must not end the server
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.on_stopping()

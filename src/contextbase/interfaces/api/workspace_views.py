@@ -7,6 +7,7 @@ from contextbase.interfaces.api.routes.commits import change_view
 from contextbase.interfaces.api.routes.diffs import diff_fields
 from contextbase.wire.workspace import (
     ChangeName,
+    IgnoredView,
     PendingChangeView,
     ReportedView,
     WorkspaceChangeView,
@@ -18,17 +19,17 @@ from contextbase.wire.workspace import (
     WorkspaceView,
 )
 from contextbase.workspaces.checkpoints import Committed
-from contextbase.workspaces.model import Reported
-from contextbase.workspaces.outgoing import Outgoing
-from contextbase.workspaces.registry import Record
-from contextbase.workspaces.sending import Look
+from contextbase.workspaces.commit_plan import PendingChange
+from contextbase.workspaces.model import Ignored, Reported
+from contextbase.workspaces.repository import WorkspaceRecord
+from contextbase.workspaces.sender import ScanResult
 from contextbase.workspaces.service import Completed
-from contextbase.workspaces.settling import Settled
+from contextbase.workspaces.settlement import SettledChange
 
 __all__ = ["commit_view", "complete_view", "diff_page", "status_view", "workspace_view"]
 
 
-def workspace_view(record: Record) -> WorkspaceView:
+def workspace_view(record: WorkspaceRecord) -> WorkspaceView:
     return WorkspaceView(
         workspace_id=record.id,
         project_id=record.project_id,
@@ -46,12 +47,13 @@ def workspace_view(record: Record) -> WorkspaceView:
     )
 
 
-def status_view(record: Record, look: Look) -> WorkspaceStatusView:
+def status_view(record: WorkspaceRecord, look: ScanResult) -> WorkspaceStatusView:
     return WorkspaceStatusView(
         workspace=workspace_view(record),
         changes=[_pending_view(change) for change in sorted(look.changes, key=lambda change: change.path)],
         reported=[_reported_view(one) for one in look.found.reported],
-        ignored=[_printable(name) for name in look.found.ignored],
+        ignored=[_ignored_view(one) for one in look.found.ignored],
+        notes=[_printable(note) for note in look.found.notes],
         left=[_printable(sentence) for sentence in look.left],
     )
 
@@ -61,13 +63,14 @@ def diff_page(files: Sequence[FileDiff], next_after: str | None, *, patch: bool)
     return WorkspaceDiffPage(files=views, next_after=next_after)
 
 
-def commit_view(record: Record, committed: Committed) -> WorkspaceCommitView:
+def commit_view(record: WorkspaceRecord, committed: Committed) -> WorkspaceCommitView:
     return WorkspaceCommitView(
         workspace=workspace_view(record),
         seq=committed.seq,
         changes=[_settled_view(one) for one in committed.changes],
         reported=[_reported_view(one) for one in committed.reported],
-        ignored=[_printable(name) for name in committed.ignored],
+        ignored=[_ignored_view(one) for one in committed.ignored],
+        notes=[_printable(note) for note in committed.notes],
     )
 
 
@@ -80,7 +83,7 @@ def complete_view(completed: Completed) -> WorkspaceCompleteView:
     )
 
 
-def _pending_view(change: Outgoing) -> PendingChangeView:
+def _pending_view(change: PendingChange) -> PendingChangeView:
     content = change.content
     return PendingChangeView(
         path=change.path,
@@ -91,7 +94,7 @@ def _pending_view(change: Outgoing) -> PendingChangeView:
     )
 
 
-def _settled_view(one: Settled) -> WorkspaceChangeView:
+def _settled_view(one: SettledChange) -> WorkspaceChangeView:
     change = one.answered.change
     answer = dict(change_view(one.answered.answer))
     own = {
@@ -103,7 +106,7 @@ def _settled_view(one: Settled) -> WorkspaceChangeView:
     return WorkspaceChangeView.model_validate(answer | own)
 
 
-def _change_name(change: Outgoing) -> ChangeName:
+def _change_name(change: PendingChange) -> ChangeName:
     before, content = change.before, change.content
     if content is None:
         return "deleted"
@@ -117,6 +120,16 @@ def _change_name(change: Outgoing) -> ChangeName:
 def _reported_view(one: Reported) -> ReportedView:
     return ReportedView(
         name=one.name.decode(errors="backslashreplace"), problem=one.problem.value, reason=_printable(one.reason)
+    )
+
+
+def _ignored_view(one: Ignored) -> IgnoredView:
+    rule = one.rule
+    return IgnoredView(
+        path=_printable(one.path),
+        source=_printable(rule.source),
+        line=rule.line or None,
+        pattern=_printable(rule.pattern),
     )
 
 

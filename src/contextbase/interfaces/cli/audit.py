@@ -5,16 +5,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, TextIO, cast, get_args
+from uuid import UUID
 
 import typer
 
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
-from contextbase.interfaces.cli.log import By, Limit
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line
-from contextbase.sdk import Client
-from contextbase.wire.history import AuditQuery, AuditRecordView
+from contextbase.interfaces.cli.options import By, Limit, PathFilter
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, told_if_interrupted
+from contextbase.interfaces.cli.phrases import counted, local_time
+from contextbase.sdk import AuditFilter, Client
+from contextbase.wire.history import AuditRecordView, OperatorTypeName
 
 __all__ = ["audit"]
 
@@ -22,25 +24,35 @@ __all__ = ["audit"]
 @errors_shown
 def audit(
     by: By = None,
-    action: Annotated[str | None, typer.Option(help="Such as commit.", show_default=False)] = None,
-    path: Annotated[str | None, typer.Option(help="A path, and what is below it.", show_default=False)] = None,
-    since: Annotated[datetime | None, typer.Option(help="From this time on (UTC).", show_default=False)] = None,
-    until: Annotated[datetime | None, typer.Option(help="Before this time (UTC).", show_default=False)] = None,
-    first_seq: Annotated[int | None, typer.Option(help="From this commit on.", min=0, show_default=False)] = None,
-    last_seq: Annotated[int | None, typer.Option(help="Up to this commit.", min=0, show_default=False)] = None,
+    action: Annotated[str | None, typer.Option(help="Only this action, such as commit.", show_default=False)] = None,
+    path: PathFilter = None,
+    since: Annotated[datetime | None, typer.Option(help="Only from this time on (UTC).", show_default=False)] = None,
+    until: Annotated[datetime | None, typer.Option(help="Only before this time (UTC).", show_default=False)] = None,
+    node_id: Annotated[
+        UUID | None, typer.Option(help="Only the file with this id, whatever it was called.", show_default=False)
+    ] = None,
+    operator_type: Annotated[
+        str | None, typer.Option(help="Only what came this way, such as agent, api or web_ui.", show_default=False)
+    ] = None,
+    system: Annotated[bool, typer.Option("--system", help="The system's own trail: tokens, groups, restores.")] = False,
+    first_seq: Annotated[int | None, typer.Option(help="Only from this commit on.", min=0, show_default=False)] = None,
+    last_seq: Annotated[int | None, typer.Option(help="Only up to this commit.", min=0, show_default=False)] = None,
     export: Annotated[
-        str | None, typer.Option(help="Write all that matches as JSON lines to this file; - prints them.")
+        str | None, typer.Option(metavar="FILE", help="Write all matching rows to FILE as JSON lines; - prints them.")
     ] = None,
     limit: Limit = 50,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show or export a project's audit trail. Needs a token that allows 'admin'."""
-    wanted = AuditQuery(
+    """Show or export the audit trail of a project or of the system. Needs a token that allows 'admin'."""
+    chain = None if system else named(project)
+    wanted = AuditFilter(
         principal=by,
         action=action,
         path=path,
+        node_id=node_id,
+        operator_type=_operator_type(operator_type),
         since=_utc(since),
         until=_utc(until),
         first_seq=first_seq,
@@ -48,29 +60,35 @@ def audit(
     )
     with connect(data) as client:
         if export is not None:
-            count = _export(client, named(project), wanted, export)
+            count = _export(client, chain, wanted, export)
             if as_json and export != "-":
                 print_json({"exported": count, "file": export})
             elif export != "-":
-                print_line(f"Exported {count} rows to {export}.")
+                print_line(f"Exported {counted(count, 'row')} to {export}.")
             return
-        records = _records(client, named(project), wanted, limit)
+        records = _records(client, chain, wanted, limit)
     if as_json:
         print_json(records)
         return
     if not records:
-        print_line("Nothing in the audit trail matches.")
+        print_line("No rows of the audit trail match.")
     for record in records:
         where = f"  {record.path}" if record.path else ""
-        when = f"{record.at:%Y-%m-%d %H:%M:%S}"
+        when = local_time(record.at, seconds=True)
         print_line(f"{record.number}  {when}  {record.principal}  {record.action}{where}  {record.summary}")
 
 
-def _records(client: Client, project: str, wanted: AuditQuery, limit: int) -> list[AuditRecordView]:
+def _operator_type(given: str | None) -> OperatorTypeName | None:
+    if given is not None and given not in get_args(OperatorTypeName):
+        raise InvalidInput(f"'{given}' is not an operator type; use one of {', '.join(get_args(OperatorTypeName))}.")
+    return cast("OperatorTypeName | None", given)
+
+
+def _records(client: Client, project: str | None, wanted: AuditFilter, limit: int) -> list[AuditRecordView]:
     records: list[AuditRecordView] = []
     before = None
     while len(records) < limit:
-        page = client.audit(project, wanted, before=before, limit=min(limit - len(records), 1000))
+        page = client.audit(project, before=before, limit=min(limit - len(records), 1000), **wanted)
         records += page.records
         before = page.next_before
         if before is None:
@@ -78,10 +96,10 @@ def _records(client: Client, project: str, wanted: AuditQuery, limit: int) -> li
     return records
 
 
-def _export(client: Client, project: str, wanted: AuditQuery, place: str) -> int:
+def _export(client: Client, project: str | None, wanted: AuditFilter, place: str) -> int:
     count = 0
-    with _opened(place) as file:
-        for record in client.export_audit(project, wanted):
+    with _opened(place) as file, told_if_interrupted(lambda: f"{counted(count, 'row')} written to {place} so far."):
+        for record in client.export_audit(project, **wanted):
             file.write(record.model_dump_json() + "\n")
             count += 1
     return count

@@ -6,8 +6,10 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from contextbase.interfaces.cli.completion import complete_path
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_long, subject, visible
+from contextbase.interfaces.cli.phrases import local_time
 from contextbase.sdk import Client
 from contextbase.wire.blame import BlameView, OriginView
 
@@ -18,16 +20,19 @@ _COLOURS: Final = ("cyan", "yellow", "green", "magenta", "blue", "bright_red")
 
 @errors_shown
 def blame(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A file in the project.", show_default=False)],
-    at: Annotated[str, typer.Option("--at", metavar="REF", help="In this snapshot.")] = "head",
+    path: Annotated[
+        str,
+        typer.Argument(metavar="PATH", help="A file in the project.", show_default=False, autocompletion=complete_path),
+    ],
+    at: Annotated[str, typer.Option("--at", metavar="REF", help="The snapshot to look at.")] = "head",
     values: Annotated[
-        bool, typer.Option("--values", help="By values (JSON, YAML, TOML) or cells (notebooks), not by lines.")
+        bool, typer.Option("--values", help="Show values (JSON, YAML, TOML) or cells (notebooks) instead of lines.")
     ] = False,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show which commit, by whom, each line of a file comes from."""
+    """Show which commit each line of a file comes from, and who made it."""
     with connect(data) as client:
         found = _whole(client, named(project), path, at, values=values)
     if as_json:
@@ -59,10 +64,12 @@ def _lines(found: BlameView) -> Iterator[Text]:
     for part in found.parts:
         origin = origins[part.number]
         message = subject(origin.author.message)
-        yield Text.assemble(_origin(origin, whose), f"  {visible(part.pointer) or '(the whole)':{places}}  {message}")
+        yield Text.assemble(
+            _origin(origin, whose), f"  {visible(part.pointer) or '(the whole file)':{places}}  {message}"
+        )
 
 
 def _origin(origin: OriginView, width: int) -> Text:
     colour = _COLOURS[origin.number % len(_COLOURS)]
-    text = f"{origin.seq:>6} {origin.author.principal:{width}} {origin.author.at:%Y-%m-%d %H:%M}"
+    text = f"{origin.seq:>6} {origin.author.principal:{width}} {local_time(origin.author.at)}"
     return Text(text, style=colour)

@@ -1,5 +1,5 @@
-"""What a command of an agent reads. Standard input is passed on only when asked for: it is sent as a whole, so a pipe
-that stays open, as cron, build servers and loops of a shell have it, would be waited for and never end."""
+"""The standard input of an agent's command. Ours is passed on only when asked for: it is sent as a whole, so a pipe
+that stays open (as in cron, build servers and shell loops) would be waited for forever."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ _MOST: Final = 8 << 20  # what a server takes in one request, unless it is told 
 
 Stdin = Annotated[
     str | None,
-    typer.Option("--stdin", metavar="FILE", help="What it reads; - for standard input. Default: nothing."),
+    typer.Option("--stdin", metavar="FILE", help="A file to use as its standard input; - for ours. Default: empty."),
 ]
 
 
@@ -26,15 +26,15 @@ def input_of(file: str) -> str:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from None
     if len(data) > _MOST:
         raise TooLarge(
-            f"What a command reads has {_MOST >> 20} MB at the most. Put what is longer into the project "
+            f"The standard input of a command can be {_MOST >> 20} MB at most. Put larger data into the project "
             "(contextbase put): the command finds it in its folder."
         )
     try:
         return data.decode()
     except UnicodeDecodeError:
         raise InvalidInput(
-            "What a command reads must be text in UTF-8. Put other contents into the project (contextbase put): the "
-            "command finds them in its folder."
+            "The standard input of a command must be UTF-8 text. Put other data into the project (contextbase put): "
+            "the command finds it in its folder."
         ) from None
 
 

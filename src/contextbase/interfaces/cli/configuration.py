@@ -3,10 +3,11 @@
 import os
 
 from rich.markup import escape
+from rich.text import Text
 
 from contextbase.config import read_settings_file, unknown_variables
 from contextbase.interfaces.cli.connection import Data, settings_for
-from contextbase.interfaces.cli.output import Json, console, error_console, errors_shown, print_json
+from contextbase.interfaces.cli.output import Json, console, error_console, errors_shown, print_hanging, print_json
 
 __all__ = ["config"]
 
@@ -26,6 +27,6 @@ def config(data: Data = None, as_json: Json = False) -> None:
     for row in rows:
         source = "" if row.source == "default" else f" [dim](from {row.source})[/]"
         console.print(f"[bold]{row.variable}[/] = {escape(row.value)}{source}", highlight=False, soft_wrap=True)
-        console.print(f"    [dim]{escape(row.description)}[/]", highlight=False)
+        print_hanging(Text("    "), row.description, style="dim")
     for name in unknown:
-        error_console.print(f"[yellow]warning:[/] {name} is set, but there is no such setting.")
+        error_console.print(f"[yellow]warning:[/] {name} is set, but contextbase has no such setting.")

@@ -1,15 +1,23 @@
-"""Which server a command talks to: --url/--token, the environment, or the one that runs in the data folder."""
+"""Which server and which project a command is about, and the options that say so."""
 
 import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import quote
 
 import typer
 
-from contextbase.config import Settings, load_settings
-from contextbase.data_folder import DataFolder, default_data_folder
-from contextbase.errors import InvalidInput, Unauthenticated, Unavailable
-from contextbase.sdk import Client
+from contextbase.data_folder import default_data_folder
+from contextbase.errors import ContextbaseError, InvalidInput
+from contextbase.interfaces.cli.completion import complete_project
+from contextbase.interfaces.cli.named_server import named_server
+from contextbase.servers.choice import FoundServer, find_data_folder, find_server
+from contextbase.servers.request import get
+from contextbase.servers.workspace_here import WorkspaceHere, workspace_here
+
+if TYPE_CHECKING:
+    from contextbase.config import Settings
+    from contextbase.sdk import Client
 
 __all__ = [
     "LEASE_VARIABLE",
@@ -18,7 +26,10 @@ __all__ = [
     "LeaseOption",
     "Project",
     "address",
+    "agent_here",
     "connect",
+    "existing_settings",
+    "found_server",
     "named",
     "settings_for",
     "snapshot",
@@ -26,14 +37,71 @@ __all__ = [
 
 LEASE_VARIABLE: Final = "CONTEXTBASE_LEASE"
 
+
+def found_server(data: Path | None = None) -> FoundServer:
+    """The server that a command talks to, by its options, the environment and the current folder."""
+    return find_server(named_server(), data)
+
+
+def _project_here(context: typer.Context, project: str | None) -> str | None:
+    if project or context.resilient_parsing:
+        return project
+    here = _workspace(context)
+    return None if here is None else here.project_id
+
+
+def agent_here(context: typer.Context, agent: str | None) -> str | None:
+    """The agent of the workspace we are in, unless another is named, or another project."""
+    if agent or context.resilient_parsing:
+        return agent
+    here = _workspace(context)
+    if here is None or not _is_about(here, context):
+        return None
+    return here.agent
+
+
+def _workspace(context: typer.Context) -> WorkspaceHere | None:
+    try:
+        return workspace_here(found_server(context.params.get("data")))
+    except ContextbaseError:
+        return None  # the command meets the same error, and reports it
+
+
+def _is_about(here: WorkspaceHere, context: typer.Context) -> bool:
+    project: str | None = context.params.get("project")
+    if project in (None, here.project_id):
+        return True
+    server = found_server(context.params.get("data"))
+    try:
+        found = get(server.url, server.token, f"/api/v1/projects/{quote(project, safe='')}")
+        return str(found.get("id")) == here.project_id
+    except ContextbaseError:
+        return False  # the command names the project, too, and reports what is wrong with it
+
+
+# Eager: an option whose default comes from the server needs to know which server.
 Data = Annotated[
     Path | None,
-    typer.Option("--data", help="Data folder; default: $CONTEXTBASE_DATA or ./.contextbase-data.", show_default=False),
+    typer.Option(
+        "--data",
+        help="Data folder; default: $CONTEXTBASE_DATA or ./.contextbase-data.",
+        show_default=False,
+        is_eager=True,
+    ),
 ]
 
 Project = Annotated[
     str | None,
-    typer.Option("--project", "-p", envvar="CONTEXTBASE_PROJECT", help="The project's name or id.", show_default=False),
+    typer.Option(
+        "--project",
+        "-p",
+        envvar="CONTEXTBASE_PROJECT",
+        help="The project's name or id. Default: that of the workspace you are in.",
+        show_default=False,
+        is_eager=True,
+        callback=_project_here,
+        autocompletion=complete_project,
+    ),
 ]
 
 LeaseOption = Annotated[
@@ -59,7 +127,7 @@ At = Annotated[
 ]
 
 
-def snapshot(client: Client, project: str, at: str | None) -> int | None:
+def snapshot(client: "Client", project: str, at: str | None) -> int | None:
     """The seq that is meant; None: the head, whatever it is by then."""
     if at is None:
         return None
@@ -73,8 +141,10 @@ def named(project: str | None) -> str:
     return project
 
 
-def settings_for(data: Path | None, **overrides: object) -> Settings:
-    """Settings with the data folder a command is about, absolute."""
+def settings_for(data: Path | None, **overrides: object) -> "Settings":
+    """Settings with the data folder a command is about, absolute. The folder may hold nothing yet."""
+    from contextbase.config import load_settings  # slow to import, and most commands need no settings
+
     given = {name: value for name, value in overrides.items() if value is not None}
     if data is None and not os.environ.get("CONTEXTBASE_DATA"):
         data = default_data_folder()
@@ -83,24 +153,20 @@ def settings_for(data: Path | None, **overrides: object) -> Settings:
     return load_settings(**given)
 
 
-def connect(data: Path | None = None) -> Client:
+def existing_settings(data: Path | None, **overrides: object) -> "Settings":
+    """As `settings_for`, for commands about data that is there already: in the folder named, the one here, or that of
+    the server this account runs."""
+    return settings_for(find_data_folder(data), **overrides)
+
+
+def connect(data: Path | None = None) -> "Client":
     """A client for the server a command talks to."""
+    from contextbase.sdk import Client  # slow to import, and --help does without
+
     return Client(*address(data))
 
 
 def address(data: Path | None = None) -> tuple[str, str]:
-    """$CONTEXTBASE_URL and $CONTEXTBASE_TOKEN, or this machine's server as its owner."""
-    url, token = os.environ.get("CONTEXTBASE_URL"), os.environ.get("CONTEXTBASE_TOKEN")
-    folder = DataFolder(settings_for(data).data)
-    if url is None:
-        server = folder.running_server()
-        if server is None:
-            raise Unavailable(
-                f"No server runs in {folder.path}. Start one with `contextbase up`, or set CONTEXTBASE_URL and "
-                "CONTEXTBASE_TOKEN to use another."
-            )
-        url = server.url
-        token = token or folder.read_owner_token()
-    if not token:
-        raise Unauthenticated("Set CONTEXTBASE_TOKEN to a token for this server.")
-    return url, token
+    """The URL and token of the server a command talks to."""
+    server = found_server(data)
+    return server.url, server.token

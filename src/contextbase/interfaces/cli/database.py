@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+from typing import Annotated
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import typer
@@ -11,27 +12,31 @@ from contextbase.config import Settings
 from contextbase.db.binaries import find_binaries
 from contextbase.db.embedded import embedded_address
 from contextbase.db.migrations.runner import migrate, pending_migrations
-from contextbase.interfaces.cli.connection import Data, settings_for
+from contextbase.interfaces.cli.connection import Data, existing_settings
 from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json
 
 __all__ = ["commands"]
 
-commands = typer.Typer(help="Work on the database itself.", no_args_is_help=True)
+commands = typer.Typer(help="Manage the database.", no_args_is_help=True)
 
 
 @commands.command("migrate")
 @errors_shown
-def migrate_command(data: Data = None, check: bool = False, as_json: Json = False) -> None:
-    """Bring the database to this version's schema. With --check, only say what would be done."""
+def migrate_command(
+    data: Data = None,
+    check: Annotated[bool, typer.Option("--check", help="Only list the pending migrations.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Upgrade the database to the schema of this version."""
 
     async def run(settings: Settings) -> list[str]:
         from contextbase.bootstrap import open_database  # with all of the server: other commands start without
 
-        async with open_database(settings, own=False) as database:
+        async with open_database(settings, own=False, create=False) as database:
             done = await pending_migrations(database) if check else await migrate(database)
         return [f"{migration.version:04d}_{migration.name}" for migration in done]
 
-    names = asyncio.run(run(settings_for(data)))
+    names = asyncio.run(run(existing_settings(data)))
     if as_json:
         print_json({"pending" if check else "applied": names})
     elif names:
@@ -43,7 +48,7 @@ def migrate_command(data: Data = None, check: bool = False, as_json: Json = Fals
 @commands.command("shell")
 @errors_shown
 def shell(data: Data = None) -> None:
-    """Open psql on the database: the external one, or the embedded one (started for the while if it is down)."""
+    """Open psql on the database. The embedded one is started for this if it is down."""
 
     async def run(settings: Settings) -> int:
         environment = {
@@ -51,12 +56,12 @@ def shell(data: Data = None) -> None:
         }
         from contextbase.bootstrap import open_database  # with all of the server: other commands start without
 
-        async with open_database(settings, own=False):
+        async with open_database(settings, own=False, create=False):
             command = [find_binaries().program("psql")]
             environment |= _where(settings)
             return await asyncio.to_thread(lambda: subprocess.run(command, env=environment, check=False).returncode)
 
-    raise typer.Exit(asyncio.run(run(settings_for(data))))
+    raise typer.Exit(asyncio.run(run(existing_settings(data))))
 
 
 def _where(settings: Settings) -> dict[str, str]:

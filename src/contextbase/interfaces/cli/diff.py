@@ -10,8 +10,10 @@ from rich.text import Text
 
 from contextbase.errors import InvalidInput, NotFound
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
-from contextbase.interfaces.cli.log import By, Run, commit_line
+from contextbase.interfaces.cli.log import change_line, commit_line
+from contextbase.interfaces.cli.options import By, PathFilter, Run
 from contextbase.interfaces.cli.output import Json, errors_shown, on_one_line, print_json, print_long, visible
+from contextbase.interfaces.cli.phrases import counted
 from contextbase.sdk import Client
 from contextbase.wire.diff import DiffPageView, FileDiffView
 from contextbase.wire.workspace import WorkspaceDiffView
@@ -25,7 +27,7 @@ _REF_AND_PATH: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][^/]*?(?:[Zz]
 _GRAPH_WIDTH: Final = 40
 
 Values = Annotated[
-    bool, typer.Option("--values", help="Changed values and cells, not lines, where a file is made of them.")
+    bool, typer.Option("--values", help="Show changed values and cells instead of lines, for files that have them.")
 ]
 
 
@@ -34,33 +36,37 @@ def diff(
     refs: Annotated[
         str | None,
         typer.Argument(
-            metavar="[REF..REF]", help="Two snapshots, or one to compare the head with; default: the last commit."
+            metavar="REF..REF", help="Two snapshots, or one to compare with the head. Default: the last commit."
         ),
     ] = None,
-    path: Annotated[
-        str | None, typer.Option("--path", help="A file, or a folder and all in it.", show_default=False)
-    ] = None,
+    path: PathFilter = None,
     commit: Annotated[
-        int | None, typer.Option("--commit", help="What this commit did.", min=1, show_default=False)
+        int | None,
+        typer.Option("--commit", metavar="SEQ", help="Show what this commit changed.", min=1, show_default=False),
     ] = None,
     by: By = None,
     run: Run = None,
     numbers: Annotated[
         str | None,
         typer.Option(
-            "--numbers", metavar="N..N", help="Two versions of the file at --path; N: it and now.", show_default=False
+            "--numbers",
+            metavar="N..N",
+            help="Compare two versions of the file at --path; N alone: with the newest.",
+            show_default=False,
         ),
     ] = None,
-    stat: Annotated[bool, typer.Option("--stat", help="Only which files, and how many lines.")] = False,
+    stat: Annotated[bool, typer.Option("--stat", help="Only list the files and how many lines changed.")] = False,
     values: Values = False,
-    context: Annotated[int, typer.Option("--unified", "-U", help="Unchanged lines around each change.", min=0)] = 3,
+    context: Annotated[
+        int, typer.Option("--unified", "-U", metavar="N", help="Show N unchanged lines around each change.", min=0)
+    ] = 3,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show what differs between two snapshots, or what a commit, a principal or a run did."""
+    """Show what differs between two snapshots, or what a commit, a principal or a run changed."""
     if commit is not None and (refs is not None or by is not None or run is not None):
-        raise InvalidInput("--commit stands alone: it is one commit's work.")
+        raise InvalidInput("--commit cannot be combined with REF..REF, --by or --run.")
     with connect(data) as client:
         name = named(project)
         if numbers is not None:
@@ -83,7 +89,7 @@ def show(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show a commit and what it did; or a file as it was: v1:docs/note.md"""
+    """Show a commit and what it changed, or a file as it was: `contextbase show v1:docs/note.md`"""
     with connect(data) as client:
         name = named(project)
         if match := _REF_AND_PATH.fullmatch(what):
@@ -102,7 +108,8 @@ def show(
             return
         rest = found[0].author.message.strip().splitlines()[1:]
         body = [Text(f"    {on_one_line(line)}".rstrip()) for line in rest]
-        print_long(_with_heading([commit_line(found[0]), *body, Text()], files))
+        aside = [change_line(change) for change in found[0].changes if change.side_version_id is not None]
+        print_long(_with_heading([commit_line(found[0]), *body, *aside, Text()], files))
 
 
 def _show_file(client: Client, project: str, ref: str, path: str, *, as_json: bool) -> None:
@@ -130,7 +137,7 @@ def _range(client: Client, project: str, refs: str | None, *, whole: bool) -> tu
 def _of_versions(client: Client, project: str, path: str | None, numbers: str, context: int) -> FileDiffView:
     match = re.fullmatch(r"([0-9]{1,9})(?:\.\.([0-9]{1,9})?)?", numbers)
     if match is None or path is None:
-        raise InvalidInput("Say two versions of a file: --path PATH --numbers 3..5")
+        raise InvalidInput("Name a file and two of its versions: --path PATH --numbers 3..5")
     new = int(match[2]) if match[2] else None
     return client.history.diff_versions(project, path, int(match[1]), new, context=context, patch=True)
 
@@ -204,4 +211,4 @@ def _stat(files: list[FileDiffView]) -> Iterator[Text]:
         count = file.added_lines + file.removed_lines
         yield Text.assemble(f" {name:{width}} | {count:>5} ", ("+" * plus, "green"), ("-" * minus, "red"))
     added, removed = (sum(getattr(file, side) for file in files) for side in ("added_lines", "removed_lines"))
-    yield Text(f" {len(files)} files changed, {added} lines added, {removed} removed")
+    yield Text(f" {counted(len(files), 'file')} changed, {counted(added, 'line')} added, {removed:,} removed")

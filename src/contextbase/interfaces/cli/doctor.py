@@ -3,11 +3,11 @@
 import asyncio
 from dataclasses import asdict
 
-from rich.markup import escape
+from rich.text import Text
 
 from contextbase.errors import ContextbaseError
-from contextbase.interfaces.cli.connection import Data, settings_for
-from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json
+from contextbase.interfaces.cli.connection import Data, existing_settings
+from contextbase.interfaces.cli.output import Json, errors_shown, print_hanging, print_json
 
 __all__ = ["doctor"]
 
@@ -16,21 +16,21 @@ _MARKS = {"yes": "[green]✓[/]", "no": "[yellow]-[/]", "broken": "[red]✗[/]"}
 
 @errors_shown
 def doctor(data: Data = None, as_json: Json = False) -> None:
-    """Say what this machine can do: database, blobs, workspaces, sandboxes; and how to get the rest."""
+    """Check what this machine supports (database, blobs, workspaces, sandboxes), and how to get the rest."""
     from contextbase.bootstrap import problems_outside, sandbox_kind  # with all of the server: others start without
     from contextbase.machine import Finding, examine
 
-    settings = settings_for(data)
+    settings = existing_settings(data)
     try:
         sandbox = Finding(name="sandbox", answer="yes", detail=asyncio.run(sandbox_kind(settings)))
     except ContextbaseError as error:
-        advice = "Install bubblewrap or Docker; all else works without."
+        advice = "Install bubblewrap or Docker. Everything else works without."
         sandbox = Finding(name="sandbox", answer="no", detail=error.message, advice=advice)
     findings = examine(settings, problems=asyncio.run(problems_outside(settings)), sandbox=sandbox)
     if as_json:
         print_json([asdict(finding) for finding in findings])
         return
     for finding in findings:
-        console.print(f"{_MARKS[finding.answer]} [bold]{finding.name:14}[/] {escape(finding.detail)}", highlight=False)
+        print_hanging(Text.from_markup(f"{_MARKS[finding.answer]} [bold]{finding.name:14}[/] "), finding.detail)
         if finding.advice:
-            console.print(f"  {'':14} [dim]{escape(finding.advice)}[/]", highlight=False)
+            print_hanging(Text(" " * 17), finding.advice, style="dim")

@@ -22,8 +22,10 @@ def edited(text: str, *, name: str) -> tuple[str, Path]:
         done = subprocess.run([*shlex.split(editor), path], check=False)
     except (OSError, ValueError) as error:
         file.unlink()
-        raise InvalidInput(f"The editor {editor!r} does not start: {error}. Set $EDITOR to one that does.") from None
+        raise InvalidInput(f"The editor {editor!r} could not be started: {error}. Set $EDITOR to another.") from None
     if done.returncode != 0:
-        raise InvalidInput(f"The editor ended with code {done.returncode}; nothing was sent. Your text is in {file}.")
+        raise InvalidInput(
+            f"The editor exited with code {done.returncode}, so nothing was sent. Your text is in {file}."
+        )
     with file.open(encoding="utf-8", newline="") as opened:
         return opened.read(), file

@@ -2,8 +2,11 @@
 
 import base64
 import os
+import shutil
+import stat
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, BinaryIO, Final
 from uuid import UUID
@@ -12,29 +15,49 @@ import typer
 from rich.filesize import decimal
 
 from contextbase.errors import ContextbaseError, InvalidInput, NotFound, error_of_code
+from contextbase.interfaces.cli.completion import complete_path
 from contextbase.interfaces.cli.connection import At, Data, LeaseOption, Project, connect, named, snapshot
-from contextbase.interfaces.cli.output import Json, errors_shown, places, print_json, print_line
+from contextbase.interfaces.cli.identifiers import short_id
+from contextbase.interfaces.cli.options import Message, ProjectPath
+from contextbase.interfaces.cli.output import (
+    Json,
+    errors_shown,
+    print_json,
+    print_line,
+    progress,
+    told_if_interrupted,
+)
+from contextbase.interfaces.cli.phrases import counted
 from contextbase.sdk import Change, Client
-from contextbase.wire.commit import CommitView
+from contextbase.wire.commit import ChangeView, CommitView
 from contextbase.wire.tree import EntryView
 
-__all__ = ["cat", "ls", "mv", "put", "rm"]
+__all__ = ["INLINE_BYTES", "cat", "ls", "mv", "pieces_of", "put", "rm", "what_is_left"]
 
-_INLINE_BYTES: Final = 1024 * 1024
+INLINE_BYTES: Final = 1024 * 1024  # longer files are uploaded by themselves
 _SIGNS: Final = {"directory": "d", "symlink": "l", "file": "-", "deleted": "x"}
 
-FilePath = Annotated[str, typer.Argument(metavar="PATH", help="A path in the project.", show_default=False)]
 Base = Annotated[
     int | None,
-    typer.Option("--base", help="The commit (seq) you made it from; default: the head.", min=0, show_default=False),
+    typer.Option(
+        "--base",
+        metavar="SEQ",
+        help="The commit your change is based on. Default: the head.",
+        min=0,
+        show_default=False,
+    ),
 ]
-Message = Annotated[str, typer.Option("--message", "-m", help="Why; it is in the log.")]
 
 
 @errors_shown
 def ls(
-    path: Annotated[str, typer.Argument(help="A folder or file; default: the top.")] = "",
-    recursive: Annotated[bool, typer.Option("--recursive", "-R", help="And what lies deeper.")] = False,
+    path: Annotated[
+        str,
+        typer.Argument(
+            help="A folder or file. Default: the top folder.", show_default=False, autocompletion=complete_path
+        ),
+    ] = "",
+    recursive: Annotated[bool, typer.Option("--recursive", "-R", help="Also list what is in subfolders.")] = False,
     at: At = None,
     project: Project = None,
     data: Data = None,
@@ -48,7 +71,7 @@ def ls(
         print_json(entries)
         return
     if not entries:
-        print_line("There are no files yet. Put one: contextbase put FILE PATH")
+        print_line("There are no files. Add one: contextbase put FILE PATH")
     for entry in entries:
         sign = _SIGNS[entry.kind] + ("x" if entry.executable else "")
         size = decimal(entry.size) if entry.kind == "file" else ""
@@ -57,8 +80,8 @@ def ls(
 
 
 @errors_shown
-def cat(path: FilePath, at: At = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
-    """Print a file's content. With --json: its entry, with the content if it is not too long."""
+def cat(path: ProjectPath, at: At = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+    """Print a file. With --json, print its entry, with the content unless it is too large."""
     with connect(data) as client:
         name = named(project)
         seq = snapshot(client, name, at)
@@ -73,27 +96,39 @@ def cat(path: FilePath, at: At = None, project: Project = None, data: Data = Non
 @errors_shown
 def put(
     file: Annotated[str, typer.Argument(help="A file on this machine; - for standard input.", show_default=False)],
-    path: FilePath,
+    path: ProjectPath,
     base: Base = None,
+    base_version: Annotated[
+        int | None, typer.Option(help="The version of the file you made it from; 0: none.", min=0, show_default=False)
+    ] = None,
     message: Message = "",
     lease: LeaseOption = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Write a file into a project. What others changed since --base is merged."""
+    """Write a file to a project. What others changed since --base, or --base-version, is merged."""
+    if base is not None and base_version is not None:
+        raise InvalidInput("Give --base or --base-version, not both.")
     name = named(project)
     with connect(data) as client:
-        change = _write_of(client, name, file, path)
-        seq, epoch = _seen(client, name, base)
-        answer = client.commit(name, [change], base_seq=seq, epoch=epoch, message=message, lease=lease)
+        with told_if_interrupted(lambda: "Nothing was committed."):
+            change = _write_of(client, name, file, path).model_copy(update={"base_version": base_version})
+            seq, epoch = _seen(client, name, base)
+        with told_if_interrupted(_unknown):
+            answer = client.commit(name, [change], base_seq=seq, epoch=epoch, message=message, lease=lease)
     _report(answer, as_json=as_json)
 
 
 @errors_shown
 def rm(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Paths in the project.", show_default=False)],
-    recursive: Annotated[bool, typer.Option("--recursive", "-r", help="Folders with all that is in them.")] = False,
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH", help="Paths in the project.", show_default=False, autocompletion=complete_path),
+    ],
+    recursive: Annotated[
+        bool, typer.Option("--recursive", "-r", help="Also delete folders, with everything in them.")
+    ] = False,
     base: Base = None,
     message: Message = "",
     lease: LeaseOption = None,
@@ -107,14 +142,17 @@ def rm(
         seq, epoch = _seen(client, name, base)
         targets = [entry for path in paths for entry in _tree(client, name, path, at=seq, recursive=recursive)]
         changes = [Change(action="delete", path=path) for path in dict.fromkeys(targets)]
-        answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message, lease=lease)
+        with told_if_interrupted(_unknown):
+            answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message, lease=lease)
     _report(answer, as_json=as_json)
 
 
 @errors_shown
 def mv(
-    source: Annotated[str, typer.Argument(help="A file or folder in the project.", show_default=False)],
-    target: Annotated[str, typer.Argument(help="Its new path.", show_default=False)],
+    source: Annotated[
+        str, typer.Argument(help="A file or folder in the project.", show_default=False, autocompletion=complete_path)
+    ],
+    target: Annotated[str, typer.Argument(help="The new path.", show_default=False, autocompletion=complete_path)],
     base: Base = None,
     message: Message = "",
     lease: LeaseOption = None,
@@ -122,7 +160,7 @@ def mv(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Rename a file, or a folder with all that is in it: all of it or nothing."""
+    """Rename a file, or a folder with everything in it. Either all of it is renamed or nothing."""
     name = named(project)
     source, target = source.rstrip("/"), target.rstrip("/")
     with connect(data) as client:
@@ -131,7 +169,8 @@ def mv(
             Change(action="rename", path=path, target=target + path.removeprefix(source))
             for path in _tree(client, name, source, at=seq, recursive=True)
         ]
-        answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message, atomic=True, lease=lease)
+        with told_if_interrupted(_unknown):
+            answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message, atomic=True, lease=lease)
     _report(answer, as_json=as_json)
 
 
@@ -146,7 +185,7 @@ def _seen(client: Client, project: str, base: int | None) -> tuple[int, UUID | N
 def _entry(client: Client, project: str, path: str, *, at: int | None, contents: bool = False) -> EntryView:
     found = client.checkout(project, paths=[path], seq=at, contents=contents)
     if not found.entries:
-        raise NotFound(f"There is nothing at {path} that you may read; `contextbase ls` lists what there is.")
+        raise NotFound(f"There is nothing at {path} that you may read. `contextbase ls` lists what there is.")
     return found.entries[0]
 
 
@@ -171,35 +210,54 @@ def _tree(client: Client, project: str, path: str, *, at: int, recursive: bool) 
         return [itself[0].path]
     below = list(_listed(client, project, path, recursive=True, at=at))
     if below and not recursive and any(entry.path != path for entry in below):
-        raise InvalidInput(f"{path} is a folder with {len(below)} entries; say --recursive to mean all of it.")
+        raise InvalidInput(
+            f"{path} is a folder with {counted(len(below), 'entry', 'entries')}. Add --recursive to include all of it."
+        )
     own = client.checkout(project, paths=[path], seq=at).entries
     return list(dict.fromkeys(entry.path for entry in (*below, *own)))
 
 
 def _write_of(client: Client, project: str, file: str, path: str) -> Change:
     if file == "-":
-        return _content(client, project, sys.stdin.buffer, path, executable=None)
+        # Read here, in the main thread: one that waits for input in the background cannot be interrupted.
+        with tempfile.TemporaryFile() as spooled:
+            shutil.copyfileobj(sys.stdin.buffer, spooled, INLINE_BYTES)
+            length = spooled.tell()
+            spooled.seek(0)
+            return _content(client, project, spooled, path, executable=None, size=length)
     try:
         with Path(file).open("rb") as opened:
-            return _content(client, project, opened, path, executable=os.access(file, os.X_OK))
+            status = os.fstat(opened.fileno())
+            size = status.st_size if stat.S_ISREG(status.st_mode) else None  # a pipe that is named may be put, too
+            return _content(client, project, opened, path, executable=os.access(file, os.X_OK), size=size)
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from None
 
 
-def _content(client: Client, project: str, opened: BinaryIO, path: str, *, executable: bool | None) -> Change:
-    """Short content goes along with the commit; long content is uploaded first."""
-    start = opened.read(_INLINE_BYTES)
-    if len(start) < _INLINE_BYTES:
+def _content(
+    client: Client, project: str, opened: BinaryIO, path: str, *, executable: bool | None, size: int | None
+) -> Change:
+    """Short content goes along with the commit; long content is uploaded first. `size`: if it is known."""
+    start = opened.read(INLINE_BYTES)
+    if len(start) < INLINE_BYTES:
         encoded = base64.b64encode(start).decode()
         return Change(action="write", path=path, base64=encoded, executable=executable)
-
-    def pieces() -> Iterator[bytes]:
-        yield start
-        while piece := opened.read(_INLINE_BYTES):
-            yield piece
-
-    uploaded = client.upload(project, pieces())
+    with progress(f"uploading {path}", size, in_bytes=True) as advance:
+        uploaded = client.upload(project, pieces_of(start, opened, advance))
     return Change(action="write", path=path, hash=uploaded.hash, executable=executable)
+
+
+def pieces_of(start: bytes, opened: BinaryIO, advance: Callable[[int], None]) -> Iterator[bytes]:
+    """What was read of a file, and the rest of it."""
+    piece = start
+    while piece:
+        yield piece
+        advance(len(piece))  # the next one is asked for once this one is sent
+        piece = opened.read(INLINE_BYTES)
+
+
+def _unknown() -> str:
+    return "The commit may have been made or not: `contextbase log` shows it."
 
 
 def _report(answer: CommitView, *, as_json: bool) -> None:
@@ -210,9 +268,7 @@ def _report(answer: CommitView, *, as_json: bool) -> None:
         for change in answer.changes:
             if change.status != "refused":
                 place = change.result_path or change.path
-                waiting = f" ({places(len(change.conflicts))} for a person to decide)"
-                note = waiting if change.status == "in_review" else ""
-                print_line(f"{change.status.replace('_', ' ')}  {place}{note}")
+                print_line(f"{change.status.replace('_', ' ')}  {place}{what_is_left(change)}")
         if answer.committed:
             print_line(f"Commit {answer.seq}.")
     refused = [change for change in answer.changes if change.status == "refused"]
@@ -222,6 +278,17 @@ def _report(answer: CommitView, *, as_json: bool) -> None:
         raise _refusal(refused[0].code, refused[0].reason, more=len(refused) - 1)
 
 
+def what_is_left(change: ChangeView) -> str:
+    """What is left to do about it."""
+    if change.status == "in_review" and change.review_id is not None:
+        count = counted(len(change.conflicts), "conflict")
+        why = f"{count}; decide with" if change.conflicts else "decide with"
+        return f"  ({why}: contextbase review show {short_id(change.review_id)})"
+    if change.status == "superseded" and change.side_version_id is not None:
+        return f"  (another version has precedence; yours is kept as {short_id(change.side_version_id)})"
+    return ""
+
+
 def _refusal(code: str | None, reason: str | None, *, more: int) -> ContextbaseError:
-    others = f" {more} more changes were refused, too." if more else ""
+    others = f" {counted(more, 'more change was', 'more changes were')} refused." if more else ""
     return error_of_code(code or "forbidden", f"{reason or 'The change was refused.'}{others}")

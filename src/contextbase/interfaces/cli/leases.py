@@ -7,22 +7,31 @@ from typing import Annotated
 import typer
 
 from contextbase.errors import InvalidInput
+from contextbase.interfaces.cli.completion import complete_path
 from contextbase.interfaces.cli.connection import LEASE_VARIABLE, Data, Project, connect, named
 from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_table
+from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.wire.lease import LeaseView
 
 __all__ = ["commands"]
 
-commands = typer.Typer(help='Say "I am on this file", so that others wait.', no_args_is_help=True)
+commands = typer.Typer(help="Reserve files while you work on them.", no_args_is_help=True)
 
 Pattern = Annotated[
-    str, typer.Argument(metavar="PATTERN", help="A path, or a pattern such as src/**.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="PATTERN", help="A path, or a pattern such as src/**.", show_default=False, autocompletion=complete_path
+    ),
 ]
 Worker = Annotated[
     str | None,
-    typer.Option("--as", metavar="WORKER", help="Which of your workers it is for.", show_default=False),
+    typer.Option(
+        "--as", metavar="WORKER", help="Which of your workers it is for, if there are several.", show_default=False
+    ),
 ]
-Wait = Annotated[float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for others.", min=0)]
+Wait = Annotated[
+    float, typer.Option("--wait", metavar="SECONDS", help="How long to wait if somebody else has it.", min=0)
+]
 
 
 @commands.command()
@@ -35,7 +44,7 @@ def acquire(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Reserve files, and print the lease's token. It ends by itself unless it is renewed: see `lease run`."""
+    """Reserve files, and print the lease's token. It expires unless it is renewed: see `lease run`."""
     with connect(data) as client:
         lease = client.leases.acquire(named(project), pattern, wait=wait, worker=worker)
     if as_json:
@@ -48,20 +57,24 @@ def acquire(
 @errors_shown
 def release(
     token: Annotated[
-        int | None, typer.Argument(metavar="[TOKEN]", help="The lease's token.", show_default=False, min=1)
+        int | None, typer.Argument(metavar="TOKEN", help="The lease's token.", show_default=False, min=1)
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="All of yours.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Release all your leases.")] = False,
     owner: Annotated[
         str | None,
-        typer.Option("--owner", help="All of this owner, such as agent:indexer; needs 'admin'.", show_default=False),
+        typer.Option(
+            "--owner",
+            help="Release all leases of this owner, such as agent:indexer. Needs 'admin'.",
+            show_default=False,
+        ),
     ] = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Let others have the files."""
+    """Release a lease, so that others can have the files."""
     if (token is not None) + all_ + (owner is not None) != 1:
-        raise InvalidInput("Give a lease's token, or --all, or --owner.")
+        raise InvalidInput("Give one of: a lease's token, --all, --owner.")
     answer: object = {"token": token}
     sentence = "Released."
     with connect(data) as client:
@@ -69,7 +82,7 @@ def release(
             client.leases.release(named(project), token)
         else:
             ended = client.leases.release_all(named(project), owner=owner)
-            answer, sentence = ended, f"Released {ended.released}."
+            answer, sentence = ended, f"Released {counted(ended.released, 'lease')}."
     if as_json:
         print_json(answer)
     else:
@@ -79,13 +92,16 @@ def release(
 @commands.command("list")
 @errors_shown
 def list_(
-    path: Annotated[str | None, typer.Argument(help="Only what overlaps with it.", show_default=False)] = None,
-    owner: Annotated[str | None, typer.Option("--owner", help="Only this owner's.", show_default=False)] = None,
+    path: Annotated[
+        str | None,
+        typer.Argument(help="Only leases that overlap with it.", show_default=False, autocompletion=complete_path),
+    ] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="Only leases of this owner.", show_default=False)] = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List who is on what."""
+    """List who has reserved what."""
     found: list[LeaseView] = []
     after: int | None = 0
     with connect(data) as client:
@@ -97,12 +113,19 @@ def list_(
         print_json(found)
         return
     print_table(
-        ("TOKEN", "PATTERN", "OWNER", "SINCE", "UNTIL"),
+        ("TOKEN", "PATTERN", "OWNER", "SINCE", "EXPIRES"),
         (
-            (lease.token, lease.pattern, lease.owner, f"{lease.acquired_at:%H:%M:%S}", f"{lease.expires_at:%H:%M:%S}")
+            (
+                lease.token,
+                lease.pattern,
+                lease.owner,
+                local_time(lease.acquired_at, seconds=True),
+                local_time(lease.expires_at, seconds=True),
+            )
             for lease in found
         ),
-        empty="Nobody has a lease there.",
+        empty="No leases match." if path or owner else "There are no leases.",
+        whole=("TOKEN",),
     )
 
 
@@ -110,21 +133,26 @@ def list_(
 @errors_shown
 def run(
     pattern: Pattern,
-    command: Annotated[list[str], typer.Argument(help="What to run; put -- before it.", show_default=False)],
+    command: Annotated[
+        list[str], typer.Argument(help="The command, after --.", metavar="-- COMMAND", show_default=False)
+    ],
     worker: Worker = None,
     wait: Wait = 300.0,
     project: Project = None,
     data: Data = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print errors as JSON; the output is the command's.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print errors as JSON. The output is the command's own.")
+    ] = False,
 ) -> None:
-    """Run a command while holding a lease, and exit as it does. Its own commits can depend on the lease: the token is
-    in CONTEXTBASE_LEASE, which `put`, `rm` and `mv` read."""
+    """Run a command while holding a lease, and exit with its exit code.
+
+    The lease's token is in CONTEXTBASE_LEASE, which `put`, `rm` and `mv` read: they fail if the lease was lost."""
     del as_json  # whoever shows the errors looks at it
     with connect(data) as client, client.lease(named(project), pattern, wait=wait, worker=worker) as lease:
         environment = os.environ | {LEASE_VARIABLE: str(lease.token)}
         try:
             done = subprocess.run(command, env=environment, check=False)
         except OSError as error:
-            raise InvalidInput(f"{command[0][:200]} cannot be run: {error.strerror}.") from None
+            raise InvalidInput(f"{command[0][:200]} could not be started: {error.strerror}.") from None
         lease.check()
     raise typer.Exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)

@@ -6,8 +6,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from contextbase.interfaces.cli.completion import complete_path
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.graph import Drawn, Forked, draw
+from contextbase.interfaces.cli.identifiers import short_id
+from contextbase.interfaces.cli.options import By, Limit, Run
 from contextbase.interfaces.cli.output import (
     Json,
     errors_shown,
@@ -17,14 +20,12 @@ from contextbase.interfaces.cli.output import (
     print_long,
     subject,
 )
+from contextbase.interfaces.cli.phrases import local_time
 from contextbase.sdk import Client
-from contextbase.wire.history import LogEntryView
+from contextbase.wire.history import LogChangeView, LogEntryView
 
-__all__ = ["By", "Limit", "Run", "commit_line", "log"]
+__all__ = ["change_line", "commit_line", "log"]
 
-Limit = Annotated[int, typer.Option("--limit", "-n", help="At most so many.", min=1)]
-By = Annotated[str | None, typer.Option("--by", help="Of this principal, such as agent:indexer.", show_default=False)]
-Run = Annotated[str | None, typer.Option("--run", help="Of this run, as its writer named it.", show_default=False)]
 _CHANGES_SHOWN = 10
 _STYLES = {"added": "green", "deleted": "red", "renamed": "cyan", "superseded": "magenta", "in_review": "magenta"}
 _LANES = "yellow"
@@ -32,10 +33,19 @@ _LANES = "yellow"
 
 @errors_shown
 def log(
-    path: Annotated[str | None, typer.Argument(help="Only of the file at this path, across renames.")] = None,
+    path: Annotated[
+        str | None,
+        typer.Argument(
+            help="Only commits that changed the file at this path, also under earlier names.",
+            show_default=False,
+            autocompletion=complete_path,
+        ),
+    ] = None,
     by: By = None,
     run: Run = None,
-    graph: Annotated[bool, typer.Option("--graph", help="Draw where writers forked off, and were joined.")] = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Draw where writers worked in parallel and were merged.")
+    ] = False,
     limit: Limit = 20,
     project: Project = None,
     data: Data = None,
@@ -48,8 +58,14 @@ def log(
         print_json(commits)
         return
     if not commits:
-        print_line("There are no commits yet that you may see.")
+        print_line(_nothing(path=path, by=by, run=run))
     print_long(_graph(commits) if graph else (line for commit in commits for line in _lines(commit)))
+
+
+def _nothing(*, path: str | None, by: str | None, run: str | None) -> str:
+    if path or by or run:
+        return "No commits match."
+    return "There are no commits that you may see. Make one: contextbase put FILE PATH"
 
 
 def _commits(
@@ -70,12 +86,16 @@ def _commits(
 
 def _lines(commit: LogEntryView) -> Iterator[Text]:
     yield commit_line(commit)
-    for change in commit.changes[:_CHANGES_SHOWN]:
-        before = f" (was {change.path_before})" if change.path_before else ""
-        what = f"{change.what.replace('_', ' '):10}"
-        yield Text.assemble("    ", (what, _STYLES.get(change.what, "")), f" {on_one_line(change.path + before)}")
+    yield from map(change_line, commit.changes[:_CHANGES_SHOWN])
     if commit.change_count > _CHANGES_SHOWN:
-        yield Text(f"    … and {commit.change_count - _CHANGES_SHOWN} more")
+        yield Text(f"    … and {commit.change_count - _CHANGES_SHOWN:,} more")
+
+
+def change_line(change: LogChangeView) -> Text:
+    before = f" (was {change.path_before})" if change.path_before else ""
+    what = f"{change.what.replace('_', ' '):10}"
+    kept = f"  (kept as {short_id(change.side_version_id)})" if change.side_version_id else ""
+    return Text.assemble("    ", (what, _STYLES.get(change.what, "")), f" {on_one_line(change.path + before)}{kept}")
 
 
 def commit_line(commit: LogEntryView) -> Text:
@@ -83,7 +103,7 @@ def commit_line(commit: LogEntryView) -> Text:
     run = f"  [{commit.run}]" if commit.run else ""
     return Text.assemble(
         (str(commit.seq), "bold yellow"),
-        f"  {author.at:%Y-%m-%d %H:%M:%S}  {author.principal}  {subject(author.message)}",
+        f"  {local_time(author.at, seconds=True)}  {author.principal}  {subject(author.message)}",
         run,
     )
 

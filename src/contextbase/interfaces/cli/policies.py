@@ -5,14 +5,15 @@ from typing import Annotated, Final, cast, get_args
 import typer
 
 from contextbase.errors import InvalidInput
+from contextbase.interfaces.cli.completion import complete_path
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_table
 from contextbase.wire.policy import LeaseRuleBody, LevelName, MergeRuleBody, PolicyView, StrategyName
 
 __all__ = ["commands"]
 
-commands = typer.Typer(help="Say who may do what where, and how changes are merged.", no_args_is_help=True)
-groups = typer.Typer(help="Groups of principals, for rules.", no_args_is_help=True)
+commands = typer.Typer(help="Control who may do what where, and how changes are merged.", no_args_is_help=True)
+groups = typer.Typer(help="Manage groups of principals, for use in rules.", no_args_is_help=True)
 commands.add_typer(groups, name="group")
 
 _BINDING: Final = "binding"
@@ -22,10 +23,13 @@ Subject = Annotated[
     str, typer.Argument(help="agent:NAME, user:NAME, adapter:NAME, group:NAME or everyone.", show_default=False)
 ]
 Pattern = Annotated[
-    str, typer.Argument(help="Such as docs/** (`*` within a part of a path, `**` across).", show_default=False)
+    str,
+    typer.Argument(
+        help="A pattern such as docs/** (`*` matches within a part of a path, `**` across parts).", show_default=False
+    ),
 ]
 LevelText = Annotated[str, typer.Argument(metavar="LEVEL", help="hidden, R, RA, RW- or RW.", show_default=False)]
-Principal = Annotated[str, typer.Argument(help="Such as agent:indexer.", show_default=False)]
+Principal = Annotated[str, typer.Argument(help="A principal such as agent:indexer.", show_default=False)]
 Group = Annotated[str, typer.Argument(help="The group's name.", show_default=False)]
 
 
@@ -34,7 +38,7 @@ Group = Annotated[str, typer.Argument(help="The group's name.", show_default=Fal
 def list_(project: Project = None, data: Data = None, as_json: Json = False) -> None:
     """List a project's rules."""
     with connect(data) as client:
-        policy = client.policies.show(named(project))
+        policy = client.policies.get(named(project))
     if as_json:
         print_json(policy)
         return
@@ -51,13 +55,13 @@ def set_(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Give somebody a level on the paths of a pattern; the most specific rule decides."""
+    """Give somebody a level on all paths that match a pattern. The most specific rule decides."""
     with connect(data) as client:
-        rule = client.policies.put_rule(named(project), subject, pattern, _level(level))
+        rule = client.policies.set_rule(named(project), subject, pattern, _level(level))
     if as_json:
         print_json(rule)
     else:
-        print_line(f"{rule.subject} has {rule.level} on {rule.pattern} now.")
+        print_line(f"{rule.subject} now has {rule.level} on {rule.pattern}.")
 
 
 @commands.command("remove")
@@ -71,19 +75,26 @@ def remove(
     if as_json:
         print_json({"removed": {"subject": subject, "pattern": pattern}})
     else:
-        print_line("Removed.")
+        print_line(f"Removed the rule of {subject} on {pattern}.")
 
 
 @commands.command("explain")
 @errors_shown
 def explain(
-    path: Annotated[str, typer.Argument(help="A path; nothing needs to be there.", show_default=False)],
-    principal: Annotated[str, typer.Option("--as", help="Such as agent:indexer.", show_default=False)],
+    path: Annotated[
+        str,
+        typer.Argument(
+            help="A path in the project; it does not have to exist.", show_default=False, autocompletion=complete_path
+        ),
+    ],
+    principal: Annotated[
+        str, typer.Option("--as", metavar="PRINCIPAL", help="Whom to check, such as agent:indexer.", show_default=False)
+    ],
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Say what somebody may do at a path, which rule decides, and why."""
+    """Show what somebody may do at a path, and which rule decides it."""
     with connect(data) as client:
         answer = client.policies.explain(named(project), path, principal)
     if as_json:
@@ -99,11 +110,11 @@ def explain(
 def default(level: LevelText, project: Project = None, data: Data = None, as_json: Json = False) -> None:
     """Set the level where no rule matches."""
     with connect(data) as client:
-        policy = client.policies.put_default(named(project), _level(level))
+        policy = client.policies.set_default(named(project), _level(level))
     if as_json:
         print_json(policy)
     else:
-        print_line(f"Where no rule matches, it is {policy.default_level} now.")
+        print_line(f"The level where no rule matches is now {policy.default_level}.")
 
 
 @commands.command("merge")
@@ -111,23 +122,21 @@ def default(level: LevelText, project: Project = None, data: Data = None, as_jso
 def merge(
     rules: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[PATTERN=STRATEGY]...", help="All merge rules, in order: the last that matches decides."
-        ),
+        typer.Argument(metavar="PATTERN=STRATEGY", help="All merge rules, in order. The last that matches decides."),
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Have no merge rules.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all merge rules.")] = False,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Set how files are merged that changed on both sides; without arguments, show it."""
+    """Set how files that changed on both sides are merged. Without arguments, show the rules."""
     if clear and rules:
-        raise InvalidInput("Give rules, or --clear, not both.")
+        raise InvalidInput("Give either rules or --clear, not both.")
     with connect(data) as client:
         if rules or clear:
-            policy = client.policies.put_merge_rules(named(project), [_merge_rule(rule) for rule in rules or ()])
+            policy = client.policies.set_merge_rules(named(project), [_merge_rule(rule) for rule in rules or ()])
         else:
-            policy = client.policies.show(named(project))
+            policy = client.policies.get(named(project))
     if as_json:
         print_json(policy.merge_rules)
         return
@@ -140,23 +149,23 @@ def leases(
     rules: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PATTERN=binding|advice]...",
-            help="All lease rules, in order: the last that matches decides; without one, leases advise.",
+            metavar="PATTERN=binding|advice",
+            help="All lease rules, in order. The last that matches decides; without one, leases are advice.",
         ),
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Have no lease rules.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all lease rules.")] = False,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Set where a lease keeps others from changing files; without arguments, show it."""
+    """Set where leases keep others from changing files. Without arguments, show the rules."""
     if clear and rules:
-        raise InvalidInput("Give rules, or --clear, not both.")
+        raise InvalidInput("Give either rules or --clear, not both.")
     with connect(data) as client:
         if rules or clear:
-            policy = client.policies.put_lease_rules(named(project), [_lease_rule(rule) for rule in rules or ()])
+            policy = client.policies.set_lease_rules(named(project), [_lease_rule(rule) for rule in rules or ()])
         else:
-            policy = client.policies.show(named(project))
+            policy = client.policies.get(named(project))
     if as_json:
         print_json(policy.lease_rules)
         return
@@ -167,18 +176,18 @@ def leases(
 @errors_shown
 def rank(
     principal: Principal,
-    rank: Annotated[int, typer.Argument(help="Higher wins; 0: as everybody.", show_default=False)],
+    rank: Annotated[int, typer.Argument(help="The higher rank wins. Everybody starts with 0.", show_default=False)],
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Set a principal's rank, for the merge strategy 'priority'."""
     with connect(data) as client:
-        answer = client.policies.put_rank(named(project), principal, rank)
+        answer = client.policies.set_rank(named(project), principal, rank)
     if as_json:
         print_json(answer)
     else:
-        print_line(f"{answer.principal} has rank {answer.rank} now.")
+        print_line(f"{answer.principal} now has rank {answer.rank}.")
 
 
 @groups.command("list")
@@ -188,7 +197,7 @@ def list_groups(data: Data = None, as_json: Json = False) -> None:
     found, after = [], ""
     with connect(data) as client:
         while True:
-            page = client.policies.groups(after=after, limit=1000)
+            page = client.policies.list_groups(after=after, limit=1000)
             found += page.groups
             if page.next_after is None:
                 break
@@ -199,20 +208,20 @@ def list_groups(data: Data = None, as_json: Json = False) -> None:
     print_table(
         ("GROUP", "MEMBERS"),
         ((group.name, ", ".join(group.members)) for group in found),
-        empty="There are no groups. Make one: contextbase policy group create NAME",
+        empty="There are no groups. Create one: contextbase policy group create NAME",
     )
 
 
 @groups.command("create")
 @errors_shown
 def create_group(name: Group, data: Data = None, as_json: Json = False) -> None:
-    """Make an empty group; it can be used in every project."""
+    """Create an empty group. It can be used in the rules of every project."""
     with connect(data) as client:
         group = client.policies.create_group(name)
     if as_json:
         print_json(group)
     else:
-        print_line(f"Made group {group.name}.")
+        print_line(f"Created the group {group.name}.")
 
 
 @groups.command("add")
@@ -224,7 +233,7 @@ def add_member(group: Group, principal: Principal, data: Data = None, as_json: J
     if as_json:
         print_json(membership)
     else:
-        print_line(f"{membership.principal} is in {membership.group}.")
+        print_line(f"{membership.principal} is now in {membership.group}.")
 
 
 @groups.command("remove")
@@ -236,7 +245,7 @@ def remove_member(group: Group, principal: Principal, data: Data = None, as_json
     if as_json:
         print_json(membership)
     else:
-        print_line(f"{membership.principal} is not in {membership.group}.")
+        print_line(f"{membership.principal} is no longer in {membership.group}.")
 
 
 def _level(text: str) -> LevelName:
@@ -278,7 +287,7 @@ def _print_lease_rules(policy: PolicyView) -> None:
     print_table(
         ("LEASE PATTERN", "LEASES"),
         ((rule.pattern, _BINDING if rule.binding else _ADVICE) for rule in policy.lease_rules),
-        empty="There are no lease rules: leases advise.",
+        empty="There are no lease rules: leases are advice.",
     )
 
 

@@ -1,58 +1,73 @@
 """`contextbase project …`"""
 
+import re
+from collections.abc import Iterator
 from typing import Annotated
+from uuid import UUID
 
 import typer
 from rich.filesize import decimal
 from rich.markup import escape
 
-from contextbase.errors import InvalidInput
+from contextbase.errors import InvalidInput, NotFound
+from contextbase.interfaces.cli.completion import complete_project
 from contextbase.interfaces.cli.connection import Data, connect
-from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json, print_table
+from contextbase.interfaces.cli.identifiers import find_id
+from contextbase.interfaces.cli.options import Yes
+from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json, print_line, print_table
+from contextbase.interfaces.cli.phrases import counted, local_time
+from contextbase.sdk import Client
+from contextbase.wire.project import ProjectDetail, ProjectView
 
 __all__ = ["commands"]
 
-commands = typer.Typer(help="Make, list, show and delete projects.", no_args_is_help=True)
+commands = typer.Typer(help="Create, list, show, change and delete projects.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help="The project's name or id.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="The project's name or id (or the start or end of the id).",
+        show_default=False,
+        autocompletion=complete_project,
+    ),
+]
 
 
 @commands.command("create")
 @errors_shown
 def create(
-    name: Annotated[str, typer.Argument(help="a-z, 0-9 and ._- ; at most 100.")],
-    description: Annotated[str, typer.Option(help="One sentence about it.")] = "",
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="The name: a-z, 0-9, dots, dashes and underscores; at most 100 characters.", show_default=False
+        ),
+    ],
+    description: Annotated[str, typer.Option(help="A description for the list of projects.")] = "",
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make an empty project."""
+    """Create an empty project."""
     with connect(data) as client:
-        project = client.create_project(name, description=description)
+        project = client.projects.create(name, description=description)
     if as_json:
         print_json(project)
     else:
-        console.print(f"Made project {project.name} ({project.id}).")
+        print_line(f"Created project {project.name} ({project.id}).")
 
 
 @commands.command("list")
 @errors_shown
 def list_(data: Data = None, as_json: Json = False) -> None:
     """List the projects you may read."""
-    projects, after = [], ""
     with connect(data) as client:
-        while True:
-            page = client.projects(after=after, limit=1000)
-            projects.extend(page.projects)
-            if page.next_after is None:
-                break
-            after = page.next_after
+        projects = list(_listed(client))
     if as_json:
         print_json(projects)
         return
     print_table(
         ("NAME", "HEAD", "CREATED", "DESCRIPTION"),
-        ((p.name, p.head, f"{p.created_at:%Y-%m-%d %H:%M}", p.description) for p in projects),
-        empty="There are no projects yet. Make one: contextbase project create NAME",
+        ((p.name, p.head, local_time(p.created_at), p.description) for p in projects),
+        empty="There are no projects yet. Create one: contextbase project create NAME",
     )
 
 
@@ -61,38 +76,122 @@ def list_(data: Data = None, as_json: Json = False) -> None:
 def show(name: Name, data: Data = None, as_json: Json = False) -> None:
     """Show one project and its size."""
     with connect(data) as client:
-        project = client.project(name)
+        project = _found(client, name)
     if as_json:
         print_json(project)
         return
     console.print(f"[bold]{project.name}[/]  {escape(project.description)}", highlight=False)
     console.print(f"id        {project.id}", highlight=False)
-    console.print(f"created   {project.created_at:%Y-%m-%d %H:%M:%S}", highlight=False)
+    console.print(f"created   {local_time(project.created_at, seconds=True)}", highlight=False)
+    _print_sharing(project)
     if project.bytes is None or project.stored_bytes is None:
-        console.print(f"head      commit {project.head}; its size is for who may see everything in it", highlight=False)
+        console.print(
+            f"head      commit {project.head} (its size is shown to those who may see all of it)", highlight=False
+        )
         return
-    console.print(f"head      commit {project.head}, {project.files} files, {decimal(project.bytes)}", highlight=False)
-    console.print(f"history   {project.versions} versions, {decimal(project.stored_bytes)} stored", highlight=False)
+    console.print(f"head      commit {project.head}, {_files(project)}, {decimal(project.bytes)}", highlight=False)
+    console.print(
+        f"history   {counted(project.versions or 0, 'version')}, {decimal(project.stored_bytes)} stored",
+        highlight=False,
+    )
+
+
+@commands.command("set")
+@errors_shown
+def set_(
+    name: Name,
+    gitignore: Annotated[
+        bool | None,
+        typer.Option(
+            "--gitignore/--no-gitignore",
+            help="Whether workspaces and imports leave out new files that .gitignore files name.",
+            show_default=False,
+        ),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN", help="Share these files though they look like credentials.", show_default=False
+        ),
+    ] = None,
+    disallow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Take a pattern back that was allowed.", show_default=False),
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Change which new files workspaces commit. Patterns: * in a folder, ** across folders."""
+    if gitignore is None and not allow and not disallow:
+        raise InvalidInput("Say what to change: --gitignore, --no-gitignore, --allow or --disallow.")
+    with connect(data) as client:
+        found = _found(client, name)
+        allowed = None
+        if allow or disallow:
+            before = found.allowed_secrets
+            unknown = [pattern for pattern in disallow or () if pattern not in before]
+            if unknown:
+                raise InvalidInput(f"{unknown[0]} is not among the allowed patterns: {', '.join(before) or 'none'}.")
+            allowed = [pattern for pattern in (*before, *(allow or ())) if pattern not in (disallow or ())]
+        project = client.projects.change(str(found.id), reads_gitignore=gitignore, allowed_secrets=allowed)
+    if as_json:
+        print_json(project)
+    else:
+        _print_sharing(project)
 
 
 @commands.command("delete")
 @errors_shown
 def delete(
     name: Name,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Hide a project and free its name. Its history stays stored."""
     with connect(data) as client:
-        project = client.project(name)
+        project = _found(client, name)
         if not yes:
             if as_json:
                 raise InvalidInput("Deleting with --json needs --yes.")
-            files = "" if project.files is None else f"{project.files} files, "
+            files = "" if project.files is None else f"{_files(project)}, "
             typer.confirm(f"Delete project {project.name} ({files}commit {project.head})?", abort=True)
-        deleted = client.delete_project(str(project.id))
+        deleted = client.projects.delete(str(project.id))
     if as_json:
         print_json(deleted)
     else:
-        console.print(f"Deleted project {deleted.name}. Its content stays stored under id {deleted.id}.")
+        print_line(f"Deleted project {deleted.name}. Its history stays stored under the id {deleted.id}.")
+
+
+def _found(client: Client, text: str) -> ProjectDetail:
+    """By name or id; if there is none, by the start or end of an id."""
+    try:
+        return client.projects.get(text)
+    except NotFound:
+        if not re.fullmatch(r"[0-9a-f-]{6,}", text):
+            raise
+        whole = find_id(text, what="project", listed=_ids(client), see="contextbase project list --json")
+        return client.projects.get(str(whole))
+
+
+def _ids(client: Client) -> Iterator[tuple[UUID, str]]:
+    for project in _listed(client):
+        yield project.id, project.name
+
+
+def _listed(client: Client) -> Iterator[ProjectView]:
+    after: str | None = ""
+    while after is not None:
+        page = client.projects.list(after=after, limit=1000)
+        yield from page.projects
+        after = page.next_after
+
+
+def _files(project: ProjectDetail) -> str:
+    return counted(project.files or 0, "file")
+
+
+def _print_sharing(project: ProjectView) -> None:
+    console.print(f"gitignore {'read' if project.reads_gitignore else 'not read'}", highlight=False)
+    if project.allowed_secrets:
+        console.print(f"allowed   {escape(', '.join(project.allowed_secrets))}", highlight=False)

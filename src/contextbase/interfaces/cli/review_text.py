@@ -2,23 +2,19 @@
 
 import re
 from typing import Final
-from uuid import UUID
 
 from rich.text import Text
 
+from contextbase.interfaces.cli.identifiers import short_id
 from contextbase.interfaces.cli.output import visible
+from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.wire.commit import ConflictSide
 from contextbase.wire.review import ReviewDetail
 
-__all__ = ["drawn", "has_markers", "short"]
+__all__ = ["drawn", "has_markers"]
 
 _MARKER: Final = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?= |$)", re.MULTILINE)
 _STYLES: Final = {"<": "green", "|": "dim", "=": "yellow", ">": ""}  # of what follows a marker
-
-
-def short(review_id: UUID) -> str:
-    """Enough of an id to name it: they begin alike when they were made at about the same time."""
-    return str(review_id)[-8:]
 
 
 def has_markers(text: str) -> bool:
@@ -35,20 +31,20 @@ def drawn(item: ReviewDetail) -> Text:
     if item.message:
         text.append(f"{visible(item.message)}\n", "italic")
     if item.claim is not None:
-        text.append(f"claimed by {item.claim.by} since {item.claim.at:%Y-%m-%d %H:%M}\n")
+        text.append(f"claimed by {item.claim.by} since {local_time(item.claim.at)}\n")
     if item.closed is not None:
         where = "" if item.closed.seq is None else f" in commit {item.closed.seq}"
-        text.append(f"{item.state} by {item.closed.by} at {item.closed.at:%Y-%m-%d %H:%M}{where}\n")
+        text.append(f"{item.state} by {item.closed.by} at {local_time(item.closed.at)}{where}\n")
     _draw_content(text, item)
     for number, conflict in enumerate(item.conflicts, start=1):
         text.append(
             f"conflict {number}: {conflict.place.kind} {visible(conflict.place.at)}  ({conflict.reason})\n", "bold"
         )
         if conflict.suggestion is not None:
-            text.append(f"  perhaps: {_plain(conflict.suggestion)}\n", "cyan")
+            text.append(f"  suggestion: {_plain(conflict.suggestion)}\n", "cyan")
     _draw_suggestion(text, item)
     for comment in item.discussion:
-        text.append(f"{comment.author} at {comment.at:%Y-%m-%d %H:%M}: ", "bold")
+        text.append(f"{comment.author} at {local_time(comment.at)}: ", "bold")
         text.append(f"{visible(comment.text)}\n")
     if item.state == "open":
         text.append(_advice(item), "dim")
@@ -63,7 +59,7 @@ def _draw_content(text: Text, item: ReviewDetail) -> None:
         text.append("\n")
         return
     for name, side in (("base", item.base), ("ours", item.ours), ("theirs", item.theirs)):
-        what = "nothing" if side is None else f"{side.kind} {side.path}, {side.size} bytes"
+        what = "does not exist" if side is None else f"{side.kind} {side.path}, {counted(side.size, 'byte')}"
         text.append(f"{name:7}{what}\n")
 
 
@@ -101,4 +97,4 @@ def _advice(item: ReviewDetail) -> str:
     ways = ["--ours", "--theirs", "--edit"]
     ways += [f"--pick {picks}"] if item.by_conflict else []
     ways += ["--suggested"] if item.suggestion is not None and item.suggestion.content is not None else []
-    return f"contextbase review resolve {short(item.id)} --at {item.ours_seq} [{' | '.join(ways)}]\n"
+    return f"contextbase review resolve {short_id(item.id)} --at {item.ours_seq} [{' | '.join(ways)}]\n"

@@ -1,6 +1,7 @@
 """`contextbase review …`: what waits for a person."""
 
 import base64
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal, cast, get_args
@@ -9,51 +10,58 @@ from uuid import UUID
 import typer
 from rich.text import Text
 
-from contextbase.errors import InvalidInput, NotFound
+from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.editor import edited
+from contextbase.interfaces.cli.identifiers import find_id, short_id
+from contextbase.interfaces.cli.options import By, Limit, Message, PathFilter
 from contextbase.interfaces.cli.output import (
     Json,
     errors_shown,
-    places,
     print_json,
     print_line,
     print_long,
     print_table,
 )
-from contextbase.interfaces.cli.review_text import drawn, has_markers, short
+from contextbase.interfaces.cli.phrases import counted
+from contextbase.interfaces.cli.review_text import drawn, has_markers
 from contextbase.sdk import Client
 from contextbase.wire.review import PickBody, ReviewDetail, ReviewView, StateName
 
 __all__ = ["commands"]
 
-commands = typer.Typer(help="Decide what waits for a person.", no_args_is_help=True)
+commands = typer.Typer(help="Decide what waits for review.", no_args_is_help=True)
 
 _PAGE: Final = 200
-_MOST_LOOKED_THROUGH: Final = 2000
 
 ReviewId = Annotated[
-    str, typer.Argument(metavar="ID", help="The item's id, or how it ends, as `list` shows it.", show_default=False)
+    str,
+    typer.Argument(metavar="ID", help="The item's id, or its start or end, as `list` shows it.", show_default=False),
 ]
 At = Annotated[
     int | None,
-    typer.Option("--at", help="The head (seq) you were shown; `show` prints it.", min=0, show_default=False),
+    typer.Option("--at", metavar="SEQ", help="The head you saw, as `show` prints it.", min=0, show_default=False),
 ]
 
 
 @commands.command("list")
 @errors_shown
 def list_(
-    state: Annotated[str, typer.Option(help="open, resolved, rejected, obsolete or all.")] = "open",
-    path: Annotated[str | None, typer.Option(help="At this path, or below it.", show_default=False)] = None,
-    by: Annotated[str | None, typer.Option("--by", help="Of this author, such as agent:indexer.")] = None,
-    claimed_by: Annotated[str | None, typer.Option(help="That somebody is on, such as user:ann.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.", min=1)] = 50,
+    state: Annotated[
+        str, typer.Option(help="Only items in this state: open, resolved, rejected, obsolete or all.")
+    ] = "open",
+    path: PathFilter = None,
+    by: By = None,
+    claimed_by: Annotated[
+        str | None,
+        typer.Option(metavar="PRINCIPAL", help="Only items claimed by somebody, such as user:ann.", show_default=False),
+    ] = None,
+    limit: Limit = 50,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List what waits for a person, newest first."""
+    """List what waits for review, newest first."""
     if state not in (*get_args(StateName), "all"):
         raise InvalidInput(f"{state[:40]!r} is not a state: {', '.join(get_args(StateName))} or all.")
     wanted = None if state == "all" else cast("StateName", state)
@@ -61,7 +69,7 @@ def list_(
     before = None
     with connect(data) as client:
         while len(items) < limit:
-            page = client.reviews.page(
+            page = client.reviews.list(
                 named(project),
                 state=wanted,
                 path=path,
@@ -80,16 +88,17 @@ def list_(
     print_table(
         ("ID", "AGE", "PATH", "WHY", "AUTHOR", "STATE", "CLAIMED"),
         (_row(item) for item in items),
-        empty="Nothing waits for a person." if state == "open" else "There is nothing of the kind.",
+        empty="No items match." if path or by or claimed_by or state != "open" else "Nothing waits for review.",
+        whole=("ID",),
     )
 
 
 @commands.command("show")
 @errors_shown
 def show(review: ReviewId, project: Project = None, data: Data = None, as_json: Json = False) -> None:
-    """Show an item: the merge as it is now, what is contested in it, and what was said."""
+    """Show an item: the merge as it is now, its conflicts and the discussion."""
     with connect(data) as client:
-        item = client.reviews.show(named(project), _found(client, named(project), review))
+        item = client.reviews.get(named(project), _found(client, named(project), review))
     if as_json:
         print_json(item)
     else:
@@ -100,16 +109,16 @@ def show(review: ReviewId, project: Project = None, data: Data = None, as_json: 
 @errors_shown
 def claim(
     review: ReviewId,
-    take_over: Annotated[bool, typer.Option("--take-over", help="Even if somebody else is on it.")] = False,
+    take_over: Annotated[bool, typer.Option("--take-over", help="Claim it even if somebody else has.")] = False,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Say that you are on it. It keeps nobody else from deciding."""
+    """Tell others that you are working on an item. They can still decide it."""
     with connect(data) as client:
         name = named(project)
         item = client.reviews.claim(name, _found(client, name, review), take_over=take_over)
-    _report(item, "It is yours.", as_json=as_json)
+    _report(item, "Claimed.", as_json=as_json)
 
 
 @commands.command("release")
@@ -126,52 +135,56 @@ def release(review: ReviewId, project: Project = None, data: Data = None, as_jso
 @errors_shown
 def comment(
     review: ReviewId,
-    text: Annotated[str, typer.Argument(help="What to say; the author is told.", show_default=False)],
+    text: Annotated[str, typer.Argument(help="The comment; the author is told.", show_default=False)],
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Say something about an item."""
+    """Add a comment to an item."""
     with connect(data) as client:
         name = named(project)
         said = client.reviews.comment(name, _found(client, name, review), text)
     if as_json:
         print_json(said)
     else:
-        print_line(f"Comment {said.number}.")
+        print_line(f"Added comment {said.number}.")
 
 
 @commands.command("resolve")
 @errors_shown
 def resolve(
     review: ReviewId,
-    ours: Annotated[bool, typer.Option("--ours", help="The head stays as it is.")] = False,
-    theirs: Annotated[bool, typer.Option("--theirs", help="The writer's text at what is contested.")] = False,
-    suggested: Annotated[bool, typer.Option("--suggested", help="What the resolver suggested.")] = False,
-    edit: Annotated[bool, typer.Option("--edit", help="Open $EDITOR on the merge with its markers.")] = False,
+    ours: Annotated[bool, typer.Option("--ours", help="Keep the head as it is.")] = False,
+    theirs: Annotated[bool, typer.Option("--theirs", help="Take the author's side of every conflict.")] = False,
+    suggested: Annotated[bool, typer.Option("--suggested", help="Take what the resolver suggested.")] = False,
+    edit: Annotated[
+        bool, typer.Option("--edit", help="Edit the merge, with its conflict markers, in $EDITOR.")
+    ] = False,
     file: Annotated[
-        Path | None, typer.Option("--file", help="A file of yours as a whole; needs --at.", show_default=False)
+        Path | None, typer.Option("--file", help="Take the content of this file; needs --at.", show_default=False)
     ] = None,
     pick: Annotated[
         str | None,
-        typer.Option("--pick", help="Conflict by conflict: 1=ours,2=theirs; needs --at.", show_default=False),
+        typer.Option(
+            "--pick", metavar="1=ours,2=theirs", help="Decide conflict by conflict; needs --at.", show_default=False
+        ),
     ] = None,
     at: At = None,
-    message: Annotated[str, typer.Option("--message", "-m", help="Why; it is in the log.")] = "",
+    message: Message = "",
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Decide an item. What others changed elsewhere meanwhile stays."""
+    """Decide an item. What others changed elsewhere in the file stays."""
     ways = {"ours": ours, "theirs": theirs, "suggested": suggested, "edit": edit, "file": file, "pick": pick}
     chosen = [way for way, given in ways.items() if given]
     if len(chosen) != 1:
-        raise InvalidInput("Choose one of --ours, --theirs, --suggested, --edit, --file and --pick.")
+        raise InvalidInput("Choose exactly one of --ours, --theirs, --suggested, --edit, --file and --pick.")
     name = named(project)
     with connect(data) as client:
         review_id = _found(client, name, review)
         if edit:
-            shown = client.reviews.show(name, review_id)
+            shown = client.reviews.get(name, review_id)
             text = _edited(shown)
             item = client.reviews.resolve(
                 name, review_id, "edited", text=text, epoch=shown.epoch, ours_seq=shown.ours_seq, message=message
@@ -188,19 +201,23 @@ def resolve(
             choice = cast("Literal['ours', 'theirs', 'suggested']", chosen[0])
             item = client.reviews.resolve(name, review_id, choice, ours_seq=at, message=message)
     seq = None if item.closed is None else item.closed.seq
-    _report(item, "Resolved; nothing had to change." if seq is None else f"Resolved in commit {seq}.", as_json=as_json)
+    _report(
+        item,
+        "Resolved; the file did not have to change." if seq is None else f"Resolved in commit {seq}.",
+        as_json=as_json,
+    )
 
 
 @commands.command("reject")
 @errors_shown
 def reject(
     review: ReviewId,
-    reason: Annotated[str, typer.Option("--reason", "-m", help="Why; it is added to the discussion.")] = "",
+    reason: Annotated[str, typer.Option("--reason", "-m", help="The reason, as a comment for the author.")] = "",
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Close an item without taking any of it in. What was set aside stays in the history."""
+    """Close an item without taking any of it. The version that was set aside stays in the history."""
     with connect(data) as client:
         name = named(project)
         item = client.reviews.reject(name, _found(client, name, review), reason=reason)
@@ -208,34 +225,28 @@ def reject(
 
 
 def _found(client: Client, project: str, text: str) -> UUID:
-    """The item a person means: by its id, or by how that ends, which is enough for who just saw it in a list."""
-    try:
-        return UUID(text)
-    except ValueError:
-        wanted = text.lower()
-    found: list[UUID] = []
-    before, looked = None, 0
-    while looked < _MOST_LOOKED_THROUGH:
-        page = client.reviews.page(project, state=None, before=before, limit=_PAGE)
-        found += [item.id for item in page.reviews if str(item.id).endswith(wanted)]
-        before, looked = page.next_before, looked + _PAGE
+    return find_id(text, what="review item", listed=_ids(client, project), see="contextbase review list")
+
+
+def _ids(client: Client, project: str) -> Iterator[tuple[UUID, str]]:
+    before = None
+    while True:
+        page = client.reviews.list(project, state=None, before=before, limit=_PAGE)
+        for item in page.reviews:
+            yield item.id, f"{item.path}, {item.state}"
+        before = page.next_before
         if before is None:
-            break
-    if not found:
-        raise NotFound(f"There is no review item whose id ends with {text[:40]!r}; `contextbase review list`.")
-    if len(found) > 1:
-        raise InvalidInput(f"{len(found)} items end with {text[:40]!r}; give more of the id.")
-    return found[0]
+            return
 
 
 def _edited(shown: ReviewDetail) -> str:
     sides = (shown.draft, shown.theirs, shown.ours)
     text = next((side.text for side in sides if side is not None and side.text is not None), None)
     if text is None:
-        raise InvalidInput(f"{shown.path} is not text: take --ours or --theirs, or give a --file.")
+        raise InvalidInput(f"{shown.path} is not text. Use --ours, --theirs or --file.")
     made, kept = edited(text, name=Path(shown.path).name)
     if has_markers(made):
-        raise InvalidInput(f"There are conflict markers left; nothing was sent. Your text is in {kept}.")
+        raise InvalidInput(f"There are conflict markers left in the text, so nothing was sent. Your text is in {kept}.")
     kept.unlink()
     return made
 
@@ -249,7 +260,7 @@ def _read(file: Path) -> bytes:
 
 def _needed(at: int | None) -> int:
     if at is None:
-        raise InvalidInput("Say which head you saw: --at SEQ, as `contextbase review show` prints it.")
+        raise InvalidInput("Add --at SEQ with the head you saw, as `contextbase review show` prints it.")
     return at
 
 
@@ -261,9 +272,9 @@ def _pick(text: str) -> PickBody:
 
 
 def _row(item: ReviewView) -> tuple[object, ...]:
-    why = item.reason if not item.places else f"{item.reason}: {places(len(item.places))}"
+    why = item.reason if not item.places else f"{item.reason}, {counted(len(item.places), 'conflict')}"
     claimed = "" if item.claim is None else f"{item.claim.by}, {_age(item.claim.at)}"
-    return short(item.id), _age(item.created_at), Text(item.path), why, item.author, item.state, claimed
+    return short_id(item.id), _age(item.created_at), Text(item.path), why, item.author, item.state, claimed
 
 
 def _age(moment: datetime) -> str:

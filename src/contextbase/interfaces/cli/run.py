@@ -15,9 +15,11 @@ from rich.live import Live
 from contextbase.errors import ContextbaseError, InvalidInput, Unavailable
 from contextbase.interfaces.cli.command_input import Stdin, input_of
 from contextbase.interfaces.cli.connection import Data, Project, address, connect, named
+from contextbase.interfaces.cli.options import Message
 from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json
 from contextbase.interfaces.cli.run_text import (
-    Progress,
+    AgentProgress,
+    common_refusal,
     drawn_progress,
     drawn_summary,
     exit_code_of,
@@ -58,24 +60,38 @@ _MOST_AT_ONCE: Final = 100
 _INDEX: Final = "CONTEXTBASE_RUN_INDEX"
 
 Environment = Annotated[
-    list[str] | None, typer.Option("--env", "-e", metavar="NAME=VALUE", help="For the command.", show_default=False)
+    list[str] | None,
+    typer.Option("--env", "-e", metavar="NAME=VALUE", help="Set a variable for the command.", show_default=False),
 ]
-Timeout = Annotated[float | None, typer.Option(help="Seconds it may take.", min=0.001, show_default=False)]
-Memory = Annotated[int | None, typer.Option(help="Megabytes it may use.", min=16, show_default=False)]
-Cpu = Annotated[float | None, typer.Option(help="Percent of one processor.", min=1, show_default=False)]
-Processes = Annotated[int | None, typer.Option(help="How many it may start.", min=2, show_default=False)]
-Network = Annotated[str, typer.Option(help="none or loopback.")]
+Timeout = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Stop it after this time.", min=0.001, show_default=False)
+]
+Memory = Annotated[
+    int | None, typer.Option(metavar="MB", help="How much memory it may use.", min=16, show_default=False)
+]
+Cpu = Annotated[
+    float | None,
+    typer.Option(metavar="PERCENT", help="How much of one processor it may use.", min=1, show_default=False),
+]
+Processes = Annotated[
+    int | None, typer.Option(metavar="N", help="How many processes it may have at a time.", min=2, show_default=False)
+]
+Network = Annotated[str, typer.Option(help="What network it sees: none or loopback.")]
 
 
 @errors_shown
 def run(
-    command: Annotated[list[str], typer.Argument(help="A program and its arguments, after --.", metavar="-- COMMAND")],
-    count: Annotated[int, typer.Option("-n", help="So many agents side by side.", min=1, max=10_000)] = 1,
+    command: Annotated[
+        list[str], typer.Argument(help="The program and its arguments, after --.", metavar="-- COMMAND")
+    ],
+    count: Annotated[
+        int, typer.Option("--count", "-n", metavar="N", help="Run it as N agents side by side.", min=1, max=10_000)
+    ] = 1,
     agent: Annotated[
-        str | None, typer.Option("--agent", "-a", help="Who runs it; default: a new agent.", show_default=False)
+        str | None, typer.Option("--agent", "-a", help="Which agent runs it. Default: a new one.", show_default=False)
     ] = None,
-    message: Annotated[str, typer.Option("--message", "-m", help="Why; it is in the log.")] = "",
-    commit: Annotated[str, typer.Option(help="When what it changed is committed: success, always, never.")] = "success",
+    message: Message = "",
+    commit: Annotated[str, typer.Option(help="When to commit what it changed: success, always or never.")] = "success",
     environment: Environment = None,
     stdin: Stdin = None,
     timeout: Timeout = None,
@@ -89,8 +105,8 @@ def run(
 ) -> None:
     """Run a command in a workspace and a sandbox, and commit what it changed.
 
-    Its output is ours, and so is its exit code (124: a limit stopped it). Exit code 1 also when not everything went
-    in. With -n, $CONTEXTBASE_RUN_INDEX tells the agents apart."""
+    The exit code is the command's (124 if a limit stopped it), or 1 if not everything went in. With -n,
+    $CONTEXTBASE_RUN_INDEX is the number of the agent, from 1."""
     if commit not in get_args(CommitWhenName):
         raise InvalidInput(f"{commit[:40]!r} is not one of {', '.join(get_args(CommitWhenName))}.")
     limits = LimitsBody(max_memory=None if memory is None else memory << 20, max_cpu=cpu, max_processes=processes)
@@ -107,23 +123,27 @@ def run(
         options["stdin"] = input_of(stdin)
     if count > 1:
         name = (agent or f"run-{token_hex(3)}").removeprefix("agent:")
-        agents = [Progress(agent=f"{name}-{number}") for number in range(1, count + 1)]
+        agents = [AgentProgress(agent=f"{name}-{number}") for number in range(1, count + 1)]
         work = _side_by_side(address(data), named(project), command, agents, options)
         try:
             asyncio.run(work)
         finally:  # interrupted, too
-            if as_json:
+            refusal = common_refusal(agents)
+            if as_json and refusal is None:
                 print_json([_told(one) for one in agents])
-            else:
+            elif refusal is None:
                 error_console.print(*drawn_summary(agents), sep="\n", highlight=False, soft_wrap=True)
+        if refusal is not None:
+            raise refusal
         raise typer.Exit(0 if all(one.went_well for one in agents) else 1)
     with connect(data) as client:
         if as_json:
             try:
                 answer = client.runs.command(named(project), command, agent=agent, **options)
             except KeyboardInterrupt:
-                error_console.print("What it had changed, if anything, is in its workspace: contextbase workspace list")
-                raise
+                raise KeyboardInterrupt(
+                    "Its changes, if any, are in its workspace: contextbase workspace list"
+                ) from None
             print_json(answer)
             _leave(answer.outcome, answer.completed)
         _leave(*_streamed(client, named(project), command, agent, options))
@@ -166,27 +186,27 @@ def _streamed(
                     for line in drawn_completion(item.completed, here=None):
                         error_console.print(line, soft_wrap=True, highlight=False)
                     if not item.completed.removed:
-                        _say_where("What is left", item.completed.workspace)
+                        _say_where("What is left is", item.completed.workspace)
                     return outcome, item.completed
                 case KeptItem() if outcome is not None:
-                    _say_where(f"{item.because.capitalize()}, so nothing is committed. Its work", item.workspace)
+                    _say_where(f"{item.because.capitalize()}, so nothing is committed. Its work is", item.workspace)
                     return outcome, None
                 case FailedItem():
                     raise error_of(item.problem)
                 case _:
                     continue
-        raise Unavailable("The server ended the stream before it was over.")
+        raise Unavailable("The server closed the stream before the command ended.")
     except (KeyboardInterrupt, ContextbaseError) as stopped:
         is_told = isinstance(stopped, ContextbaseError) and "agent_id" in stopped.details
         if place is not None and not is_told:
-            _say_where("The command came to no end. What it had changed, if anything,", place)
+            _say_where("The command did not finish. Its changes, if any, are", place)
         raise
 
 
 def _say_where(what: str, workspace: WorkspaceView) -> None:
     name = workspace.agent_id.removeprefix("agent:")
     error_console.print(
-        f"{what} is in the workspace of {name}: contextbase workspace status|complete|abandon --agent {name}",
+        f"{what} in the workspace of {name}: contextbase workspace status|complete|abandon --agent {name}",
         soft_wrap=True,
         highlight=False,
     )
@@ -199,12 +219,12 @@ def _leave(outcome: OutcomeView, completed: WorkspaceCompleteView | None) -> Non
 
 
 async def _side_by_side(
-    server: tuple[str, str], project: str, command: list[str], agents: list[Progress], options: RunOptions
+    server: tuple[str, str], project: str, command: list[str], agents: list[AgentProgress], options: RunOptions
 ) -> None:
     room = asyncio.Semaphore(_MOST_AT_ONCE)
     async with AsyncClient(*server) as client:
 
-        async def one(number: int, progress: Progress) -> None:
+        async def one(number: int, progress: AgentProgress) -> None:
             variables = {**options.get("environment", {}), _INDEX: str(number)}
             async with room:
                 await _followed(client, project, command, progress, {**options, "environment": variables})
@@ -219,7 +239,7 @@ async def _side_by_side(
 
 
 async def _followed(
-    client: AsyncClient, project: str, command: list[str], progress: Progress, options: Mapping[str, Any]
+    client: AsyncClient, project: str, command: list[str], progress: AgentProgress, options: Mapping[str, Any]
 ) -> None:
     try:
         async with aclosing(client.runs.stream(project, command, agent=progress.agent, **options)) as items:
@@ -239,10 +259,11 @@ async def _followed(
                         progress.error = item.problem.detail
     except ContextbaseError as error:
         progress.error = error.message
+        progress.refusal = error if progress.started is None else None
     progress.ended = time.monotonic()
 
 
-def _told(one: Progress) -> dict[str, Any]:
+def _told(one: AgentProgress) -> dict[str, Any]:
     return {
         "agent": one.agent,
         "went_well": one.went_well,
@@ -260,5 +281,5 @@ def _bytes(item: OutputItem) -> bytes:
 def _variable(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign or not name:
-        raise InvalidInput(f"{text[:40]!r} is no NAME=VALUE.")
+        raise InvalidInput(f"{text[:40]!r} is not NAME=VALUE.")
     return name, value

@@ -9,20 +9,34 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from contextbase.errors import ContextbaseError
 from contextbase.interfaces.cli.output import on_one_line, visible
+from contextbase.interfaces.cli.phrases import counted
 from contextbase.wire.sandbox import OutcomeView
 from contextbase.wire.workspace import WorkspaceCompleteView
 
-__all__ = ["Progress", "drawn_progress", "drawn_summary", "exit_code_of", "how_it_ended"]
+__all__ = ["AgentProgress", "common_refusal", "drawn_progress", "drawn_summary", "exit_code_of", "how_it_ended"]
 
-_STATUSES: Final = ("written", "merged", "unchanged", "superseded", "in_review", "refused")
+_STATUSES: Final = {
+    "written": "written",
+    "merged": "merged with others' changes",
+    "unchanged": "already there",
+    "superseded": "superseded by another version (kept in history)",
+    "in_review": "waiting for review",
+    "refused": "refused",
+}
+_SUCCEEDED: Final = "succeeded"
+_FAILED: Final = "failed"
+_UNFINISHED: Final = "did not finish"
+_NOT_STARTED: Final = "did not start"
+_ENDINGS: Final = (_SUCCEEDED, _FAILED, _UNFINISHED, _NOT_STARTED)
 _STYLES: Final = {"superseded": "magenta", "in_review": "magenta", "refused": "red"}
 _SIGNAL_EXIT: Final = 128
 _LIMIT_EXIT: Final = 124  # as `timeout` has it
 
 
 @dataclass(kw_only=True)
-class Progress:
+class AgentProgress:
     """One agent of several."""
 
     agent: str
@@ -32,6 +46,7 @@ class Progress:
     completed: WorkspaceCompleteView | None = None
     kept_because: str | None = None
     error: str | None = None
+    refusal: ContextbaseError | None = None  # the error, if the command never started
     ended: float | None = None
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -59,7 +74,7 @@ class Progress:
 
 def how_it_ended(outcome: OutcomeView) -> str:
     if outcome.stopped_by is not None:
-        return f"stopped: {outcome.stopped_by} limit"
+        return f"stopped by its {outcome.stopped_by} limit"
     if outcome.signal is not None:
         return f"signal {outcome.signal}"
     return "done" if outcome.exit_code == 0 else f"exit code {outcome.exit_code}"
@@ -74,8 +89,18 @@ def exit_code_of(outcome: OutcomeView) -> int:
     return outcome.exit_code or _SIGNAL_EXIT + (outcome.signal or 0)
 
 
-def drawn_progress(agents: list[Progress]) -> Table:
-    table = Table("AGENT", "STATE", "SECONDS", "CHANGES", "OUTPUT", box=None, header_style="bold", pad_edge=False)
+def common_refusal(agents: list[AgentProgress]) -> ContextbaseError | None:
+    """The error that kept every one of them from starting: one sentence says it for all."""
+    refusals = [one.refusal for one in agents if one.refusal is not None]
+    return refusals[0] if len(refusals) == len(agents) and len({error.code for error in refusals}) == 1 else None
+
+
+def drawn_progress(agents: list[AgentProgress]) -> Table | Text:
+    if common_refusal(agents) is not None:
+        return Text()
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("AGENT", "STATE", "SECONDS", "CHANGES", "OUTPUT"):
+        table.add_column(column, no_wrap=column != "CHANGES", overflow="ellipsis" if column == "OUTPUT" else "fold")
     for one in agents:
         table.add_row(
             one.agent, _state(one), _seconds(one), _changes(one.counts), Text(visible(one.last_line[:60]), "dim")
@@ -83,27 +108,38 @@ def drawn_progress(agents: list[Progress]) -> Table:
     return table
 
 
-def drawn_summary(agents: list[Progress]) -> Iterator[Text]:
+def drawn_summary(agents: list[AgentProgress]) -> Iterator[Text]:
+    """How the commands ended, what became of their changes, and what is left to do."""
+    endings = Counter(_ending(one) for one in agents)
+    told = ", ".join(f"{endings[name]} {name}" for name in _ENDINGS if endings[name])
+    yield Text(f"{counted(len(agents), 'agent')}: {told}.")
     total: Counter[str] = Counter()
     for one in agents:
         total.update(one.counts)
-    well = sum(one.went_well for one in agents)
-    yield Text(f"{well} of {len(agents)} went well. {_sentence(total)}")
+    changes = ", ".join(f"{total[name]:,} {words}" for name, words in _STATUSES.items() if total[name])
+    yield Text(f"Changes: {changes}." if changes else "Nothing was committed.")
     for one in agents:
         if one.error is not None:
             yield Text(f"{one.agent}: {on_one_line(one.error)}", "red")
         elif one.kept_because is not None:
-            yield Text(f"{one.agent}: {one.kept_because}; its workspace is open still, with what it changed.", "yellow")
+            yield Text(f"{one.agent}: {one.kept_because}; its changes are still in its workspace.", "yellow")
         elif one.completed is not None and not one.completed.removed:
             yield Text(f"{one.agent}: its folder is kept: {one.completed.workspace.workspace_path}", "yellow")
         elif not one.is_done and one.started is not None:
-            yield Text(f"{one.agent}: came to no end; its workspace has what it had changed, if anything.", "yellow")
-    in_review = [change for one in agents if one.completed for change in one.completed.changes if change.review_id]
-    if in_review:
-        yield Text(f"{len(in_review)} wait for a person: contextbase review list", "magenta")
+            yield Text(f"{one.agent}: did not finish; its changes, if any, are still in its workspace.", "yellow")
+    if any(not one.is_done and one.started is not None for one in agents):
+        yield Text("Look at a workspace: contextbase workspace status|complete|abandon --agent NAME", "yellow")
+    if total["in_review"]:
+        yield Text("Decide what waits for review: contextbase review list", "magenta")
 
 
-def _state(one: Progress) -> Text:
+def _ending(one: AgentProgress) -> str:
+    if one.error is None and not one.is_done:
+        return _UNFINISHED if one.started is not None else _NOT_STARTED
+    return _SUCCEEDED if one.error is None and one.outcome is not None and one.outcome.succeeded else _FAILED
+
+
+def _state(one: AgentProgress) -> Text:
     if one.error is not None:
         return Text("failed", "red")
     if one.outcome is None:
@@ -113,7 +149,7 @@ def _state(one: Progress) -> Text:
     return Text(how_it_ended(one.outcome), "green" if one.outcome.succeeded else "red")
 
 
-def _seconds(one: Progress) -> str:
+def _seconds(one: AgentProgress) -> str:
     if one.started is None:
         return ""
     return f"{(one.ended or time.monotonic()) - one.started:.1f}"
@@ -124,8 +160,3 @@ def _changes(counts: Counter[str]) -> Text:
         (f"{counts[name]} {name.replace('_', ' ')} ", _STYLES.get(name, "green")) for name in _STATUSES if counts[name]
     ]
     return Text.assemble(*parts)
-
-
-def _sentence(total: Counter[str]) -> str:
-    parts = [f"{total[name]} {name.replace('_', ' ')}" for name in _STATUSES if total[name]]
-    return f"Changes: {', '.join(parts)}." if parts else "Nothing was changed."

@@ -9,6 +9,7 @@ import termios
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
@@ -17,7 +18,10 @@ import typer
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.command_input import Stdin, input_of
 from contextbase.interfaces.cli.connection import Data, Project, address, connect, named
+from contextbase.interfaces.cli.identifiers import find_id
+from contextbase.interfaces.cli.options import Limit
 from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json, print_line, print_table
+from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.interfaces.cli.run import (
     Cpu,
     Environment,
@@ -31,19 +35,24 @@ from contextbase.interfaces.cli.run import (
 )
 from contextbase.interfaces.cli.run_text import exit_code_of, how_it_ended
 from contextbase.interfaces.cli.workspaces import Agent
-from contextbase.sdk import AsyncClient
+from contextbase.sdk import AsyncClient, Client
 from contextbase.sdk.connection import error_of
 from contextbase.sdk.sandboxes import ExecOptions
-from contextbase.wire.sandbox import EndedItem, FailedItem, LimitsBody, OutputItem
+from contextbase.wire.sandbox import EndedItem, FailedItem, LimitsBody, OutputItem, SandboxView
 
 if TYPE_CHECKING:
     from contextbase.sdk.terminal import AsyncTerminal
 
 __all__ = ["commands"]
 
-commands = typer.Typer(help="Sandboxes on agents' workspaces.", no_args_is_help=True)
+commands = typer.Typer(help="Run commands in sandboxes on agents' workspaces.", no_args_is_help=True)
 
-Id = Annotated[str, typer.Argument(metavar="SANDBOX", help="Its id, as create and list print it.")]
+Id = Annotated[
+    str,
+    typer.Argument(
+        metavar="SANDBOX", help="The sandbox's id, or its start or end, as `sandbox list` shows it.", show_default=False
+    ),
+]
 
 
 @commands.command("create")
@@ -59,7 +68,7 @@ def create(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make a sandbox on an agent's workspace, and print its id. An agent that has one already gets that one."""
+    """Create a sandbox on an agent's workspace, and print its id. If there is one already, its id is printed."""
     limits = LimitsBody(max_memory=None if memory is None else memory << 20, max_cpu=cpu, max_processes=processes)
     with connect(data) as client:
         sandbox = client.sandboxes.create(
@@ -78,37 +87,39 @@ def create(
 @commands.command("list")
 @errors_shown
 def list_(
-    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.", min=1, max=1000)] = 100,
+    limit: Limit = 100,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List sandboxes, newest first: everybody's for 'admin', else your own."""
+    """List sandboxes, newest first: everybody's with 'admin', else your own."""
     with connect(data) as client:
-        found = client.sandboxes.list(project, limit=limit).sandboxes
+        found = list(islice(_listed(client, project), limit))
     if as_json:
         print_json(found)
         return
     print_table(
         ("SANDBOX", "AGENT", "DRIVER", "SEEN"),
-        ((one.sandbox_id, one.agent_id, one.driver, f"{one.seen_at:%m-%d %H:%M}") for one in found),
-        empty="There is no sandbox. Make one: contextbase sandbox create",
+        ((one.sandbox_id, one.agent_id, one.driver, local_time(one.seen_at)) for one in found),
+        empty="No sandboxes match." if project else "There are no sandboxes. Create one: contextbase sandbox create",
+        whole=("SANDBOX",),
     )
 
 
 @commands.command("status")
 @errors_shown
 def status(sandbox: Id, data: Data = None, as_json: Json = False) -> None:
-    """Show whether it runs, and what it uses."""
+    """Show whether a sandbox is running, and what it uses."""
     with connect(data) as client:
-        view = client.sandboxes.get(_id(sandbox)).view
+        view = client.sandboxes.get(_id(client, sandbox)).view
     if as_json:
         print_json(view)
         return
-    print_line(f"{view.state}, {view.driver} on {view.node}, of {view.agent_id}")
+    print_line(f"{view.agent_id}: {view.state} ({view.driver} on {view.node})")
     if view.memory is not None:
         print_line(
-            f"{view.memory / 2**20:.1f} MB, {view.processes} processes, {view.cpu_seconds:.1f} s of processor time"
+            f"{view.memory / 2**20:.1f} MB of memory, {counted(view.processes or 0, 'process', 'processes')}, "
+            f"{view.cpu_seconds:.1f} s of processor time"
         )
 
 
@@ -116,21 +127,23 @@ def status(sandbox: Id, data: Data = None, as_json: Json = False) -> None:
 @errors_shown
 def exec_(
     sandbox: Id,
-    command: Annotated[list[str], typer.Argument(help="A program and its arguments, after --.", metavar="-- COMMAND")],
+    command: Annotated[
+        list[str], typer.Argument(help="The program and its arguments, after --.", metavar="-- COMMAND")
+    ],
     environment: Environment = None,
     stdin: Stdin = None,
     timeout: Timeout = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Run a command in it. Its output is ours, and so is its exit code (124: a limit stopped it)."""
+    """Run a command in a sandbox, and exit with its exit code (124 if a limit stopped it)."""
     options = ExecOptions(environment=variables_of(environment))
     if timeout is not None:
         options["timeout"] = timeout
     if stdin is not None:
         options["stdin"] = input_of(stdin)
     with connect(data) as client:
-        opened = client.sandboxes.get(_id(sandbox))
+        opened = client.sandboxes.get(_id(client, sandbox))
         if as_json:
             answer = opened.exec(command, **options)
             print_json(answer)
@@ -151,25 +164,29 @@ def exec_(
 @errors_shown
 def shell(
     sandbox: Id,
-    command: Annotated[str | None, typer.Argument(help="For the shell; default: talk to it.")] = None,
+    command: Annotated[
+        str | None, typer.Argument(help="A command for the shell. Default: an interactive shell.", show_default=False)
+    ] = None,
     data: Data = None,
 ) -> None:
-    """Open a terminal in it."""
+    """Open a terminal in a sandbox."""
     if not sys.stdin.isatty():
-        raise InvalidInput("A shell needs a terminal; for programs there is `contextbase sandbox exec`.")
-    raise typer.Exit(asyncio.run(_terminal(address(data), _id(sandbox), command)))
+        raise InvalidInput("A shell needs a terminal. Programs use `contextbase sandbox exec`.")
+    with connect(data) as client:
+        sandbox_id = _id(client, sandbox)
+    raise typer.Exit(asyncio.run(_terminal(address(data), sandbox_id, command)))
 
 
 @commands.command("remove")
 @errors_shown
 def remove(sandbox: Id, data: Data = None, as_json: Json = False) -> None:
-    """End all that runs in it, and the sandbox. The workspace stays, with the work in it."""
+    """Stop a sandbox and everything that runs in it. The workspace stays, with the work in it."""
     with connect(data) as client:
-        view = client.sandboxes.get(_id(sandbox)).remove()
+        view = client.sandboxes.get(_id(client, sandbox)).delete()
     if as_json:
         print_json(view)
     else:
-        print_line(f"The sandbox is gone. The workspace of {view.agent_id} is as it was.")
+        print_line(f"Removed the sandbox. The workspace of {view.agent_id} is unchanged.")
 
 
 async def _terminal(server: tuple[str, str], sandbox_id: UUID, command: str | None) -> int:
@@ -219,8 +236,16 @@ def _raw_terminal() -> Iterator[None]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
-def _id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise InvalidInput(f"{text[:40]!r} is not a sandbox's id; `contextbase sandbox list` shows them.") from None
+def _id(client: Client, text: str) -> UUID:
+    listed = ((one.sandbox_id, one.agent_id) for one in _listed(client, None))
+    return find_id(text, what="sandbox", listed=listed, see="contextbase sandbox list")
+
+
+def _listed(client: Client, project: str | None) -> Iterator[SandboxView]:
+    before = None
+    while True:
+        page = client.sandboxes.list(project, before=before, limit=1000)
+        yield from page.sandboxes
+        before = page.next_before
+        if before is None:
+            return

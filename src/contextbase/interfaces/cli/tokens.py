@@ -1,44 +1,79 @@
 """`contextbase token …`"""
 
-from typing import Annotated
-from uuid import UUID
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from contextbase.interfaces.cli.completion import complete_path, complete_project
 from contextbase.interfaces.cli.connection import Data, connect
-from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json, print_table
-from contextbase.wire.token import TokenCreate
+from contextbase.interfaces.cli.identifiers import find_id, short_id
+from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_table
+from contextbase.interfaces.cli.phrases import local_day
+from contextbase.sdk import Client
+from contextbase.wire.token import TokenView
+
+if TYPE_CHECKING:
+    from contextbase.sdk.tokens import KindName
+    from contextbase.wire.token import ActionName
 
 __all__ = ["commands"]
 
-commands = typer.Typer(help="Make, list and revoke access tokens.", no_args_is_help=True)
+commands = typer.Typer(help="Create, list and revoke access tokens.", no_args_is_help=True)
 
 
 @commands.command("create")
 @errors_shown
 def create(
-    principal: Annotated[str, typer.Argument(help="Whom it is for, such as an agent's name; made if new.")],
+    principal: Annotated[
+        str, typer.Argument(help="Whom it is for, such as the name of an agent. Created if new.", show_default=False)
+    ],
     kind: Annotated[str, typer.Option(help="user, agent or adapter.")] = "agent",
-    name: Annotated[str, typer.Option(help="What it is for; default: the principal's name.")] = "",
-    allow: Annotated[list[str] | None, typer.Option(help="read, write or admin; may be repeated.")] = None,
-    days: Annotated[float, typer.Option(help="How long it lives.")] = 90,
-    project: Annotated[str | None, typer.Option(help="Only for this project.")] = None,
-    path: Annotated[str | None, typer.Option(help="Only below this path of the project.")] = None,
+    name: Annotated[str, typer.Option(help="What it is for. Default: the principal's name.")] = "",
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(help="read, write or admin; repeat for several. Default: read and write.", show_default=False),
+    ] = None,
+    days: Annotated[
+        float | None,
+        typer.Option(
+            help="How many days it is valid, at most as long as your own token. Default: 90, or as long as that.",
+            show_default=False,
+        ),
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project", "-p", help="Only for this project.", show_default=False, autocompletion=complete_project
+        ),
+    ] = None,
+    path: Annotated[
+        str | None,
+        typer.Option(
+            help="Only at or below this path of the project.", show_default=False, autocompletion=complete_path
+        ),
+    ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token. It is printed once and cannot be shown again."""
-    fields = {"principal": principal, "kind": kind, "name": name, "days": days, "project": project, "path": path}
-    request = TokenCreate.model_validate(fields | ({"actions": allow} if allow else {}))
+    """Create a token. It is printed once and cannot be shown again."""
+    actions = cast("list[ActionName]", allow or ["read", "write"])  # the client checks both
     with connect(data) as client:
-        token = client.create_token(request)
+        token = client.tokens.create(
+            principal,
+            kind=cast("KindName", kind),
+            name=name,
+            actions=actions,
+            days=days,
+            project=project,
+            path=path,
+        )
     if as_json:
         print_json(token)
         return
-    console.print(
-        f"Made token {token.id} for {token.kind} {token.principal}: {', '.join(token.actions)}, "
-        f"until {token.expires_at:%Y-%m-%d}. It is shown this once:",
-        highlight=False,
+    print_line(
+        f"Created token {token.id} for {token.kind} {token.principal}: {', '.join(token.actions)}, "
+        f"until {local_day(token.expires_at)}. It is shown only once:"
     )
     typer.echo(token.secret)
 
@@ -46,40 +81,56 @@ def create(
 @commands.command("list")
 @errors_shown
 def list_(data: Data = None, as_json: Json = False) -> None:
-    """List all tokens, newest first, without their secrets."""
-    tokens, before = [], None
+    """List the tokens that you may manage, newest first, without their secrets."""
     with connect(data) as client:
-        while True:
-            page = client.tokens(before=before, limit=1000)
-            tokens.extend(page.tokens)
-            if page.next_before is None:
-                break
-            before = page.next_before
+        tokens = list(_listed(client))
     if as_json:
         print_json(tokens)
         return
     print_table(
-        ("ID", "FOR", "NAME", "ALLOWS", "EXPIRES", "REVOKED"),
+        ("ID", "FOR", "NAME", "ALLOWS", "EXPIRES"),
         (
-            (t.id, f"{t.kind} {t.principal}", t.name, ",".join(t.actions), f"{t.expires_at:%Y-%m-%d}",
-             f"{t.revoked_at:%Y-%m-%d}" if t.revoked_at else "")
-            for t in tokens
+            (
+                short_id(each.id),
+                f"{each.kind}:{each.principal}",
+                each.name,
+                " ".join(each.actions),
+                f"revoked {local_day(each.revoked_at)}" if each.revoked_at else local_day(each.expires_at),
+            )
+            for each in tokens
         ),
         empty="There are no tokens.",
-    )  # fmt: skip
+        whole=("ID",),
+    )
 
 
 @commands.command("revoke")
 @errors_shown
 def revoke(
-    token_id: Annotated[UUID, typer.Argument(help="The token's id, from `token list`.")],
+    token: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="The token's id, or its start or end, from `token list`.", show_default=False
+        ),
+    ],
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Revoke a token for good."""
     with connect(data) as client:
-        revoked = client.revoke_token(token_id)
+        listed = ((each.id, f"{each.kind} {each.principal}  {each.name}") for each in _listed(client))
+        revoked = client.tokens.revoke(find_id(token, what="token", listed=listed, see="contextbase token list"))
     if as_json:
         print_json(revoked)
     else:
-        console.print("Revoked." if revoked.revoked_now else "It was revoked before.")
+        print_line(f"Revoked {revoked.id}." if revoked.revoked_now else f"{revoked.id} was already revoked.")
+
+
+def _listed(client: Client) -> Iterator[TokenView]:
+    before = None
+    while True:
+        page = client.tokens.list(before=before, limit=1000)
+        yield from page.tokens
+        before = page.next_before
+        if before is None:
+            return

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from contextbase.interfaces.cli.connection import Data, address
+from contextbase.interfaces.cli.connection import Data, Project, address, named
+from contextbase.interfaces.cli.options import PathFilter
 from contextbase.interfaces.cli.output import Json, console, errors_shown, on_one_line, subject
 from contextbase.sdk.feed import FeedReader
 from contextbase.wire.feed import CommitItem, FeedItemView
@@ -19,17 +20,23 @@ _STYLE = {"created": "green", "changed": "yellow", "renamed": "cyan", "deleted":
 
 @errors_shown
 def watch(
-    project: Annotated[str, typer.Option("--project", envvar="CONTEXTBASE_PROJECT", help="The project's name or id.")],
-    path: Annotated[str | None, typer.Option("--path", help="Only this path and what lies below it.")] = None,
+    project: Project = None,
+    path: PathFilter = None,
     after: Annotated[
-        str | None, typer.Option("--after", help="Go on from a cursor; 'start': from the first commit.")
+        str | None,
+        typer.Option(
+            "--after",
+            metavar="CURSOR",
+            help="Continue after this cursor; `start`: the first commit.",
+            show_default=False,
+        ),
     ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Print changes as they land, until Ctrl-C. With --json one line each, with the cursor to go on from."""
+    """Print changes as they land, until Ctrl-C. With --json, one line each, with its cursor."""
     url, token = address(data)
-    for received in FeedReader(url, token, project, path=path, after=after):
+    for received in FeedReader(url, token, named(project), path=path, after=after):
         if as_json:
             body = received.item.model_dump_json()
             sys.stdout.write(f'{{"cursor":"{received.cursor}",{body[1:]}\n')

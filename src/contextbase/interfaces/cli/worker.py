@@ -25,48 +25,74 @@ from contextbase.interfaces.cli.output import (
     print_table,
     report,
 )
+from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.limits import ResourceLimits
 
 if TYPE_CHECKING:
-    from contextbase.worker import FileResult, RunResult, SyncResult, WorkerSandbox
+    from contextbase.standalone import FileResult, RunResult, SyncResult, WorkerSandbox
 
 __all__ = ["commands"]
 
 commands = typer.Typer(
-    help="Run workers on copies of a plain folder's files, and merge back what they did.", no_args_is_help=True
+    help="Run workers on copies of the files of a plain folder, and merge back what they did.", no_args_is_help=True
 )
 
-Root = Annotated[Path | None, typer.Option(help="Where sandboxes lie; default: ~/.contextbase/sandbox.")]
+Root = Annotated[
+    Path | None,
+    typer.Option(help="Where the sandboxes are. Default: ~/.contextbase/sandbox.", show_default=False),
+]
 
 
 @commands.command("run")
 @errors_shown
 def run(
-    worker: Annotated[str, typer.Argument(help="The worker's name; one process at a time may use it.")],
-    command: Annotated[list[str], typer.Argument(help="What to run in the sandbox; put -- before it.")],
-    base: Annotated[Path, typer.Option(help="The shared folder.")] = Path(),
-    task: Annotated[str, typer.Option(help="What it is for; the same task goes on in the same sandbox.")] = "run",
+    worker: Annotated[
+        str, typer.Argument(help="The worker's name. Only one process at a time can use it.", show_default=False)
+    ],
+    command: Annotated[
+        list[str],
+        typer.Argument(help="The program and its arguments, after --.", metavar="-- COMMAND", show_default=False),
+    ],
+    base: Annotated[Path, typer.Option(help="The folder to work on.")] = Path(),
+    task: Annotated[
+        str, typer.Option(help="A name for the task. The same task continues in the same sandbox.")
+    ] = "run",
     copy: Annotated[
-        list[str] | None, typer.Option(help="A file, folder or pattern to copy in; repeat for more.")
+        list[str] | None,
+        typer.Option(help="A file, folder or pattern to copy into the sandbox; repeat for more.", show_default=False),
     ] = None,
-    env: Annotated[list[str] | None, typer.Option(help="A variable to pass on: NAME or NAME=value.")] = None,
-    memory: Annotated[int, typer.Option(help="MiB for all its processes; 0: no limit.", min=0)] = 512,
-    cpu: Annotated[float, typer.Option(help="Percent of one processor; 0: no limit.", min=0)] = 50,
-    processes: Annotated[int, typer.Option(help="How many at a time; 0: no limit.", min=0)] = 10,
-    seconds: Annotated[float, typer.Option(help="How long it may take; 0: no limit.", min=0)] = 300,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the sandbox also when all is synced back.")] = False,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=VALUE]", help="A variable to pass on; repeat for more.", show_default=False),
+    ] = None,
+    memory: Annotated[
+        int, typer.Option(metavar="MIB", help="How much memory all its processes may use; 0: no limit.", min=0)
+    ] = 512,
+    cpu: Annotated[
+        float, typer.Option(metavar="PERCENT", help="How much of one processor it may use; 0: no limit.", min=0)
+    ] = 50,
+    processes: Annotated[
+        int, typer.Option(metavar="N", help="How many processes it may have at a time; 0: no limit.", min=0)
+    ] = 10,
+    seconds: Annotated[float, typer.Option(metavar="SECONDS", help="How long it may take; 0: no limit.", min=0)] = 300,
+    disk: Annotated[
+        int, typer.Option(metavar="MIB", help="How much it may write to the sandbox; 0: no limit.", min=0)
+    ] = 0,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the sandbox even if everything was synced back.")] = False,
     root: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Copy files into a sandbox, run a command there, and merge what it did back. If the command fails, nothing is
-    merged and the sandbox stays: look at it, then `worker sync` or `worker clean`."""
-    from contextbase.worker import WorkerSandbox
+    """Copy files to a sandbox, run a command there, and merge what it changed back into the folder.
+
+    If the command fails, nothing is merged and the sandbox stays: see `worker sync` and `worker clean`."""
+    from contextbase.standalone import WorkerSandbox
 
     limits = ResourceLimits(
         max_memory=memory << 20 or None,
         max_cpu=cpu or None,
         max_processes=processes or None,
         max_execution_time=seconds or None,
+        max_disk=disk << 20 or None,
     )
     environment = _environment(env or ())
     synced = None
@@ -99,13 +125,13 @@ def run(
 @commands.command("sync")
 @errors_shown
 def sync(
-    worker: Annotated[str, typer.Argument(help="The worker's name, from `worker list`.")],
+    worker: Annotated[str, typer.Argument(help="The worker's name, from `worker list`.", show_default=False)],
     root: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Merge what is in a sandbox into its base folder: after a crash, a failed command, or work by hand."""
-    from contextbase.worker.leftovers import reopened
-    from contextbase.worker.places import default_root
+    """Merge a sandbox into its folder, after a crash, a failed command or work by hand."""
+    from contextbase.standalone.leftovers import reopened
+    from contextbase.standalone.sandbox_folders import default_root
 
     with reopened(root or default_root(), worker) as sandbox:
         synced = sandbox.sync_back()
@@ -121,9 +147,9 @@ def sync(
 @errors_shown
 def list_(root: Root = None, as_json: Json = False) -> None:
     """List the sandboxes on this machine."""
-    from contextbase.worker.places import Places, default_root
+    from contextbase.standalone.sandbox_folders import SandboxFolders, default_root
 
-    sandboxes = Places(root or default_root()).list()
+    sandboxes = SandboxFolders(root or default_root()).list()
     if as_json:
         print_json(sandboxes)
         return
@@ -134,28 +160,36 @@ def list_(root: Root = None, as_json: Json = False) -> None:
             for info in sandboxes
         ),
         empty="There are no sandboxes.",
+        whole=("WORKER",),
     )
 
 
 @commands.command("clean")
 @errors_shown
 def clean(
-    workers: Annotated[list[str] | None, typer.Argument(help="Whose; without a name: those that are finished.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="All that are not in use.")] = False,
-    discard: Annotated[bool, typer.Option("--discard", help="Also what is not synced back: it is lost.")] = False,
+    workers: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="The workers whose sandboxes to remove. Default: those that are finished.", show_default=False
+        ),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Remove all sandboxes that are not in use.")] = False,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Also remove what is not synced back. It is lost.")
+    ] = False,
     root: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Remove sandboxes. One that has what its base folder has not stays, and is named, unless it is discarded."""
-    from contextbase.worker import SandboxState
-    from contextbase.worker.leftovers import clean as clean_sandbox
-    from contextbase.worker.places import Places, default_root
+    """Remove sandboxes. One with changes that are not synced back stays, unless you --discard it."""
+    from contextbase.standalone import StandaloneState
+    from contextbase.standalone.leftovers import clean as clean_sandbox
+    from contextbase.standalone.sandbox_folders import SandboxFolders, default_root
 
     if workers and every:
-        raise InvalidInput("Name the workers, or say --all, not both.")
+        raise InvalidInput("Give either names of workers or --all, not both.")
     place = root or default_root()
-    wanted = {SandboxState.FINISHED} if not every else set(SandboxState) - {SandboxState.IN_USE}
-    names = workers or [info.worker_id for info in Places(place).list() if info.state in wanted]
+    wanted = {StandaloneState.FINISHED} if not every else set(StandaloneState) - {StandaloneState.IN_USE}
+    names = workers or [info.worker_id for info in SandboxFolders(place).list() if info.state in wanted]
     removed, problems = [], {}
     for name in names:
         try:
@@ -163,11 +197,11 @@ def clean(
             removed.append(name)
         except ContextbaseError as error:
             problems[name] = error
-    Places(place).remove_leftovers()
+    SandboxFolders(place).remove_leftovers()
     if as_json:
         print_json({"removed": removed, "kept": {name: problem.message for name, problem in problems.items()}})
     else:
-        console.print(f"Removed {len(removed)} sandboxes.", highlight=False)
+        console.print(f"Removed {counted(len(removed), 'sandbox', 'sandboxes')}.", highlight=False)
         for problem in problems.values():
             report(problem, as_json=False)
     if problems:
@@ -175,7 +209,7 @@ def clean(
 
 
 def _time(moment: datetime | None) -> str:
-    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+    return "" if moment is None else local_time(moment)
 
 
 def _environment(given: Sequence[str]) -> dict[str, str]:
@@ -184,7 +218,7 @@ def _environment(given: Sequence[str]) -> dict[str, str]:
     for item in given:
         name, is_set, value = item.partition("=")
         if not name or (not is_set and name not in os.environ):
-            raise InvalidInput(f"There is no variable {name!r} to pass on; set it, or say NAME=value.")
+            raise InvalidInput(f"The variable {name!r} is not set. Set it, or pass NAME=value.")
         found[name] = value if is_set else os.environ[name]
     return found
 
@@ -206,8 +240,7 @@ def _place_told(worker: str, place: Path) -> Iterator[None]:
     except ContextbaseError as error:
         raise error.followed_by(_where(worker, place), sandbox=str(place)) from error
     except KeyboardInterrupt:
-        error_console.print(_where(worker, place), markup=False, highlight=False, soft_wrap=True)
-        raise
+        raise KeyboardInterrupt(_where(worker, place)) from None
 
 
 def _where(worker: str, place: Path) -> str:
@@ -224,9 +257,7 @@ def _print_run(done: "RunResult", worker: str, place: Path) -> None:
     if done.succeeded:
         return
     why = (
-        f"was stopped: it went over its limit of {done.stopped_by}"
-        if done.stopped_by
-        else f"ended with {done.exit_code}"
+        f"was stopped by its {done.stopped_by} limit" if done.stopped_by else f"failed with exit code {done.exit_code}"
     )
     report(Conflict(f"The command {why}. Nothing was synced back. {_where(worker, place)}"), as_json=False)
 

@@ -6,9 +6,10 @@ from typing import Final
 
 from rich.text import Text
 
+from contextbase.interfaces.cli.identifiers import short_id
 from contextbase.interfaces.cli.output import on_one_line
-from contextbase.interfaces.cli.review_text import short
 from contextbase.wire.workspace import (
+    IgnoredView,
     PendingChangeView,
     ReportedView,
     WorkspaceChangeView,
@@ -42,26 +43,30 @@ def drawn_status(status: WorkspaceStatusView) -> Iterator[Text]:
         yield Text.assemble((f"{sign} ", _SIGN_STYLES[sign]), " ", _place(change))
     for reported in status.reported:
         yield _cannot(reported)
-    yield from (Text(f"!! {on_one_line(name)}", "dim") for name in status.ignored)
+    yield from (_ignored(one) for one in status.ignored)
+    yield from (Text(on_one_line(note), "yellow") for note in status.notes)
     yield from (Text(on_one_line(sentence)) for sentence in status.left)
     if not status.changes and not status.reported:
-        yield Text("Nothing has changed.")
+        yield Text("Nothing to commit.")
 
 
 def drawn_commit(committed: WorkspaceCommitView) -> Iterator[Text]:
-    if committed.seq is None:
-        yield Text("There was nothing to commit.")
+    if not committed.changes:
+        yield Text("Nothing to commit.")
     plain = [change for change in committed.changes if _is_plain(change)]
     is_long = len(plain) > _MOST_LISTED
     for change in committed.changes:
         if not is_long or not _is_plain(change):
             yield from _outcome(change, committed.workspace.workspace_path)
     if is_long:
-        yield Text(f"{'written':10} {len(plain)} changes, as they were made (--json lists them)", "green")
+        yield Text(f"{'written':10} {len(plain):,} changes (--json lists them)", "green")
     for reported in committed.reported:
         yield _cannot(reported)
+    yield from (Text(on_one_line(note), "yellow") for note in committed.notes)
     if committed.seq is not None:
         yield Text(f"Commit {committed.seq}.")
+    elif committed.changes:
+        yield Text("Nothing was committed.")
 
 
 def drawn_completion(completed: WorkspaceCompleteView, *, here: Path | None) -> Iterator[Text]:
@@ -71,11 +76,12 @@ def drawn_completion(completed: WorkspaceCompleteView, *, here: Path | None) -> 
         yield Text("The workspace is completed, and its folder removed.")
         return
     yield Text(f"The folder is kept: {completed.workspace.workspace_path}", "yellow")
-    yield from (Text(f"  {on_one_line(sentence)}") for sentence in completed.kept_because)
+    told = {reported.reason for reported in completed.reported}  # a few lines above
+    yield from (Text(f"  {on_one_line(sentence)}") for sentence in completed.kept_because if sentence not in told)
     if here is not None and here.is_relative_to(completed.workspace.workspace_path):
-        yield Text("Your own shell is in the folder: cd elsewhere, then complete it again.")
+        yield Text("Your shell is in that folder: cd elsewhere, then complete it again.")
     else:
-        yield Text("Take out what you need and complete it again, or with --discard to give the rest up.")
+        yield Text("Copy what you need and complete it again, or use --discard to give up the rest.")
 
 
 def _place(change: PendingChangeView) -> str:
@@ -99,7 +105,7 @@ def _outcome(change: WorkspaceChangeView, folder: str) -> Iterator[Text]:
     elif change.status == "superseded":
         note = "  another version has precedence; yours is kept beside it"
     elif change.review_id is not None:
-        note = f"  waits for a person: contextbase review show {short(change.review_id)}"
+        note = f"  decide with: contextbase review show {short_id(change.review_id)}"
     elif change.reason is not None:
         note = f"  {change.reason}"
     status = change.status.replace("_", " ")
@@ -111,6 +117,11 @@ def _outcome(change: WorkspaceChangeView, folder: str) -> Iterator[Text]:
     )
     if change.kept_at is not None:
         yield Text(f"{'':13}your version: {on_one_line(f'{folder}/{change.kept_at}')}")
+
+
+def _ignored(one: IgnoredView) -> Text:
+    rule = f"{one.source}:{one.line}: {one.pattern}" if one.line else f"{one.source}: {one.pattern}"
+    return Text(f"!! {on_one_line(one.path)}  ({on_one_line(rule)})", "dim")
 
 
 def _cannot(reported: ReportedView) -> Text:

@@ -7,8 +7,9 @@ from typing import Annotated, Final, cast, get_args
 import typer
 
 from contextbase.errors import Forbidden, InvalidInput
-from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.connection import Data, Project, agent_here, connect, named
 from contextbase.interfaces.cli.diff import Values, patches
+from contextbase.interfaces.cli.options import Limit, Message, Yes
 from contextbase.interfaces.cli.output import (
     Json,
     error_console,
@@ -18,32 +19,51 @@ from contextbase.interfaces.cli.output import (
     print_long,
     print_table,
 )
+from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.interfaces.cli.workspace_text import drawn_commit, drawn_completion, drawn_status, went_in
 from contextbase.sdk import Client
 from contextbase.wire.workspace import WorkspaceDiffView, WorkspaceStateName, WorkspaceView
 
 __all__ = ["commands"]
 
-commands = typer.Typer(help="Private folders for agents, and the way back.", no_args_is_help=True)
+commands = typer.Typer(help="Work in private folders, and commit from there.", no_args_is_help=True)
 
 _PAGE: Final = 1000
 
 Agent = Annotated[
     str | None,
-    typer.Option("--agent", "-a", help="Whose, such as indexer; default: your own. Needs 'admin'.", show_default=False),
+    typer.Option(
+        "--agent",
+        "-a",
+        help="Whose workspace, such as indexer (another's needs 'admin'). Default: that of the workspace you are in, "
+        "else your own.",
+        show_default=False,
+        callback=agent_here,
+    ),
 ]
-Message = Annotated[str, typer.Option("--message", "-m", help="Why; it is in the log.")]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        metavar="PATH",
+        help="Commit this file, or all that match a pattern, though it looks like credentials; repeat for more.",
+        show_default=False,
+    ),
+]
 Run = Annotated[
-    str | None, typer.Option("--run", help="The execution it belongs to, by a name of yours.", show_default=False)
+    str | None,
+    typer.Option(
+        "--run", metavar="NAME", help="A name of yours for the run it belongs to: see `undo --run`.", show_default=False
+    ),
 ]
 
 
 @commands.command("create")
 @errors_shown
 def create(agent: Agent = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
-    """Make a folder on the project's head, and print its path: cd "$(contextbase workspace create)"
+    """Create a folder with the project's files, and print its path: cd "$(contextbase workspace create)"
 
-    An agent that has one already gets that one, as it is."""
+    If the agent has a workspace already, that one is printed, as it is."""
     with connect(data) as client:
         workspace = client.workspaces.create(named(project), agent=agent)
     _print_path(workspace, as_json=as_json)
@@ -52,9 +72,9 @@ def create(agent: Agent = None, project: Project = None, data: Data = None, as_j
 @commands.command("path")
 @errors_shown
 def path(agent: Agent = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
-    """Print where the agent works. After a crash or reboot the folder is there again."""
+    """Print the path of the agent's workspace. After a crash or reboot the folder is there again."""
     with connect(data) as client:
-        workspace = client.workspaces.path(named(project), agent=agent)
+        workspace = client.workspaces.get(named(project), agent=agent)
     _print_path(workspace, as_json=as_json)
 
 
@@ -63,7 +83,7 @@ def path(agent: Agent = None, project: Project = None, data: Data = None, as_jso
 def view(project: Project = None, data: Data = None, as_json: Json = False) -> None:
     """Print the path of a read-only folder that follows the project's head."""
     with connect(data) as client:
-        shared = client.workspaces.view(named(project))
+        shared = client.workspaces.get_shared_folder(named(project))
     if as_json:
         print_json(shared)
     else:
@@ -73,13 +93,15 @@ def view(project: Project = None, data: Data = None, as_json: Json = False) -> N
 @commands.command("list")
 @errors_shown
 def list_(
-    state: Annotated[str, typer.Option(help="open, completed, abandoned, lost or all.")] = "open",
-    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.", min=1)] = 100,
+    state: Annotated[
+        str, typer.Option(help="Only workspaces in this state: open, completed, abandoned, lost or all.")
+    ] = "open",
+    limit: Limit = 100,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List workspaces, newest first: of a project or of all; everybody's for 'admin', else your own."""
+    """List workspaces, newest first: everybody's with 'admin', else your own."""
     if state not in (*get_args(WorkspaceStateName), "all"):
         raise InvalidInput(f"{state[:40]!r} is not a state: {', '.join(get_args(WorkspaceStateName))} or all.")
     with connect(data) as client:
@@ -87,7 +109,7 @@ def list_(
         if as_json:
             print_json(found)
             return
-        names = {each: client.project(str(each)).name for each in {one.project_id for one in found}}
+        names = {each: client.projects.get(str(each)).name for each in {one.project_id for one in found}}
     print_table(
         ("AGENT", "PROJECT", "STATE", "BASE", "COMMITS", "SEEN", "NODE"),
         (
@@ -97,20 +119,23 @@ def list_(
                 one.state,
                 one.base_snapshot_id,
                 one.commits,
-                f"{one.seen_at:%Y-%m-%d %H:%M}",
+                local_time(one.seen_at),
                 one.node,
             )
             for one in found
         ),
-        empty="There is no such workspace. Make one: contextbase workspace create",
+        empty="There are no open workspaces. Create one: contextbase workspace create"
+        if state == "open" and not project
+        else "No workspaces match.",
     )
 
 
 @commands.command("status")
 @errors_shown
 def status(agent: Agent = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
-    """Show what is not committed yet (A added, M modified, D deleted, R renamed), what cannot be (X), and what is
-    ignored (!!)."""
+    """Show what is not committed yet (A added, M modified, D deleted, R renamed).
+
+    X marks what cannot be committed, and !! what is ignored."""
     with connect(data) as client:
         found = client.workspaces.status(project, agent=agent)
     if as_json:
@@ -122,14 +147,16 @@ def status(agent: Agent = None, project: Project = None, data: Data = None, as_j
 @commands.command("diff")
 @errors_shown
 def diff(
-    path: Annotated[str | None, typer.Argument(help="A file, or a folder and all in it.", show_default=False)] = None,
+    path: Annotated[
+        str | None, typer.Argument(help="Only this file, or this folder and all below it.", show_default=False)
+    ] = None,
     values: Values = False,
     agent: Agent = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show how what is not committed yet differs from what the agent was given, or committed last."""
+    """Show the changes that are not committed yet."""
     with connect(data) as client:
         files = _compared(client, project, agent, path)
         if as_json:
@@ -144,17 +171,23 @@ def commit(
     message: Message = "",
     run: Run = None,
     sides: Annotated[
-        bool, typer.Option("--sides", help="Put all sides of a conflict into .contextbase/conflicts/ of the folder.")
+        bool, typer.Option("--sides", help="Write all sides of a conflict to .contextbase/conflicts/ in the folder.")
     ] = False,
+    allow: Allow = None,
     agent: Agent = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Commit what changed, and go on in the folder. Exit code 1 when not everything went in."""
+    """Commit what changed, and keep the folder. Exit code 1 if not everything went in."""
     with connect(data) as client:
         committed = client.workspaces.commit(
-            project, agent=agent, message=message, run=run, conflicts_in="files" if sides else "review"
+            project,
+            agent=agent,
+            message=message,
+            run=run,
+            conflicts_in="files" if sides else "review",
+            allow=allow or (),
         )
     if as_json:
         print_json(committed)
@@ -170,18 +203,21 @@ def complete(
     message: Message = "",
     run: Run = None,
     discard: Annotated[
-        bool, typer.Option("--discard", help="Remove the folder even with what could not be committed.")
+        bool, typer.Option("--discard", help="Remove the folder even if something in it could not be committed.")
     ] = False,
+    allow: Allow = None,
     agent: Agent = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Commit what changed, then remove the folder, unless it holds what could not be committed.
+    """Commit what changed, then remove the folder. It is kept if something in it could not be committed.
 
-    Exit code 1 when not everything went in, or the folder is kept."""
+    Exit code 1 if not everything went in, or the folder is kept."""
     with connect(data) as client:
-        completed = client.workspaces.complete(project, agent=agent, message=message, run=run, discard=discard)
+        completed = client.workspaces.complete(
+            project, agent=agent, message=message, run=run, discard=discard, allow=allow or ()
+        )
     if as_json:
         print_json(completed)
     else:
@@ -193,13 +229,13 @@ def complete(
 @commands.command("abandon")
 @errors_shown
 def abandon(
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     agent: Agent = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Remove the folder and what is in it, for good. Asks first if there are changes."""
+    """Remove the folder and everything in it, for good. Asks first if there are changes."""
     with connect(data) as client:
         question = None if yes else _question(client, project, agent)
         if question is not None:
@@ -210,7 +246,7 @@ def abandon(
     if as_json:
         print_json(abandoned)
     else:
-        print_line(f"The workspace of {abandoned.agent_id} is gone.")
+        print_line(f"Removed the workspace of {abandoned.agent_id}.")
 
 
 def _question(client: Client, project: str | None, agent: str | None) -> str | None:
@@ -218,11 +254,11 @@ def _question(client: Client, project: str | None, agent: str | None) -> str | N
     try:
         status = client.workspaces.status(project, agent=agent)
     except Forbidden:  # what it was made from may be seen no more, so neither may its changes
-        return "What is in the folder cannot be listed."
+        return "The changes in the folder cannot be listed."
     count = len(status.changes) + len(status.reported)
     folder = Path(status.workspace.workspace_path)
     if count:
-        return f"{folder} has {count} {'change that is' if count == 1 else 'changes that are'} not committed."
+        return f"{folder} has {counted(count, 'change that is', 'changes that are')} not committed."
     return " ".join(status.left) or None
 
 
@@ -260,5 +296,7 @@ def _print_path(workspace: WorkspaceView, *, as_json: bool) -> None:
         print_json(workspace)
         return
     if not Path(workspace.workspace_path).is_dir():
-        error_console.print(f"It is on the node {workspace.node}, and cannot be reached from here.", highlight=False)
+        error_console.print(
+            f"The folder is on the node {workspace.node}, which this machine cannot reach.", highlight=False
+        )
     print_line(workspace.workspace_path)

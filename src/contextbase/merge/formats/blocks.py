@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Insertions, Item, Leaf
+from contextbase.merge.document import Folded, Group, GroupItem, Insertions, Leaf
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.shared import Shared
 
@@ -49,7 +49,7 @@ def blocks(text: str, *, keeps_both: bool, lists_keep_both: bool, budget: Budget
     entries = _entries(lines_of(runs[0][1])) if len(runs) == 1 else None
     if entries is not None:
         return _list(entries, shared)._replace(open=runs[0][0], keeps_both=lists_keep_both)
-    items: list[Item] = []
+    items: list[GroupItem] = []
     for above, run in runs:
         block = _block(run, budget, shared)
         if not lists_keep_both and isinstance(block.body, Folded):
@@ -113,36 +113,36 @@ def _runs(text: str, budget: Budget) -> Iterator[tuple[str, str]]:
         yield above, "".join(run)
 
 
-def _block(text: str, budget: Budget, shared: Shared) -> Item:
+def _block(text: str, budget: Budget, shared: Shared) -> GroupItem:
     item = shared.items.get((_BLOCK, text))
     if item is None:
         item = shared.items[_BLOCK, text] = _read_block(text, budget, shared)
     return item
 
 
-def _read_block(text: str, budget: Budget, shared: Shared) -> Item:
+def _read_block(text: str, budget: Budget, shared: Shared) -> GroupItem:
     budget.tick(len(text) // 50)
     if not _IS_SET_OUT.match(text):
-        return Item(key=None, body=_leaf(text))
+        return GroupItem(key=None, body=_leaf(text))
     run = lines_of(text)
     entries = _entries(run)
     if entries is not None and len(entries) == 1:
         # In a list with blank lines between its entries each is a block; it is compared as an entry.
         return _entry(entries[0], shared)
     if entries is not None:
-        return Item(key=None, body=Folded(text, text, partial(_list, entries, shared)))
+        return GroupItem(key=None, body=Folded(text, text, partial(_list, entries, shared)))
     if _is_table(run):
-        return Item(key=None, body=Folded(text, text, partial(_table, run)))
+        return GroupItem(key=None, body=Folded(text, text, partial(_table, run)))
     definitions = _definitions(run)
     if definitions is not None:
-        return Item(key=None, body=Folded(text, text, lambda: definitions))
+        return GroupItem(key=None, body=Folded(text, text, lambda: definitions))
     first_marker = next((n for n, line in enumerate(run) if n and _MARKER.match(line)), None)
     if first_marker is not None and not _FENCE.search(text):
         entries = _entries(run[first_marker:])
         if entries is not None:
             head, listed = "".join(run[:first_marker]), "".join(run[first_marker:])
-            return Item(key=None, head=head, body=Folded(listed, listed, partial(_list, entries, shared)))
-    return Item(key=None, body=_leaf(text))
+            return GroupItem(key=None, head=head, body=Folded(listed, listed, partial(_list, entries, shared)))
+    return GroupItem(key=None, body=_leaf(text))
 
 
 def _contesting(body: Folded) -> Folded:
@@ -182,26 +182,26 @@ def _list(entries: list[str], shared: Shared) -> Group:
     return Group(kind="list", items=tuple(_entry(entry, shared) for entry in entries), keyed=False)
 
 
-def _entry(text: str, shared: Shared) -> Item:
+def _entry(text: str, shared: Shared) -> GroupItem:
     item = shared.items.get((_ENTRY, text))
     if item is None:
         item = shared.items[_ENTRY, text] = _read_entry(text, shared)
     return item
 
 
-def _read_entry(text: str, shared: Shared) -> Item:
+def _read_entry(text: str, shared: Shared) -> GroupItem:
     """An entry, with the list below it kept apart."""
     below = _NESTED.search(text)
     if below is None or "```" in text or "~~~" in text:
-        return Item(key=None, body=_leaf(text))
+        return GroupItem(key=None, body=_leaf(text))
     head, nested = text[: below.end()], text[below.end() :]
-    return Item(key=None, head=head, body=Folded(nested, nested, lambda: _nested(nested, shared)))
+    return GroupItem(key=None, head=head, body=Folded(nested, nested, lambda: _nested(nested, shared)))
 
 
 def _nested(text: str, shared: Shared) -> Group:
     entries = _entries(lines_of(text))
     if entries is None:
-        return Group(kind="list", items=(Item(key=None, body=_leaf(text)),), keyed=False)
+        return Group(kind="list", items=(GroupItem(key=None, body=_leaf(text)),), keyed=False)
     return _list(entries, shared)
 
 
@@ -214,7 +214,7 @@ def _table(run: list[str]) -> Group:
     rows = [(line, _cells(line)) for line in run[2:]]
     keys = Counter(cells[0] for _, cells in rows)
     keyed = all(count == 1 for count in keys.values())
-    items = tuple(Item(key=cells[0] if keyed else None, body=Leaf(line, cells)) for line, cells in rows)
+    items = tuple(GroupItem(key=cells[0] if keyed else None, body=Leaf(line, cells)) for line, cells in rows)
     # A side that changed the header, or only its widths, wrote all rows anew: they fit in no other table.
     return Group(kind=f"table below {header}", items=items, open=header, keyed=keyed, may_join=_never)
 
@@ -255,5 +255,5 @@ def _definitions(run: list[str]) -> Group | None:
         labels.append(match.group(1).casefold())
     if not run or len(set(labels)) < len(labels):
         return None
-    items = tuple(Item(key=label, body=_leaf(line)) for label, line in zip(labels, run, strict=True))
+    items = tuple(GroupItem(key=label, body=_leaf(line)) for label, line in zip(labels, run, strict=True))
     return Group(kind="definitions", items=items, may_join=_are_numbered)

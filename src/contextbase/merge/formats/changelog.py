@@ -5,16 +5,16 @@ from functools import lru_cache, partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Insertions, Item, Leaf
+from contextbase.merge.document import Group, GroupItem, Insertions, Leaf
 from contextbase.merge.formats.headings import find_headings
 from contextbase.merge.formats.markdown import heading_place
 from contextbase.merge.formats.passage import find_passage
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings_around
-from contextbase.merge.model import Place
+from contextbase.merge.model import ContestedPlace
 from contextbase.merge.ports import Path, Resolution
 from contextbase.merge.shared import Shared
-from contextbase.merge.versions import Version, find_versions
+from contextbase.merge.versions import VersionNumber, find_versions
 
 __all__ = ["ChangelogFormat"]
 
@@ -60,7 +60,7 @@ class ChangelogFormat:
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_prose(base, ours, theirs)
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: Path) -> ContestedPlace:
         return heading_place(path)
 
 
@@ -76,7 +76,7 @@ def _are_releases(insertions: Insertions) -> bool:
     return are_ours_pending == are_theirs_pending or _entry_lines(ours).isdisjoint(_entry_lines(theirs))
 
 
-def _entry_lines(sections: list[Item]) -> set[str]:
+def _entry_lines(sections: list[GroupItem]) -> set[str]:
     """The lines of these sections that are long enough to be no accident, without headings."""
     lines = (line.strip() for section in sections for line in section.body.text.split("\n"))
     return {line for line in lines if len(line) >= _MIN_ENTRY and not line.startswith("#")}
@@ -86,7 +86,7 @@ def _is_release(key: SectionKey) -> bool:
     return key.startswith(_VERSION_KEY)
 
 
-def _is_pending(section: Item) -> bool:
+def _is_pending(section: GroupItem) -> bool:
     return _PENDING.search(section.lead + section.body.text.partition("\n")[0]) is not None
 
 
@@ -108,7 +108,7 @@ def _read_key(title: str) -> SectionKey:
 _known_key: Final = lru_cache(maxsize=4096)(_read_key)
 
 
-def _descending(version: Version) -> str:
+def _descending(version: VersionNumber) -> str:
     release = (*version.release, 0, 0, 0, 0, 0, 0)[:6]
     stage, number = version.stage, next(iter(version.stage_number), 0)
     if stage == _DEVELOPMENT:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from typing import Final, NamedTuple
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Group, Item, Leaf
+from contextbase.merge.document import Body, Folded, Group, GroupItem, Leaf
 from contextbase.merge.ports import Unstructured
 
 __all__ = ["FlowStyle", "end_of_value", "flow_value"]
@@ -62,7 +62,7 @@ def _group(text: str, style: FlowStyle, budget: Budget) -> Group:
     closed = len(pieces) > 1 and _is_blank(text[pieces[-1].start : pieces[-1].end], style)
     if closed or _is_blank(text[1:-1], style):
         pieces.pop()
-    items: list[Item] = []
+    items: list[GroupItem] = []
     at = 1
     for position, piece in enumerate(pieces):
         has_separator = closed or position < len(pieces) - 1
@@ -71,7 +71,7 @@ def _group(text: str, style: FlowStyle, budget: Budget) -> Group:
         trail_end = _comment_end(text, after, style)
         key, value_start = (None, start) if text[0] == "[" else _key(text, start, end, piece, style)
         items.append(
-            Item(
+            GroupItem(
                 key=key,
                 lead=text[at:start],
                 head=text[start:value_start],
@@ -129,13 +129,13 @@ def _key(text: str, start: int, end: int, piece: _Piece, style: FlowStyle) -> tu
 def _on_one_line(group: Group, text: str) -> Group:
     """In the usual `[a, b]` the blank belongs to the separator, so that no removal leaves one behind."""
     first, *rest = group.items or (None,)
-    if "\n" in text or group.closed or not isinstance(first, Item):
+    if "\n" in text or group.closed or not isinstance(first, GroupItem):
         return group
-    plain = all(isinstance(item, Item) and item.lead == " " and not item.gap and not item.trail for item in rest)
+    plain = all(isinstance(item, GroupItem) and item.lead == " " and not item.gap and not item.trail for item in rest)
     if not plain or first.gap or first.trail.strip():
         return group
     close = group.close
-    items = [first._replace(lead=""), *(item._replace(lead="") for item in rest if isinstance(item, Item))]
+    items = [first._replace(lead=""), *(item._replace(lead="") for item in rest if isinstance(item, GroupItem))]
     if items[-1].trail:
         close = items[-1].trail + close
         items[-1] = items[-1]._replace(trail="")

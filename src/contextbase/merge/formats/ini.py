@@ -4,10 +4,10 @@ import re
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Group, Item, Leaf
+from contextbase.merge.document import Body, Group, GroupItem, Leaf
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
-from contextbase.merge.model import Place, PlaceKind
+from contextbase.merge.model import ContestedPlace, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.shared import Shared
 
@@ -22,14 +22,14 @@ class IniFormat:
     name = "ini"
 
     def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
-        sections: list[Item] = []
+        sections: list[GroupItem] = []
         head, lead, title = "", "", ""
-        entries: list[Item] = []
+        entries: list[GroupItem] = []
         margin = ""
         for line in _logical_lines(text, budget):
             header = _HEADER.fullmatch(line)
             if header is not None:
-                sections.append(Item(key=title, lead=lead, head=head, body=_keyed("section", entries)))
+                sections.append(GroupItem(key=title, lead=lead, head=head, body=_keyed("section", entries)))
                 title, head, lead = f"[{header.group(1).strip()}]", line, margin
                 entries, margin = [], ""
             elif not line.strip() or line.lstrip()[0] in "#;!":
@@ -37,8 +37,8 @@ class IniFormat:
             else:
                 entries.append(_entry(line, margin))
                 margin = ""
-        sections.append(Item(key=title, lead=lead, head=head, body=_keyed("section", entries)))
-        sections.append(Item(key=_END, body=Leaf(margin, margin)))
+        sections.append(GroupItem(key=title, lead=lead, head=head, body=_keyed("section", entries)))
+        sections.append(GroupItem(key=_END, body=Leaf(margin, margin)))
         return _keyed("document", sections)
 
     def is_valid(self, text: str, budget: Budget) -> bool:
@@ -51,8 +51,8 @@ class IniFormat:
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_scalar(base, ours, theirs)
 
-    def place(self, path: Path) -> Place:
-        return Place(kind=PlaceKind.KEY, at=".".join(str(step).strip("[]") for step in path if step != ""))
+    def place(self, path: Path) -> ContestedPlace:
+        return ContestedPlace(kind=PlaceKind.KEY, at=".".join(str(step).strip("[]") for step in path if step != ""))
 
 
 def _logical_lines(text: str, budget: Budget) -> list[str]:
@@ -75,13 +75,13 @@ def _continues_a_value(line: str) -> bool:
     return line[0] not in " \t#;[!\n" and re.match(r"[^\n]*[=:]", line) is not None
 
 
-def _entry(line: str, lead: str) -> Item:
+def _entry(line: str, lead: str) -> GroupItem:
     match = _ENTRY.match(line)
     if match is None:
         raise Unstructured(f"{line.strip()[:40]!r} is neither a section nor a key")
     value = line[match.end() :].rstrip()
     head, trail = line[: match.end()], line[match.end() + len(value) :]
-    return Item(key=match.group(1).strip(), lead=lead, head=head, body=_value(value), trail=trail)
+    return GroupItem(key=match.group(1).strip(), lead=lead, head=head, body=_value(value), trail=trail)
 
 
 def _value(text: str) -> Body:
@@ -89,11 +89,11 @@ def _value(text: str) -> Body:
     if not newline or first.strip() or "\\\n" in text:
         return Leaf(text, text.strip())
     lines = [*rest.split("\n")]
-    items = tuple(Item(key=None, body=Leaf(line, line.strip())) for line in lines)
+    items = tuple(GroupItem(key=None, body=Leaf(line, line.strip())) for line in lines)
     return Group(kind="lines", items=items, open=first + newline, keyed=False, separator="\n")
 
 
-def _keyed(kind: str, items: list[Item]) -> Group:
+def _keyed(kind: str, items: list[GroupItem]) -> Group:
     if len({item.key for item in items}) < len(items):
         raise Unstructured("a key or section stands twice")
     return Group(kind=kind, items=tuple(items))

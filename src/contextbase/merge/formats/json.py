@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Group, Item, Leaf
-from contextbase.merge.lines import merge_lines
-from contextbase.merge.model import Place, PlaceKind
+from contextbase.merge.document import Body, Folded, Group, GroupItem, Leaf
+from contextbase.merge.lines import can_be_merged, merge_lines
+from contextbase.merge.model import ContestedPlace, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.requirements import settle_requirement
 from contextbase.merge.shared import Shared
@@ -84,7 +84,7 @@ class JsonFormat:
         value, end = _scan(source, start)
         if _end_of_blank(source, end) != len(text):
             raise Unstructured("there is text after the JSON value")
-        item = Item("", _body(source, value, start, end), lead=text[:start], trail=text[end:])
+        item = GroupItem("", _body(source, value, start, end), lead=text[:start], trail=text[end:])
         return Group("file", (item,))
 
     def is_valid(self, text: str, budget: Budget) -> bool:
@@ -112,9 +112,9 @@ class JsonFormat:
         suggestion = suggest(base.text.encode(), ours.text.encode(), theirs.text.encode())
         return None if suggestion is None else Resolution(suggestion.decode(), applies=False)
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: Path) -> ContestedPlace:
         steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path[1:])
-        return Place(kind=PlaceKind.POINTER, at="".join(f"/{step}" for step in steps))
+        return ContestedPlace(kind=PlaceKind.POINTER, at="".join(f"/{step}" for step in steps))
 
     def _source(self, text: str, budget: Budget, shared: Shared) -> _Source:
         if not self._with_comments:
@@ -144,8 +144,8 @@ def _merge_string_lines(base: str, ours: str, theirs: str) -> str | None:
     """The line merge of strings of several lines, without taking off their escapes."""
     if "\\n" not in base:
         return None
-    lines = ("\n".join(_STRING_LINE.findall(side)).encode() + b"\n" for side in (base, ours, theirs))
-    merged = merge_lines(*lines)
+    was, mine, other = ("\n".join(_STRING_LINE.findall(side)).encode() + b"\n" for side in (base, ours, theirs))
+    merged = merge_lines(was, mine, other) if can_be_merged(was, mine, other) else None
     return None if merged is None else merged.decode().replace("\n", "")
 
 
@@ -196,7 +196,7 @@ def _body(source: _Source, value: Any, start: int, end: int) -> Body:
 
 
 def _members(source: _Source, start: int, values: dict[str, Any]) -> Group:
-    items: list[Item] = []
+    items: list[GroupItem] = []
     text, known, has_comments = source.text, source.shared.items, source.has_comments
     followers, above = source.shared.followers, ""
     at, closed = start + 1, False
@@ -215,7 +215,7 @@ def _members(source: _Source, start: int, values: dict[str, Any]) -> Group:
             if item is None:
                 lead, head, name = plain.group(2, 3, 4)
                 key = _string(name)
-                item = known[written] = Item(key, _named(source, key, values[key], *plain.span(5)), lead, head)
+                item = known[written] = GroupItem(key, _named(source, key, values[key], *plain.span(5)), lead, head)
             if end_mark == ",":
                 at, closed = plain.end(), True
                 items.append(item._replace(gap=gap) if gap else item)
@@ -232,7 +232,7 @@ def _members(source: _Source, start: int, values: dict[str, Any]) -> Group:
         _, end = _scan(source, value_start)
         head = text[key_start:value_start]
         body = _named(source, key, values[key], value_start, end)
-        item = Item(key, body, lead=text[at:key_start], head=head)
+        item = GroupItem(key, body, lead=text[at:key_start], head=head)
         item, at, closed = _with_margins(source, item, end)
         items.append(item)
 
@@ -247,7 +247,7 @@ def _named(source: _Source, key: str, value: Any, start: int, end: int) -> Body:
 
 
 def _elements(source: _Source, start: int, values: list[Any]) -> Group:
-    items: list[Item] = []
+    items: list[GroupItem] = []
     text, known, has_comments = source.text, source.shared.items, source.has_comments
     followers, above = source.shared.followers, ""
     at, closed = start + 1, False
@@ -266,7 +266,7 @@ def _elements(source: _Source, start: int, values: list[Any]) -> Group:
             if item is None:
                 value = values[len(items)]
                 body = _body(source, value, *plain.span(3))
-                item = known[written] = Item(None, body, plain[2], identities=identities_of(value))
+                item = known[written] = GroupItem(None, body, plain[2], identities=identities_of(value))
             if end_mark == ",":
                 at, closed = plain.end(), True
                 items.append(item._replace(gap=gap) if gap else item)
@@ -280,7 +280,7 @@ def _elements(source: _Source, start: int, values: list[Any]) -> Group:
             return _group("array", source, items, at, value_start, closed=closed)
         value, end = values[len(items)], _scan(source, value_start)[1]
         body = _body(source, value, value_start, end)
-        item = Item(None, body, lead=text[at:value_start], identities=identities_of(value))
+        item = GroupItem(None, body, lead=text[at:value_start], identities=identities_of(value))
         item, at, closed = _with_margins(source, item, end)
         items.append(item)
 
@@ -296,7 +296,7 @@ def _string(text: str) -> str:
     return value
 
 
-def _with_margins(source: _Source, item: Item, end: int) -> tuple[Item, int, bool]:
+def _with_margins(source: _Source, item: GroupItem, end: int) -> tuple[GroupItem, int, bool]:
     """The item with what follows its value, where the next one starts, and whether a comma stands between."""
     after = _end_of_blank(source, end)
     has_comma = source.uncommented[after] == ","
@@ -307,7 +307,7 @@ def _with_margins(source: _Source, item: Item, end: int) -> tuple[Item, int, boo
     return item, trail.end() if trail else at, has_comma
 
 
-def _group(kind: str, source: _Source, items: list[Item], at: int, close: int, *, closed: bool) -> Group:
+def _group(kind: str, source: _Source, items: list[GroupItem], at: int, close: int, *, closed: bool) -> Group:
     bracket = source.text[close]
     return Group(
         kind,

@@ -1,9 +1,9 @@
 """JSON lines: a list of values, one a line; records by identity where they have one."""
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Item, Leaf
+from contextbase.merge.document import Group, GroupItem, Leaf
 from contextbase.merge.formats.json import JsonFormat, body_at, identities_of
-from contextbase.merge.model import Place
+from contextbase.merge.model import ContestedPlace
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.shared import Shared
 
@@ -19,7 +19,7 @@ class JsonLinesFormat:
         return "jsonl"
 
     def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
-        items: list[Item] = []
+        items: list[GroupItem] = []
         at = lead_start = 0
         while at < len(text):
             budget.tick(8)
@@ -33,7 +33,7 @@ class JsonLinesFormat:
             if text[end:line_end].strip():
                 raise Unstructured("a line holds more, or less, than one JSON value")
             lead, trail = text[lead_start:start], text[end:line_end]
-            items.append(Item(None, body, lead=lead, trail=trail, identities=identities_of(value)))
+            items.append(GroupItem(None, body, lead=lead, trail=trail, identities=identities_of(value)))
             at = lead_start = line_end
         return Group("records", tuple(items), close=text[lead_start:], keyed=False)
 
@@ -47,5 +47,5 @@ class JsonLinesFormat:
     def resolve(self, path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return self._values.resolve(path, base, ours, theirs)
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: Path) -> ContestedPlace:
         return self._values.place(("", *path))

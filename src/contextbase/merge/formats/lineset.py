@@ -5,10 +5,10 @@ from collections import Counter
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Group, Item, Leaf
+from contextbase.merge.document import Group, GroupItem, Leaf
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
-from contextbase.merge.model import Place, PlaceKind
+from contextbase.merge.model import ContestedPlace, PlaceKind
 from contextbase.merge.ports import Path, Resolution
 from contextbase.merge.shared import Shared
 
@@ -25,7 +25,7 @@ class LineSetFormat:
     name = "line-set"
 
     def parse(self, text: str, budget: Budget, _shared: Shared | None = None) -> Group:
-        items: list[Item] = []
+        items: list[GroupItem] = []
         seen: Counter[str] = Counter()
         margin = ""
         for line in _logical_lines(text, budget):
@@ -36,7 +36,7 @@ class LineSetFormat:
             seen[key] += 1
             content = line.rstrip()
             items.append(
-                Item(
+                GroupItem(
                     key=key if seen[key] == 1 else f"{key}\n{seen[key]}",
                     lead=margin,
                     body=Leaf(content, content.strip()),
@@ -44,7 +44,7 @@ class LineSetFormat:
                 )
             )
             margin = ""
-        return Group(kind="lines", items=(*items, Item(key=_END, body=Leaf(margin, margin))))
+        return Group(kind="lines", items=(*items, GroupItem(key=_END, body=Leaf(margin, margin))))
 
     def is_valid(self, _text: str, _budget: Budget) -> bool:
         """Any text is a set of lines."""
@@ -53,8 +53,8 @@ class LineSetFormat:
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_scalar(base, ours, theirs)
 
-    def place(self, path: Path) -> Place:
-        return Place(kind=PlaceKind.KEY, at="".join(str(step) for step in path).strip())
+    def place(self, path: Path) -> ContestedPlace:
+        return ContestedPlace(kind=PlaceKind.KEY, at="".join(str(step) for step in path).strip())
 
 
 def _key(line: str) -> str:

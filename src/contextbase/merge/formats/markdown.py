@@ -6,14 +6,14 @@ from functools import partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Group, Insertions, Item, Leaf
+from contextbase.merge.document import Body, Folded, Group, GroupItem, Insertions, Leaf
 from contextbase.merge.formats.headings import Heading, find_headings
 from contextbase.merge.formats.passage import find_passage
 from contextbase.merge.formats.scalars import resolve_prose
 from contextbase.merge.formats.sections import Outline, SectionKey, headings_around
 from contextbase.merge.formats.yaml import parse_yaml_block
 from contextbase.merge.formats.yaml_check import is_valid_yaml
-from contextbase.merge.model import Place, PlaceKind
+from contextbase.merge.model import ContestedPlace, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.shared import Shared
 
@@ -29,7 +29,7 @@ class MarkdownFormat:
 
     def parse(self, text: str, budget: Budget, shared: Shared | None = None) -> Group:
         shared = shared or Shared()
-        items: list[Item] = []
+        items: list[GroupItem] = []
         start, end, after = _front_matter_bounds(text)
         outline = Outline(text, name=_key, keeps_both=False, may_join=_never, budget=budget, shared=shared)
         find = partial(_headings_below, after, budget)
@@ -39,7 +39,7 @@ class MarkdownFormat:
         if after:
             matter = text[start:end]
             body: Body = Folded(matter, matter, partial(_front_matter, matter, budget, shared))
-            items.append(Item(key=_FRONT_MATTER, head=text[:start], body=body, trail=text[end:after]))
+            items.append(GroupItem(key=_FRONT_MATTER, head=text[:start], body=body, trail=text[end:after]))
             text = text[after:]
         head = shared.head - after
         known = [heading for heading in shared.found_in_head if heading.end < head]
@@ -59,7 +59,7 @@ class MarkdownFormat:
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_prose(base, ours, theirs)
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: Path) -> ContestedPlace:
         return heading_place(path)
 
 
@@ -72,16 +72,16 @@ def _headings_below(start: int, budget: Budget, text: str) -> Iterator[Heading]:
         yield heading._replace(start=heading.start + start, end=heading.end + start)
 
 
-def heading_place(path: Path) -> Place:
+def heading_place(path: Path) -> ContestedPlace:
     titles = [step.shown for step in path if isinstance(step, SectionKey) and step.shown]
-    return Place(kind=PlaceKind.HEADING, at=" > ".join(titles))
+    return ContestedPlace(kind=PlaceKind.HEADING, at=" > ".join(titles))
 
 
 def _front_matter(text: str, budget: Budget, shared: Shared) -> Group:
     try:
         return parse_yaml_block(text, budget, shared)
     except Unstructured:
-        return Group(kind="text", items=(Item(key="", body=Leaf(text, text)),))
+        return Group(kind="text", items=(GroupItem(key="", body=Leaf(text, text)),))
 
 
 def _never(_insertions: Insertions) -> bool:

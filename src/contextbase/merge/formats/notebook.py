@@ -3,7 +3,7 @@
 from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, Leaf
 from contextbase.merge.formats.json import JsonFormat
-from contextbase.merge.model import Place, PlaceKind
+from contextbase.merge.model import ContestedPlace, PlaceKind
 from contextbase.merge.ports import Path, Resolution
 from contextbase.merge.shared import Shared
 
@@ -31,7 +31,7 @@ class NotebookFormat:
     def resolve(self, path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return self._json.resolve(path, base, ours, theirs)
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: Path) -> ContestedPlace:
         if len(path) > 2 and path[1] == "cells":
-            return Place(kind=PlaceKind.CELL, at="/".join(str(step) for step in path[2:]))
+            return ContestedPlace(kind=PlaceKind.CELL, at="/".join(str(step) for step in path[2:]))
         return self._json.place(path)

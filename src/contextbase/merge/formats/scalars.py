@@ -2,7 +2,7 @@
 
 from contextbase.merge.document import Leaf
 from contextbase.merge.formats.textlines import lines_of
-from contextbase.merge.lines import merge_lines
+from contextbase.merge.lines import can_be_merged, merge_lines
 from contextbase.merge.ports import Resolution
 from contextbase.merge.requirements import settle_requirement
 from contextbase.merge.versions import higher
@@ -27,7 +27,8 @@ def resolve_prose(base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | N
     if len(sides[0]) == len(sides[1]) == len(sides[2]):
         lines = [_line(*trio) for trio in zip(*sides, strict=True)]
         return None if None in lines else Resolution("".join(line for line in lines if line is not None))
-    merged = merge_lines(base.text.encode(), ours.text.encode(), theirs.text.encode())
+    texts = (base.text.encode(), ours.text.encode(), theirs.text.encode())
+    merged = merge_lines(*texts) if can_be_merged(*texts) else None
     return None if merged is None else Resolution(merged.decode())
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final, NamedTuple, Self
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Insertions, Item, Leaf
+from contextbase.merge.document import Folded, Group, GroupItem, Insertions, Leaf
 from contextbase.merge.formats.blocks import blocks, definitions_at_end
 from contextbase.merge.formats.headings import Heading
 from contextbase.merge.formats.passage import Passage
@@ -75,13 +75,13 @@ class Outline(NamedTuple):
         read = (
             Folded(text, text, partial(outline.section, start, end, (), 0)) if found.has_links else outline.prose(text)
         )
-        return Group(kind="passage", items=(Item(key, read),), open=self.text[:start], close=self.text[end:])
+        return Group(kind="passage", items=(GroupItem(key, read),), open=self.text[:start], close=self.text[end:])
 
-    def items(self) -> tuple[Item, Item]:
+    def items(self) -> tuple[GroupItem, GroupItem]:
         """What is read, and the rest."""
         text, rest = self.text[: self.end], self.text[self.end :]
         read = Folded(text, text, partial(self.section, 0, self.end, self.headings, 0))
-        return Item(key="read", body=read), Item(key="rest", body=Leaf(rest, rest))
+        return GroupItem(key="read", body=read), GroupItem(key="rest", body=Leaf(rest, rest))
 
     def section(self, start: int, end: int, below: Sequence[Heading], depth: int) -> Group:
         """The text from start to end, `below` being the headings in it, as content and sub-sections."""
@@ -91,7 +91,7 @@ class Outline(NamedTuple):
         if unread:
             last = self._last(start, below[ranges[unread][0]].start)
             text = self.text[start:last]
-            pieces = [("", Item(key=SectionKey(_UNREAD, ""), body=Leaf(text, text)))]
+            pieces = [("", GroupItem(key=SectionKey(_UNREAD, ""), body=Leaf(text, text)))]
         else:
             last = self._last(start, below[0].start if below else end)
             pieces = list(self._content(start, last))
@@ -122,7 +122,9 @@ class Outline(NamedTuple):
         the newest, which one side did not know yet."""
         return self._replace(keeps_both=False, lists_keep_both=False)
 
-    def sub_section(self, key: SectionKey, heading: Heading, end: int, inner: Sequence[Heading], depth: int) -> Item:
+    def sub_section(
+        self, key: SectionKey, heading: Heading, end: int, inner: Sequence[Heading], depth: int
+    ) -> GroupItem:
         start = heading.end
         while start < end and self.text[start : (line_end := self.text.index("\n", start) + 1)].isspace():
             start = line_end
@@ -132,7 +134,7 @@ class Outline(NamedTuple):
         item = self.shared.items.get(known_as)
         if item is None:
             unfold = partial(self.section, start, end, inner, depth + 1)
-            item = self.shared.items[known_as] = Item(key=key, lead=title, body=Folded(text, text, unfold))
+            item = self.shared.items[known_as] = GroupItem(key=key, lead=title, body=Folded(text, text, unfold))
         return item
 
     @property
@@ -140,7 +142,7 @@ class Outline(NamedTuple):
         """What is shared by its text goes by this name too: the same may stand in an old release, or in a list."""
         return _AS_CONTENT if self.lists_keep_both else _AS_OLD_CONTENT
 
-    def _content(self, start: int, end: int) -> Iterator[tuple[str, Item]]:
+    def _content(self, start: int, end: int) -> Iterator[tuple[str, GroupItem]]:
         """What stands above the first heading; link definitions at its end are kept apart."""
         text = self.text[start:end]
         links, cut = definitions_at_end(text)
@@ -149,11 +151,11 @@ class Outline(NamedTuple):
         if text:
             item = self.shared.items.get((self._reading, text))
             if item is None:
-                item = Item(key=SectionKey(_CONTENT, ""), body=self.prose(text))
+                item = GroupItem(key=SectionKey(_CONTENT, ""), body=self.prose(text))
                 self.shared.items[self._reading, text] = item
             yield "", item
         if links is not None:
-            yield self.text[last : start + cut], Item(key=SectionKey(_DEFINITIONS, ""), body=links)
+            yield self.text[last : start + cut], GroupItem(key=SectionKey(_DEFINITIONS, ""), body=links)
 
     def prose(self, text: str) -> Folded:
         """Text without a heading or link definitions."""
@@ -187,7 +189,7 @@ def _siblings(headings: Sequence[Heading]) -> list[tuple[int, int]]:
     return found
 
 
-def _spaced(pieces: list[tuple[str, Item]], *, close: str, may_join: Callable[[Insertions], bool]) -> Group:
+def _spaced(pieces: list[tuple[str, GroupItem]], *, close: str, may_join: Callable[[Insertions], bool]) -> Group:
     """Sections, each with the blank lines above it.
 
     Where a blank line stands above every one but the first, that line is the separator: whatever comes or goes, one

@@ -4,9 +4,9 @@ import re
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Item, Leaf
+from contextbase.merge.document import Folded, Group, GroupItem, Leaf
 from contextbase.merge.formats.scalars import resolve_scalar
-from contextbase.merge.model import Place, PlaceKind
+from contextbase.merge.model import ContestedPlace, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.shared import Shared
 
@@ -33,12 +33,12 @@ class TableFormat:
         keys = [_plain(row[column]) for row in rows]
         keyed = len(set(keys)) == len(keys)
         items = tuple(
-            Item(key=key if keyed else None, body=_row(row, names, delimiter), trail="\n")
+            GroupItem(key=key if keyed else None, body=_row(row, names, delimiter), trail="\n")
             for key, row in zip(keys, rows, strict=True)
         )
         opening = delimiter.join(header) + "\n"
         table = Group(kind=f"table {names}", items=items, open=opening, keyed=keyed)
-        return Group(kind="file", items=(Item(key="", body=table),))
+        return Group(kind="file", items=(GroupItem(key="", body=table),))
 
     def is_valid(self, text: str, budget: Budget) -> bool:
         try:
@@ -50,8 +50,8 @@ class TableFormat:
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_scalar(base, ours, theirs)
 
-    def place(self, path: Path) -> Place:
-        return Place(kind=PlaceKind.ROW, at=" ".join(str(step) for step in path if step != ""))
+    def place(self, path: Path) -> ContestedPlace:
+        return ContestedPlace(kind=PlaceKind.ROW, at=" ".join(str(step) for step in path if step != ""))
 
 
 def _records(text: str, delimiter: str, budget: Budget) -> list[list[str]]:
@@ -77,7 +77,7 @@ def _row(cells: list[str], names: list[str], delimiter: str) -> Folded:
     def unfold() -> Group:
         unique = len(set(names)) == len(names)
         items = tuple(
-            Item(key=name if unique else number, body=Leaf(cell, _plain(cell)))
+            GroupItem(key=name if unique else number, body=Leaf(cell, _plain(cell)))
             for number, (name, cell) in enumerate(zip(names, cells, strict=True))
         )
         return Group(kind="row", items=items, separator=delimiter)

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Folded, Group, Item, Leaf
+from contextbase.merge.document import Folded, Group, GroupItem, Leaf
 from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.toml_check import is_valid_toml
-from contextbase.merge.model import Place, PlaceKind
+from contextbase.merge.model import ContestedPlace, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.shared import Shared
 
@@ -62,9 +62,9 @@ class TomlFormat:
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_scalar(base, ours, theirs)
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: Path) -> ContestedPlace:
         parts = [part for step in path for part in (step if isinstance(step, tuple) else (step,))]
-        return Place(kind=PlaceKind.KEY, at=".".join(str(part) for part in parts if part != ""))
+        return ContestedPlace(kind=PlaceKind.KEY, at=".".join(str(part) for part in parts if part != ""))
 
 
 class _Parser:
@@ -82,7 +82,7 @@ class _Parser:
         """The tables, each taken apart only when the sides differ in it."""
         # A newline is put before the text, so that the end of a match is the start of the line below it in the text.
         headers = [match.span() for match in _HEADER.finditer("\n" + self.text) if self._is_header(match.start())]
-        tables: list[Item] = []
+        tables: list[GroupItem] = []
         lead, at, head = "", 0, ""
         for end, after in [*headers, (len(self.text), len(self.text))]:
             entries_end = _without_margin(self.text, at, end)
@@ -93,10 +93,10 @@ class _Parser:
             tables.append(table)
             lead = self.text[entries_end:end]
             at, head = after, self.text[end:after]
-        tables.append(Item(key=("", "end of file"), body=Leaf(lead, lead)))
+        tables.append(GroupItem(key=("", "end of file"), body=Leaf(lead, lead)))
         return Group(kind="document", items=tuple(tables))
 
-    def _table(self, lead: str, head: str, text: str) -> Item:
+    def _table(self, lead: str, head: str, text: str) -> GroupItem:
         known = self.shared.items.get((lead, head, text))
         if known is not None and not self.elements and not head.lstrip().startswith("[["):
             return known
@@ -105,7 +105,7 @@ class _Parser:
         if known is not None and known.key == key:
             return known
         body = Folded(text, text, partial(_entries, text, self.budget, self.shared))
-        table = Item(key=key, lead=lead, head=head, body=body)
+        table = GroupItem(key=key, lead=lead, head=head, body=body)
         # What `[bin.x]` means depends on the `[[bin]]` above it.
         if len(key) == len(path) or len(path) == 1:
             self.shared.items[lead, head, text] = table
@@ -139,7 +139,7 @@ class _Parser:
 
 def _entries(text: str, budget: Budget, shared: Shared) -> Group:
     """The keys of a table."""
-    items: list[Item] = []
+    items: list[GroupItem] = []
     at, above = 0, ""
     while at < len(text):
         budget.tick()
@@ -155,7 +155,7 @@ def _entries(text: str, budget: Budget, shared: Shared) -> Group:
     return Group(kind="table", items=tuple(items))
 
 
-def _entry(text: str, at: int, budget: Budget, shared: Shared) -> tuple[Item, int]:
+def _entry(text: str, at: int, budget: Budget, shared: Shared) -> tuple[GroupItem, int]:
     """The key that starts at a line, and where the next one does."""
     plain = _PLAIN_ENTRY.match(text, at)
     if plain is not None:
@@ -163,7 +163,7 @@ def _entry(text: str, at: int, budget: Budget, shared: Shared) -> tuple[Item, in
         if item is None:
             lead, head, key, value, trail = plain.groups()
             body = flow_value(value, _STYLE, budget)
-            item = Item(key=".".join(_key_parts(key)), lead=lead, head=head, body=body, trail=trail)
+            item = GroupItem(key=".".join(_key_parts(key)), lead=lead, head=head, body=body, trail=trail)
             shared.items[plain.group()] = item
         return item, plain.end()
     lead_end = _end(_MARGIN, text, at)
@@ -179,7 +179,7 @@ def _entry(text: str, at: int, budget: Budget, shared: Shared) -> tuple[Item, in
     trail_end = _end(_LINE_END, text, end)
     if end in (start, trail_end):
         raise Unstructured(f"the value of {head.group(1)[:40]} cannot be read")
-    item = Item(
+    item = GroupItem(
         key=".".join(_key_parts(head.group(1))),
         lead=text[at:lead_end],
         head=head.group(),

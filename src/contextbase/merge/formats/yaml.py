@@ -10,14 +10,14 @@ from functools import lru_cache, partial
 from typing import Final
 
 from contextbase.merge.budget import Budget
-from contextbase.merge.document import Body, Folded, Group, Item, Leaf, items_of
+from contextbase.merge.document import Body, Folded, Group, GroupItem, Leaf, items_of
 from contextbase.merge.formats.flow import FlowStyle, end_of_value, flow_value
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.formats.yaml_check import is_valid_yaml
 from contextbase.merge.formats.yaml_lines import DASH, KEY, QUOTED, entries, indent_of, is_margin
 from contextbase.merge.formats.yaml_passage import KeyedBlock, find_block
-from contextbase.merge.model import Place, PlaceKind
+from contextbase.merge.model import ContestedPlace, PlaceKind
 from contextbase.merge.ports import Path, Resolution, Unstructured
 from contextbase.merge.shared import Shared
 
@@ -63,8 +63,8 @@ class YamlFormat:
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_scalar(base, ours, theirs)
 
-    def place(self, path: Path) -> Place:
-        return Place(kind=PlaceKind.KEY, at=".".join(filter(None, map(_shown, path))))
+    def place(self, path: Path) -> ContestedPlace:
+        return ContestedPlace(kind=PlaceKind.KEY, at=".".join(filter(None, map(_shown, path))))
 
 
 def parse_yaml_block(text: str, budget: Budget, shared: Shared) -> Group:
@@ -106,7 +106,7 @@ class _Parser:
         preface = text[: starts[0]]
         if not is_margin(preface):
             preface, starts = "", [0, *starts]
-        items: list[Item] = []
+        items: list[GroupItem] = []
         seen: Counter[str] = Counter()
         for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
             body_start = start
@@ -118,7 +118,7 @@ class _Parser:
             signature = _document_signature(document)
             seen[signature] += 1
             key = (signature, seen[signature])
-            items.append(Item(key=key, lead=preface, head=text[start:body_start], body=self.document(document)))
+            items.append(GroupItem(key=key, lead=preface, head=text[start:body_start], body=self.document(document)))
             preface = ""
         return Group(kind="stream", items=tuple(items))
 
@@ -129,13 +129,14 @@ class _Parser:
         key = ".".join(map(_unquoted, block.keys))
         folded = Folded(nested, nested, lambda: self._nested(nested, len(block.keys)))
         above, below = (
-            self.known.setdefault(part, Item(key=part, body=Leaf(part, part))) for part in (text[:start], text[end:])
+            self.known.setdefault(part, GroupItem(key=part, body=Leaf(part, part)))
+            for part in (text[:start], text[end:])
         )
-        return Group(kind="block", items=(above, Item(key=key, body=folded), below))
+        return Group(kind="block", items=(above, GroupItem(key=key, body=folded), below))
 
     def document(self, text: str) -> Group:
         if is_margin(text):
-            return Group(kind="mapping", items=(Item(key=_END, body=Leaf(text, text)),))
+            return Group(kind="mapping", items=(GroupItem(key=_END, body=Leaf(text, text)),))
         body = self._block(text, 0)
         if isinstance(body, Group):
             return body
@@ -161,13 +162,13 @@ class _Parser:
             body = self._block(text, depth)
         except Unstructured:
             body = Leaf(text, text)
-        return body if isinstance(body, Group) else Group(kind="scalar", items=(Item(key="", body=body),))
+        return body if isinstance(body, Group) else Group(kind="scalar", items=(GroupItem(key="", body=body),))
 
     def _mapping(self, text: str, indent: int, depth: int) -> Group:
-        items: list[Item] = []
+        items: list[GroupItem] = []
         for margin, entry in entries(text, indent, of_mapping=True, budget=self.budget):
             if not entry:
-                items.append(Item(key=_END, body=Leaf(margin, margin)))
+                items.append(GroupItem(key=_END, body=Leaf(margin, margin)))
                 continue
             item = self.known.get((margin, entry))
             if item is None:
@@ -182,11 +183,11 @@ class _Parser:
         return Group(kind="mapping", items=tuple(items), filler=_END)
 
     def _sequence(self, text: str, indent: int, depth: int) -> Group:
-        items: list[Item] = []
-        end: list[Item] = []
+        items: list[GroupItem] = []
+        end: list[GroupItem] = []
         for margin, entry in entries(text, indent, of_mapping=False, budget=self.budget):
             if not entry:
-                end = [Item(key=_END, body=Leaf(margin, margin))]
+                end = [GroupItem(key=_END, body=Leaf(margin, margin))]
                 continue
             item = self.known.get((margin, entry))
             if item is None:
@@ -204,9 +205,9 @@ class _Parser:
         # What stands below the last element is kept apart, so that elements alone are compared with each other.
         source = text.removesuffix(end[0].body.text) if end else text
         folded = Folded(source, source, lambda: elements, _in_short)
-        return Group(kind="elements", items=(Item(key="", body=folded), *end))
+        return Group(kind="elements", items=(GroupItem(key="", body=folded), *end))
 
-    def _element(self, entry: str, indent: int, depth: int, *, lead: str) -> Item:
+    def _element(self, entry: str, indent: int, depth: int, *, lead: str) -> GroupItem:
         dash = DASH.match(entry, indent)
         if dash is None:
             raise Unstructured(f"{entry.strip()[:40]!r} is not a list item")
@@ -214,12 +215,12 @@ class _Parser:
             return self._compact_mapping(entry, dash.end(), depth, lead=lead)
         return self._value(entry, dash.end(), depth, key=None, lead=lead)
 
-    def _value(self, text: str, start: int, depth: int, *, key: str | None, lead: str) -> Item:
+    def _value(self, text: str, start: int, depth: int, *, key: str | None, lead: str) -> GroupItem:
         """An entry whose value starts at `start`."""
         word = _WORD.fullmatch(text, start)
         if word is not None:
             value = word.group(1)
-            return Item(key, Leaf(value, _scalar(value)), lead, text[: word.start(1)], trail=word.group(2))
+            return GroupItem(key, Leaf(value, _scalar(value)), lead, text[: word.start(1)], trail=word.group(2))
         properties = _PROPERTIES.match(text, start)
         at = properties.end() if properties is not None else start
         head, body, trail = text[:at], text[at:], ""
@@ -227,13 +228,13 @@ class _Parser:
         if line_end is not None:
             nested = text[line_end.end() :]
             if is_margin(nested):
-                return Item(key=key, lead=lead, head=head, body=Leaf("", None), trail=body)
+                return GroupItem(key=key, lead=lead, head=head, body=Leaf("", None), trail=body)
             folded = Folded(nested, nested, lambda: self._nested(nested, depth + 1), _in_short)
-            return Item(key=key, lead=lead, head=text[: line_end.end()], body=folded)
+            return GroupItem(key=key, lead=lead, head=text[: line_end.end()], body=folded)
         if body[0] in "|>":
             if not _BLOCK_SCALAR.match(body):
                 raise Unstructured("a block scalar has an odd header")
-            return Item(key=key, lead=lead, head=head, body=Leaf(body, body))
+            return GroupItem(key=key, lead=lead, head=head, body=Leaf(body, body))
         if body[0] in "[{":
             end = end_of_value(body, 0, _STYLE, self.budget)
         elif body[0] in "\"'":
@@ -244,7 +245,7 @@ class _Parser:
         elif not is_margin(body[body.index("\n") + 1 :]):
             if _COMMENT_LINE.search(body):
                 raise Unstructured("a comment stands inside a value")
-            return Item(key=key, lead=lead, head=head, body=Leaf(body, body))
+            return GroupItem(key=key, lead=lead, head=head, body=Leaf(body, body))
         else:
             plain = _PLAIN.match(body)
             end = plain.end() if plain is not None else len(body) - 1
@@ -254,13 +255,13 @@ class _Parser:
         trail = body[end:]
         if not is_margin(trail):
             raise Unstructured("something follows a value")
-        return Item(key=key, lead=lead, head=head, body=flow_value(body[:end], _STYLE, self.budget), trail=trail)
+        return GroupItem(key=key, lead=lead, head=head, body=flow_value(body[:end], _STYLE, self.budget), trail=trail)
 
-    def _compact_mapping(self, entry: str, start: int, depth: int, *, lead: str) -> Item:
+    def _compact_mapping(self, entry: str, start: int, depth: int, *, lead: str) -> GroupItem:
         """`- name: x` with more keys below: the dash's line holds the first key."""
         text = entry[start:]
         body = Folded(text, text, lambda: self._keys_after_dash(text, start, depth + 1), _in_short)
-        return Item(key=None, lead=lead, head=entry[:start], body=body, identities=_identities(text, start))
+        return GroupItem(key=None, lead=lead, head=entry[:start], body=body, identities=_identities(text, start))
 
     def _keys_after_dash(self, text: str, indent: int, depth: int) -> Group:
         """The indentation of all but the first becomes the separator: any of them may come first after a merge."""
@@ -268,8 +269,8 @@ class _Parser:
         try:
             mapping = self._mapping(margin + text, indent, depth)
         except Unstructured:
-            return Group(kind="scalar", items=(Item(key="", body=Leaf(text, text)),))
-        items: list[Item] = []
+            return Group(kind="scalar", items=(GroupItem(key="", body=Leaf(text, text)),))
+        items: list[GroupItem] = []
         for item in items_of(mapping):
             if item.key == _END:
                 items[-1] = items[-1]._replace(gap=items[-1].gap + item.text)
@@ -302,15 +303,15 @@ class _Named:
     """The names of list elements that can be told apart by one, or (`numpy >=1.2`) by what is required."""
 
     def __init__(self) -> None:
-        self._items: dict[tuple[int, Hashable], Item] = {}  # by the item without its name, and the name
+        self._items: dict[tuple[int, Hashable], GroupItem] = {}  # by the item without its name, and the name
         self._required: dict[str, tuple[Hashable, bool]] = {}
 
-    def with_identities(self, items: list[Item]) -> list[Item]:
+    def with_identities(self, items: list[GroupItem]) -> list[GroupItem]:
         of_requirements = any(self._what_is_required(item.body)[1] for item in items if isinstance(item.body, Leaf))
         if not of_requirements and not any(item.identities for item in items):
             return items
         seen: dict[Hashable, int] = {}
-        named: list[Item] = []
+        named: list[GroupItem] = []
         for item in items:
             identities = item.identities
             if not identities and of_requirements and isinstance(item.body, Leaf):
@@ -323,7 +324,7 @@ class _Named:
             named.append(item if identities is item.identities else self._renamed(item, identities))
         return named
 
-    def _renamed(self, item: Item, identities: tuple[tuple[str, Hashable], ...]) -> Item:
+    def _renamed(self, item: GroupItem, identities: tuple[tuple[str, Hashable], ...]) -> GroupItem:
         """An item that stands alike on all sides stays one object."""
         known = self._items.get((id(item), identities))
         if known is None:

@@ -4,21 +4,21 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from contextbase.sandbox.bubblewrap.line import Machine, bubblewrap_line
+from contextbase.sandbox.bubblewrap.command_line import VisibleMachine, bubblewrap_line
 from contextbase.sandbox.bubblewrap.machine import look_at_machine
-from contextbase.sandbox.launched import LaunchedDriver
-from contextbase.sandbox.launching import folder_of
 from contextbase.sandbox.model import Command, SandboxSpec
+from contextbase.sandbox.native.driver import NativeDriver
+from contextbase.sandbox.native.starter import folder_of
 from contextbase.workspaces.model import Owner
 
 __all__ = ["BubblewrapDriver"]
 
 
-class BubblewrapDriver(LaunchedDriver):
+class BubblewrapDriver(NativeDriver):
     """`extra_read_only`: folders of this machine that sandboxes see, too, at the same place."""
 
     def __init__(self, root: Path, *, owner: Owner, node: str, extra_read_only: tuple[Path, ...] = ()) -> None:
-        def look() -> Machine:
+        def look() -> VisibleMachine:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             return look_at_machine(root, owner, extra_read_only)
 

@@ -10,8 +10,8 @@ from typing import Final
 from uuid import uuid4
 
 from contextbase.errors import MachineProblem
+from contextbase.sandbox.bubblewrap.command_line import VisibleMachine
 from contextbase.sandbox.bubblewrap.etc import make_etc
-from contextbase.sandbox.bubblewrap.line import Machine
 from contextbase.workspaces.model import Owner
 
 __all__ = ["look_at_machine"]
@@ -19,7 +19,7 @@ __all__ = ["look_at_machine"]
 _NEEDED: Final = ("--info-fd", "--perms", "--size", "--seccomp", "--remount-ro")
 
 
-def look_at_machine(root: Path, owner: Owner, extra_read_only: tuple[Path, ...]) -> Machine:
+def look_at_machine(root: Path, owner: Owner, extra_read_only: tuple[Path, ...]) -> VisibleMachine:
     """`MachineProblem` when no sandbox can be made here for this account."""
     if sys.platform != "linux":
         raise MachineProblem("bubblewrap sandboxes need Linux; use Docker sandboxes on this machine.")
@@ -35,7 +35,7 @@ def look_at_machine(root: Path, owner: Owner, extra_read_only: tuple[Path, ...])
     missing = [option for option in _NEEDED if option not in known]
     if missing:
         raise MachineProblem(f"{program} is too old: it does not know {', '.join(missing)}. 0.6 or newer is needed.")
-    return Machine(
+    return VisibleMachine(
         program=program,
         options=frozenset(word for word in known if word.startswith("--")),
         etc=_etc(root, owner),

@@ -4,7 +4,7 @@ A node has a folder `contextbase-<name>` below the group that the server itself 
 limits its sandboxes, too. In it a sandbox has a group with its limits, and each command a leaf below that.
 """
 
-from contextbase.sandbox.cgroups.finding import find_groups, group_at, group_named, kill_group, remove_group
+from contextbase.sandbox.cgroups.discovery import find_groups, group_at, group_named, kill_group, remove_group
 from contextbase.sandbox.cgroups.model import NO_LIMITS, ControlGroup, Usage
 from contextbase.sandbox.cgroups.separate import SeparateGroups
 from contextbase.sandbox.cgroups.unified import UnifiedGroup

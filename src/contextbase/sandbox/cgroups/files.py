@@ -6,7 +6,19 @@ import time
 from pathlib import Path
 from typing import Final
 
-__all__ = ["PERIOD", "clear_old", "leave", "number", "processes", "quota", "read", "remove", "table", "write"]
+__all__ = [
+    "PERIOD",
+    "clear_old",
+    "leave",
+    "names_below",
+    "number",
+    "processes",
+    "quota",
+    "read",
+    "remove",
+    "table",
+    "write",
+]
 
 PERIOD: Final = 100_000
 """Microseconds in which a group may use its share of the processor."""
@@ -51,7 +63,7 @@ def table(file: str | None) -> dict[str, int]:
     return {name.decode(): int(value) for name, value in (line.split() for line in (text or b"").splitlines())}
 
 
-def _folder_names(folder: Path) -> list[str]:
+def names_below(folder: Path) -> list[str]:
     try:
         return [entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
@@ -59,7 +71,7 @@ def _folder_names(folder: Path) -> list[str]:
 
 
 def clear_old(folder: Path) -> None:
-    for name in _folder_names(folder):
+    for name in names_below(folder):
         below = folder / name
         with contextlib.suppress(OSError):  # somebody is in it, or it is gone
             if time.time() - below.stat().st_ctime > _OLD:
@@ -80,7 +92,7 @@ def processes(folder: Path) -> list[int]:
 
 
 def remove(folder: Path) -> bool:
-    for name in _folder_names(folder):
+    for name in names_below(folder):
         if not remove(folder / name):
             return False
     try:

@@ -48,6 +48,10 @@ class ControlGroup(Protocol):
 
     def below(self, name: str) -> "ControlGroup": ...
 
+    def names_below(self) -> list[str]:
+        """Of the groups directly below."""
+        ...
+
     def make(self, limits: ResourceLimits, *, extra_processes: int = 0) -> None:
         """Harmless when it is there. `extra_processes`: those that are ours and do not count."""
         ...

@@ -32,6 +32,9 @@ class SeparateGroups:
     def below(self, name: str) -> "SeparateGroups":
         return SeparateGroups(folders={controller: folder / name for controller, folder in self.folders.items()})
 
+    def names_below(self) -> list[str]:
+        return files.names_below(self.folders["pids"] if "pids" in self.folders else self._distinct()[0])
+
     def make(self, limits: ResourceLimits, *, extra_processes: int = 0) -> None:
         for folder in self._distinct():
             folder.mkdir(parents=True, exist_ok=True)

@@ -36,6 +36,9 @@ class UnifiedGroup:
     def below(self, name: str) -> "UnifiedGroup":
         return UnifiedGroup(folder=self.folder / name)
 
+    def names_below(self) -> list[str]:
+        return files.names_below(self.folder)
+
     def make(self, limits: ResourceLimits, *, extra_processes: int = 0) -> None:
         if not self.folder.exists():
             missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]

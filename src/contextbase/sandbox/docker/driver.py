@@ -107,6 +107,7 @@ class DockerDriver:
                 await self._require(proof, container)
             await self._engine.remove(container.name, even_running=not container.info.holds_files)
         self._known.pop(sandbox_id, None)
+        self._inside.forget(container.name)
         self._locks.pop(sandbox_id, None)
 
     async def inspect(self, sandbox_id: SandboxId) -> SandboxInfo:

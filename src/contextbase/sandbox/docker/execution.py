@@ -14,7 +14,7 @@ from contextbase.errors import Conflict, ContextbaseError, InvalidInput, NotFoun
 from contextbase.limits import Limit, ResourceLimits
 from contextbase.sandbox.cgroups import ControlGroup, Usage
 from contextbase.sandbox.docker.engine import Engine, Hijacked
-from contextbase.sandbox.model import WORKSPACE, Command, Outcome, Output, Stream, TerminalSize
+from contextbase.sandbox.model import WORKSPACE, Command, CommandOutcome, Output, Stream, TerminalSize
 
 __all__ = ["DockerExecution", "Surroundings", "entering"]
 
@@ -40,6 +40,8 @@ class Surroundings:
     watch: Callable[[], Awaitable[Limit]] | None  # returns when the command must not go on
     group: ControlGroup | None  # of all that runs in the sandbox, if it can be seen
     is_alone: bool  # nothing else runs in it
+    refused: Callable[[], Awaitable[tuple[str, ...]]]  # processes, at its end: whose leftovers were ended for that
+    leftovers_of: tuple[str, ...] = ()  # commands whose leftovers were ended before it began
 
 
 def entering(command: Command) -> list[str]:
@@ -76,7 +78,7 @@ class DockerExecution:
         self._stopped_by: Limit | None = None
         self._was_killed = False
         self._killing: asyncio.Task[None] | None = None
-        self._end: asyncio.Task[Outcome] | None = None
+        self._end: asyncio.Task[CommandOutcome] | None = None
         self._watchers: list[asyncio.Task[None]] = []
 
     async def begin(self) -> None:
@@ -157,7 +159,7 @@ class DockerExecution:
             self._killing = asyncio.create_task(self._surroundings.kill(self._pid))
         await asyncio.shield(self._killing)
 
-    async def wait(self) -> Outcome:
+    async def wait(self) -> CommandOutcome:
         self._waiting += 1
         self._decide_overflow()
         try:
@@ -173,7 +175,7 @@ class DockerExecution:
         self._backlog.set_overflow(self._was_killed or (self._waiting > 0 and not self._is_read))
 
     @property
-    def _outcome(self) -> "asyncio.Task[Outcome]":
+    def _outcome(self) -> "asyncio.Task[CommandOutcome]":
         if self._end is None:
             raise RuntimeError("The execution did not begin.")
         return self._end
@@ -203,7 +205,7 @@ class DockerExecution:
         self._pid = int(line)
         return [Output(stream=Stream.STDOUT, data=rest), *pieces] if rest else pieces
 
-    async def _until_end(self, first: list[Output]) -> Outcome:
+    async def _until_end(self, first: list[Output]) -> CommandOutcome:
         room = sys.maxsize if self._limits.max_output is None else self._limits.max_output
         try:
             while (piece := first.pop(0) if first else await self._next()) is not None:
@@ -222,7 +224,7 @@ class DockerExecution:
             await self._connection.close()
             await self._surroundings.ended()
 
-    async def _concluded(self) -> Outcome:
+    async def _concluded(self) -> CommandOutcome:
         """Docker tells a signal as 128 + its number, as a shell does, so that it is taken for one only when we sent it,
         or the kernel did for want of memory."""
         code = await self._exit_code()
@@ -235,11 +237,16 @@ class DockerExecution:
             stopped_by = Limit.DISK
         is_killed = code == 128 + signal.SIGKILL and (self._was_killed or stopped_by is not None)
         is_alone = self._surroundings.is_alone
-        return Outcome(
+        forks_refused = now.refused_forks > before.refused_forks
+        leftovers_of = self._surroundings.leftovers_of
+        if forks_refused and not is_alone:
+            leftovers_of += await self._surroundings.refused()
+        return CommandOutcome(
             exit_code=None if is_killed else code,
             signal=signal.SIGKILL if is_killed else None,
             stopped_by=stopped_by,
-            forks_refused=now.refused_forks > before.refused_forks,
+            forks_refused=forks_refused,
+            leftovers_of=leftovers_of,
             slowed_down=now.throttled > before.throttled,
             seconds=seconds,
             cpu_seconds=now.cpu_seconds if is_alone else None,

@@ -13,8 +13,10 @@ from contextbase.sandbox import archives
 from contextbase.sandbox.cgroups import NO_LIMITS
 from contextbase.sandbox.disk import watch_disk
 from contextbase.sandbox.docker.container import Container
+from contextbase.sandbox.docker.crowd import Crowd, processes_of
 from contextbase.sandbox.docker.engine import Engine
 from contextbase.sandbox.docker.execution import DockerExecution, Surroundings, entering
+from contextbase.sandbox.leftovers import words_of
 from contextbase.sandbox.model import Command, Output, Stream
 from contextbase.workspaces.model import Owner
 
@@ -38,10 +40,15 @@ class Inside:
         self._engine = engine
         self._owner = owner
         self._executions: set[DockerExecution] = set()
+        self._crowds: dict[str, Crowd] = {}
 
     async def close(self) -> None:
         """Ends every command it started."""
         await asyncio.gather(*(_end(execution) for execution in list(self._executions)))
+
+    def forget(self, name: str) -> None:
+        """The container is gone."""
+        self._crowds.pop(name, None)
 
     async def command(self, container: Container, command: Command) -> DockerExecution:
         return await self._start(container, command, container.limits)
@@ -105,9 +112,25 @@ class Inside:
             with suppress(Conflict):  # it does not run any more, nor does the command
                 await self._kill(container, process)
 
+        crowd = self._crowds.setdefault(container.name, Crowd())
+        most = limits.max_processes
+        has_left = False
+
+        def left() -> None:
+            nonlocal has_left
+            if not has_left:
+                has_left = True
+                crowd.end(words_of(command.argv), container.group)
+
+        async def refused() -> tuple[str, ...]:
+            left()
+            return await crowd.make_room(container.group, most=most)
+
         async def ended() -> None:
+            left()
             self._executions.discard(execution)
             if is_alone:
+                self.forget(container.name)
                 await self._engine.remove(container.name)
 
         async def watch() -> Limit:
@@ -115,6 +138,9 @@ class Inside:
             return Limit.DISK
 
         has_terminal = command.terminal is not None
+        is_full = container.group is not None and most is not None and processes_of(container.group) >= most
+        leftovers_of = await crowd.make_room(container.group, most=most) if is_full else ()
+        crowd.begin()
         try:
             exec_id, connection = await self._engine.execute(
                 container.name,
@@ -125,6 +151,7 @@ class Inside:
                 has_terminal=has_terminal,
             )
         except BaseException:
+            left()
             if is_alone:
                 await self._engine.remove(container.name)
             raise
@@ -140,6 +167,8 @@ class Inside:
                 watch=watch if limits.max_disk is not None and not container.is_size_limited else None,
                 group=container.group,
                 is_alone=is_alone,
+                refused=refused,
+                leftovers_of=leftovers_of,
             ),
         )
         self._executions.add(execution)

@@ -1,5 +1,6 @@
 """The way blobs come in and are found: bytes into the store first, then the row that everything else refers to."""
 
+import secrets
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Final
@@ -7,7 +8,7 @@ from typing import Final
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import BlobMissing, ContentPurged
-from contextbase.ids import ContentHash
+from contextbase.ids import ContentHash, ProjectId
 from contextbase.storage.blobs.inline import InlineBlobStore
 from contextbase.storage.blobs.ports import BlobStore, StoredBlob
 from contextbase.storage.blobs.removal import hold_for_removal
@@ -58,21 +59,18 @@ class BlobCatalog:
             async with self._database.connection() as connection:
                 if await connection.fetchval(_SQL.put_inline, spooled.hash, body):
                     return StoredBlob(hash=spooled.hash, size=spooled.size)
-                await _refuse_purged(connection, spooled.hash)
             async with blob_lock(self._database, spooled.hash) as connection:
-                # GC is done with it, or died half-way and left a row that is not live.
+                # GC, or a purge, is done with it, or died half-way and left a row that is not live.
                 await connection.execute(_SQL.forget_blob, spooled.hash)
 
     async def _put_large(self, spooled: Spooled) -> StoredBlob:
         async with self._database.connection() as connection:
-            await _refuse_purged(connection, spooled.hash)
             renewed = await connection.fetchval(_SQL.renew_blob, spooled.hash)
         # Without the lock, which would keep a database connection for as long as the upload takes.
         blob = await self._large.put(spooled)
         if renewed:
             return blob
         async with blob_lock(self._database, spooled.hash) as connection:
-            await _refuse_purged(connection, spooled.hash)
             if not await self._large.exists(spooled.hash):  # GC removed what we had found there
                 blob = await self._large.put(spooled)
             await connection.execute(_SQL.record_blob, blob.hash, blob.size)
@@ -95,22 +93,30 @@ class BlobCatalog:
         """A whole blob at once: for contents known to be small."""
         return b"".join([piece async for piece in self.get(content_hash)])
 
-    async def mark_purged(self, connection: Connection, names: Sequence[ContentHash]) -> None:
-        """From now on they are gone for good, in the caller's transaction; their rows stay. `purge` comes after."""
-        await connection.execute(_SQL.purge_blobs, names)
+    async def bury(self, connection: Connection, names: Sequence[ContentHash], projects: Sequence[ProjectId]) -> None:
+        """Put tombstones in the place of these contents in the projects' history, in the caller's transaction. Nobody
+        can refer to the contents from then on; `purge` comes after. Raises asyncpg's `ForeignKeyViolationError` if
+        another project refers to one of them."""
+        tombstones = [ContentHash(secrets.token_bytes(32)) for _ in names]
+        await connection.execute(_SQL.insert_tombstones, names, tombstones)
+        await connection.execute(_SQL.bury_contents, names, tombstones, projects)
+        await connection.execute(_SQL.release_blobs, names)
 
     async def purge(self, names: Sequence[ContentHash]) -> None:
-        """Remove the bytes of what was marked; `Conflict` while a backup runs. Can be repeated; so does GC, should
-        nobody get that far."""
+        """Remove the bytes of what was buried, unless somebody has stored it again since; `Conflict` while a backup
+        runs. Can be repeated; so does GC, should nobody get that far."""
         for name in names:
             async with blob_lock(self._database, name) as connection:
                 await hold_for_removal(connection)
-                await self._store.delete(name)
+                row = await connection.fetchrow(_SQL.blob_row, name)
+                if row is not None and not row["live"]:
+                    await self._store.delete(name)
+                    await connection.execute(_SQL.forget_blob, name)
 
 
 async def _refuse_purged(connection: Connection, content_hash: ContentHash) -> None:
     if await connection.fetchval(_SQL.is_purged, content_hash):
-        raise ContentPurged(f"The content {str(content_hash)[:12]}… was purged from all history and is not kept again.")
+        raise ContentPurged(f"The content {str(content_hash)[:12]}… was purged from all history.")
 
 
 @asynccontextmanager

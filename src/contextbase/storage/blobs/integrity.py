@@ -6,7 +6,7 @@ from typing import Final
 
 from contextbase.errors import BlobCorrupted, BlobMissing, BlobTruncated, InvalidInput
 from contextbase.ids import ContentHash
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.threads import in_thread
 
 __all__ = ["PIECE_SIZE", "HashCheck", "check_expected", "hash_of", "length_of", "missing", "range_end"]
 

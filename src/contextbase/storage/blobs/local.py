@@ -10,13 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from contextbase.durable import explained, flush, make_folder
 from contextbase.errors import BlobMissing
 from contextbase.ids import ContentHash
-from contextbase.storage.blobs.disk import explained, flush, make_folder
 from contextbase.storage.blobs.integrity import PIECE_SIZE, HashCheck, length_of, missing, range_end
 from contextbase.storage.blobs.ports import StoredBlob
 from contextbase.storage.blobs.spool import Spooled, SpoolFolder
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.threads import in_thread
 
 __all__ = ["LocalBlobStore"]
 

@@ -18,7 +18,7 @@ from contextbase.storage.blobs.ports import StoredBlob
 from contextbase.storage.blobs.s3_connection import S3Connection
 from contextbase.storage.blobs.s3_errors import explain
 from contextbase.storage.blobs.spool import Spooled, SpoolFolder
-from contextbase.storage.blobs.waiting import ended
+from contextbase.threads import ended
 
 if TYPE_CHECKING:
     from obstore import GetResult  # obstore has it for type checkers only

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from contextbase.durable import explained, make_folder
 from contextbase.errors import MachineProblem
 from contextbase.ids import ContentHash
-from contextbase.storage.blobs.disk import explained, make_folder
 from contextbase.storage.blobs.integrity import PIECE_SIZE, check_expected, hash_of
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.threads import in_thread
 
 __all__ = ["SpoolFolder", "Spooled"]
 

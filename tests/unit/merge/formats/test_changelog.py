@@ -1,6 +1,6 @@
 import pytest
 
-from contextbase.merge import Outcome, PlaceKind, merge
+from contextbase.merge import MergeOutcome, PlaceKind, merge
 from contextbase.merge.budget import Budget
 from contextbase.merge.formats.headings import find_headings
 
@@ -25,7 +25,7 @@ BASE = """\
 
 def merged_text(ours: str, theirs: str, base: str = BASE) -> str:
     merged = merge(base.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md")
-    assert merged.outcome is Outcome.MERGED, merged.conflicts
+    assert merged.outcome is MergeOutcome.MERGED, merged.conflicts
     assert merged.content is not None
     return merged.content.decode()
 
@@ -88,13 +88,13 @@ def test_definitions_of_tickets_that_both_sides_put_at_one_spot_are_both_kept() 
 def test_other_definitions_that_both_sides_put_at_one_spot_are_contested() -> None:
     sides = with_definitions("#1"), with_definitions("#1", "#14"), with_definitions("#1", "guide")
     base, ours, theirs = (side.encode() for side in sides)
-    assert merge(base, ours, theirs, path="CHANGELOG.md").outcome is Outcome.CONFLICT
+    assert merge(base, ours, theirs, path="CHANGELOG.md").outcome is MergeOutcome.CONFLICT
 
 
 def test_an_entry_next_to_one_the_other_side_reworded_is_contested() -> None:
     ours, theirs = with_entries("Mine"), BASE.replace("- A thing (#10)", "- A good thing (#10)")
     merged = merge(BASE.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md")
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
 
 
 def test_what_comes_next_under_two_versions_is_contested() -> None:
@@ -112,7 +112,7 @@ def test_a_release_and_the_unreleased_entries_it_was_made_of_are_contested() -> 
     base = "# Changelog\n\n## 1.0.0\n\n- First\n"
     ours = base.replace("## 1.0.0", "## 1.1.0\n\n- A new thing to use\n\n## 1.0.0")
     theirs = base.replace("## 1.0.0", "## Unreleased\n\n- A new thing to use\n- Another one\n\n## 1.0.0")
-    assert merge(base.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md").outcome is Outcome.CONFLICT
+    assert merge(base.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md").outcome is MergeOutcome.CONFLICT
     other = theirs.replace("- A new thing to use\n", "")
     assert merged_text(ours, other, base).count("\n- ") == 3
 
@@ -134,7 +134,7 @@ def test_paragraphs_under_a_title_both_sides_made_are_contested() -> None:
         BASE.replace("## [1.1.0]", f"## [1.2.0]\n\n{words}\n\n- {words}\n\n## [1.1.0]") for words in ("Mine", "Other")
     )
     merged = merge(BASE.encode(), ours.encode(), theirs.encode(), path="CHANGELOG.md")
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
 
 
 def test_versions_stay_newest_first_whichever_side_has_the_newer() -> None:
@@ -203,4 +203,4 @@ def test_paragraphs_under_a_title_that_both_sides_made_alike_are_contested() -> 
     base = UPCOMING.replace("\n- ", "\n\n- ")
     released = base.replace("Unreleased", "1.1.0")
     sides = (side.encode() for side in (base, released + "\nmine\n", released + "\nother\n"))
-    assert merge(*sides, path="CHANGELOG.md").outcome is Outcome.CONFLICT
+    assert merge(*sides, path="CHANGELOG.md").outcome is MergeOutcome.CONFLICT

@@ -1,6 +1,6 @@
 import pytest
 
-from contextbase.merge import Outcome, PlaceKind, merge
+from contextbase.merge import MergeOutcome, PlaceKind, merge
 
 BASE = """\
 ---
@@ -27,7 +27,7 @@ Some words.
 
 def merged_text(ours: str, theirs: str, base: str = BASE) -> str:
     merged = merge(base.encode(), ours.encode(), theirs.encode(), path="guide.md")
-    assert merged.outcome is Outcome.MERGED, merged.conflicts
+    assert merged.outcome is MergeOutcome.MERGED, merged.conflicts
     assert merged.content is not None
     return merged.content.decode()
 
@@ -130,7 +130,7 @@ def test_a_line_of_prose_both_sides_changed_is_contested_by_its_heading() -> Non
 
 def test_paragraphs_both_sides_insert_at_one_spot_are_contested() -> None:
     ours, theirs = (BASE.replace("Some words.\n", f"Some words.\n\n{more}\n") for more in ("Mine.", "Other."))
-    assert merge(BASE.encode(), ours.encode(), theirs.encode(), path="guide.md").outcome is Outcome.CONFLICT
+    assert merge(BASE.encode(), ours.encode(), theirs.encode(), path="guide.md").outcome is MergeOutcome.CONFLICT
 
 
 def chapters(*entries: str, number: int = 15) -> str:

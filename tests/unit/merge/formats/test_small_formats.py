@@ -2,7 +2,7 @@
 
 import pytest
 
-from contextbase.merge import Outcome, PlaceKind, merge
+from contextbase.merge import MergeOutcome, PlaceKind, merge
 from contextbase.merge.budget import Budget
 from contextbase.merge.formats.table import TableFormat
 
@@ -46,7 +46,7 @@ from contextbase.merge.formats.table import TableFormat
 )
 def test_neighbouring_changes_merge_by_key(path: str, base: str, ours: str, theirs: str, expected: str) -> None:
     merged = merge(base.encode(), ours.encode(), theirs.encode(), path=path)
-    assert merged.outcome is Outcome.MERGED, merged.conflicts
+    assert merged.outcome is MergeOutcome.MERGED, merged.conflicts
     assert merged.content == expected.encode()
 
 
@@ -61,7 +61,7 @@ def test_a_row_without_the_column_the_other_side_added_is_not_put_into_the_table
     base = "id,x\n" + "".join(f"{n},a\n" for n in range(9))
     wider = base.replace(",a\n", ",a,\n").replace("id,x\n", "id,x,y\n")
     merged = merge(base.encode(), wider.encode(), (base + "9,a\n").encode(), path="a.csv")
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
 
 
 def test_a_newline_inside_quotes_does_not_end_a_row() -> None:
@@ -72,5 +72,5 @@ def test_a_newline_inside_quotes_does_not_end_a_row() -> None:
 
 def test_a_key_that_stands_twice_is_left_to_the_line_merge() -> None:
     merged = merge(b"[s]\na=1\na=2\n", b"[s]\na=1\na=3\n", b"[s]\na=1\na=4\n", path="a.ini")
-    assert (merged.outcome, merged.strategy) == (Outcome.CONFLICT, "lines")
+    assert (merged.outcome, merged.strategy) == (MergeOutcome.CONFLICT, "lines")
     assert merged.notes

@@ -1,6 +1,6 @@
 import pytest
 
-from contextbase.merge import Outcome, PlaceKind, merge
+from contextbase.merge import MergeOutcome, PlaceKind, merge
 
 BASE = """\
 [package]
@@ -20,7 +20,7 @@ harness = false
 
 def merged_text(ours: str, theirs: str, base: str = BASE) -> str:
     merged = merge(base.encode(), ours.encode(), theirs.encode(), path="Cargo.toml")
-    assert merged.outcome is Outcome.MERGED, merged.conflicts
+    assert merged.outcome is MergeOutcome.MERGED, merged.conflicts
     assert merged.content is not None
     return merged.content.decode()
 

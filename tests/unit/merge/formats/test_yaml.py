@@ -1,6 +1,6 @@
 import pytest
 
-from contextbase.merge import Outcome, PlaceKind, merge
+from contextbase.merge import MergeOutcome, PlaceKind, merge
 from contextbase.merge.budget import Budget
 from contextbase.merge.formats.yaml_check import is_valid_yaml
 
@@ -23,7 +23,7 @@ jobs:
 
 def merged_text(base: str, ours: str, theirs: str) -> str:
     merged = merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml")
-    assert merged.outcome is Outcome.MERGED, merged.conflicts
+    assert merged.outcome is MergeOutcome.MERGED, merged.conflicts
     assert merged.content is not None
     return merged.content.decode()
 
@@ -74,7 +74,7 @@ def test_elements_one_side_removed_and_the_other_replaced_are_contested() -> Non
     base = f"dependencies:\n{UNNAMED}  - numpy >=1.0\n"
     theirs = f"dependencies:\n{UNNAMED}  - polars >=1.0\n"
     merged = merge(base.encode(), f"dependencies:\n{UNNAMED}".encode(), theirs.encode(), path="a.yaml")
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
 
 
 def test_an_alias_of_what_the_sides_agree_on_stays_valid() -> None:
@@ -94,7 +94,7 @@ def test_an_element_beside_one_the_other_side_replaced_stays() -> None:
 
 def test_elements_beside_one_the_other_side_removed_are_contested() -> None:
     merged = merge(b"on:\n- a\n- b\n", b"on:\n- a\n- b\n- c\n", b"on:\n- a\n", path="x.yaml")
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_elements_beside_one_the_other_side_removed_are_contested() -> None:
 )
 def test_what_both_sides_would_empty_together_is_contested_not_null(base: str, ours: str, theirs: str) -> None:
     merged = merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml")
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
 
 
 def test_quotes_alone_are_no_change_of_a_value() -> None:
@@ -171,7 +171,7 @@ def test_a_block_that_may_have_been_renamed_is_contested_though_only_its_version
     merged = merge(
         base.encode(), base.replace("  a:", "  c:").encode(), base.replace("v1", "v2").encode(), path="a.yaml"
     )
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
 
 
 def test_a_key_both_sides_added_alike_keeps_the_comment_that_one_of_them_put_above_it() -> None:
@@ -200,7 +200,7 @@ def test_of_two_pinned_revisions_the_one_of_the_higher_version_is_taken(comment:
 def test_elements_indented_anew_take_none_in_that_is_indented_as_before() -> None:
     base, ours = "run:\n    - a\n    - b\n", "run:\n    - a\n    - b\n    - c\n"
     merged = merge(base.encode(), ours.encode(), b"run:\n  - a\n  - b\n", path="a.yaml")
-    assert merged.outcome is Outcome.CONFLICT
+    assert merged.outcome is MergeOutcome.CONFLICT
 
 
 def test_elements_that_set_one_variable_to_several_values_are_no_requirements() -> None:
@@ -222,12 +222,12 @@ def test_an_element_that_one_side_renamed_has_what_the_other_changed_in_it() -> 
 def test_an_element_in_the_place_of_another_is_not_the_other_renamed() -> None:
     base = "- name: one\n  uses: a\n  with: b\n- name: run\n  run: b\n"
     ours, theirs = base.replace("one\n  uses: a\n  with: b", "two\n  run: c"), base.replace("with: b", "with: B")
-    assert merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml").outcome is Outcome.CONFLICT
+    assert merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml").outcome is MergeOutcome.CONFLICT
 
 
 def test_lists_that_both_sides_made_are_contested_but_one_that_was_there_has_both() -> None:
     base, ours, theirs = "a: 1\n", "a: 1\nlist:\n  - n\n", "a: 1\nlist:\n  - b\n"
-    assert merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml").outcome is Outcome.CONFLICT
+    assert merge(base.encode(), ours.encode(), theirs.encode(), path="a.yaml").outcome is MergeOutcome.CONFLICT
     assert merged_text("list:\n  - m\n", "list:\n  - m\n  - n\n", "list:\n  - m\n  - b\n") == (
         "list:\n  - m\n  - n\n  - b\n"
     )

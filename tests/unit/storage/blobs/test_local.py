@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from tests.support.files import below, folders_below
 
+from contextbase import durable
 from contextbase.errors import BlobMissing, MachineProblem
 from contextbase.ids import ContentHash
-from contextbase.storage.blobs import disk, local
+from contextbase.storage.blobs import local
 from contextbase.storage.blobs.integrity import PIECE_SIZE
 from contextbase.storage.blobs.local import LocalBlobStore
 from contextbase.storage.blobs.spool import SpoolFolder
@@ -71,7 +72,7 @@ async def test_data_is_on_the_disk_before_its_name_and_its_name_before_the_put_r
         link(source, name, dst_dir_fd=dst_dir_fd, follow_symlinks=follow_symlinks)
 
     monkeypatch.setattr(local, "flush", recorded_flush)
-    monkeypatch.setattr(disk, "flush", recorded_flush)
+    monkeypatch.setattr(durable, "flush", recorded_flush)
     monkeypatch.setattr(os, "link", recorded_link)
     folder = str(ContentHash.of(CONTENT))[:2]
 

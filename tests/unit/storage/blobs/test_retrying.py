@@ -9,7 +9,7 @@ from contextbase.ids import ContentHash
 from contextbase.storage.blobs.integrity import PIECE_SIZE
 from contextbase.storage.blobs.memory import MemoryBlobStore
 from contextbase.storage.blobs.ports import BlobStore, StoredBlob
-from contextbase.storage.blobs.retrying import Backoff, RetryingBlobStore
+from contextbase.storage.blobs.retry import Backoff, RetryingBlobStore
 from contextbase.storage.blobs.spool import SpoolFolder
 
 CONTENT = bytes(range(256)) * (4 * PIECE_SIZE // 256)

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from contextbase.storage.blobs.waiting import in_thread
+from contextbase.threads import in_thread
 
 
 async def test_a_cancelled_caller_still_waits_for_its_thread_to_end() -> None:

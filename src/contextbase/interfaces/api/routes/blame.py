@@ -16,7 +16,7 @@ from contextbase.wire.snapshot import LONGEST_REF
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem_answers(404))
+router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem_answers(404, 429))
 
 
 @router.get("/blame", responses=problem_answers(410, 413))

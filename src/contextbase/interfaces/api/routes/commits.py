@@ -2,18 +2,29 @@
 
 import base64
 import binascii
+import re
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from contextbase.errors import BlobCorrupted, InvalidInput
+from contextbase.errors import BlobCorrupted, InvalidInput, PreconditionFailed
 from contextbase.gate.answers import conflict_to_dict
-from contextbase.gate.model import Change, ChangeAction, ChangeAnswer, CommitAnswer, CommitRequest, Content, ContentKind
+from contextbase.gate.model import (
+    ChangeAction,
+    ChangeAnswer,
+    CommitAnswer,
+    CommitRequest,
+    Content,
+    ContentKind,
+    Expectation,
+    RequestedChange,
+)
 from contextbase.identity.model import Action
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.interfaces.api.answers import as_json
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
 from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.etags import ANY, etags_in
 from contextbase.wire.commit import (
     CONTENT_HASH,
     ChangeBody,
@@ -39,17 +50,21 @@ _RAW_BODY: Final[dict[str, Any]] = {
 router = APIRouter(tags=["collab"], responses=problem_answers(404, 409, 429))
 
 
-@router.post(COMMIT, response_model=CommitView)
+@router.post(COMMIT, response_model=CommitView, responses=problem_answers(412))
 async def commit(
+    *,
     body: CommitCreate,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     way_in: WayIn,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+    if_match: Annotated[str | None, Header(max_length=8000, description="ETags, or *; for a single change.")] = None,
+    if_none_match: Annotated[str | None, Header(max_length=8000, description="Only *: the file must be new.")] = None,
 ) -> Response:
     """Settle changes against the head: each is written, merged, unchanged, superseded, in review or refused.
 
-    When this answers, all but the refused are durably in the project. Needs 'write'."""
+    When this answers, all but the refused are durably in the project. Needs 'write'. With If-Match or If-None-Match
+    (which need 'read' as well), nothing is changed unless the file at the path is what they ask for: 412."""
     if body.key is not None and idempotency_key not in (None, body.key):
         raise InvalidInput("The header Idempotency-Key and the body's key differ; send one of them.")
     project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
@@ -62,8 +77,12 @@ async def commit(
         atomic=body.atomic,
         run=body.run,
         lease=body.lease,
+        expects=_expectation(if_match, if_none_match),
     )
-    return as_json(_view(await services.gate.commit(caller, request, operator_type=way_in)))
+    answer = await services.gate.commit(caller, request, operator_type=way_in)
+    if request.expects is not None and answer.changes[0].code == PreconditionFailed.code:
+        raise PreconditionFailed(answer.changes[0].reason or "")
+    return as_json(_view(answer))
 
 
 @router.post(UPLOADS, status_code=201, openapi_extra=_RAW_BODY)
@@ -86,11 +105,23 @@ async def upload(
     return UploadView(hash=str(blob.hash), size=blob.size)
 
 
-def _change(body: ChangeBody, base_seq: int | None) -> Change:
-    base = base_seq if body.base is None else body.base
+def _expectation(if_match: str | None, if_none_match: str | None) -> Expectation | None:
+    wanted, unwanted = etags_in(if_match), etags_in(if_none_match)
+    if unwanted is not None:
+        if wanted is not None or unwanted != {ANY}:
+            raise InvalidInput("A commit takes If-None-Match: * or If-Match, one of them.")
+        return Expectation(is_none=True)
+    if wanted is None:
+        return None
+    hashes = frozenset(ContentHash.parse(etag) for etag in wanted if re.fullmatch(CONTENT_HASH, etag))
+    return Expectation(contents=hashes, is_any=wanted == {ANY})
+
+
+def _change(body: ChangeBody, base_seq: int | None) -> RequestedChange:
+    base = body.base if body.base is not None else base_seq if body.base_version is None else 0
     if base is None:
         raise InvalidInput(f"The change of {body.path[:120]!r} names no base.")
-    return Change(
+    return RequestedChange(
         action=ChangeAction(body.action),
         path=TreePath.parse(body.path),
         target=None if body.target is None else TreePath.parse(body.target),
@@ -99,6 +130,7 @@ def _change(body: ChangeBody, base_seq: int | None) -> Change:
         kind=ContentKind(body.kind),
         executable=body.executable,
         mime=body.mime,
+        base_version=body.base_version,
     )
 
 

@@ -18,7 +18,7 @@ from contextbase.wire.snapshot import LONGEST_REF
 
 __all__ = ["Patch", "diff_fields", "router"]
 
-router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem_answers(404))
+router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem_answers(404, 429))
 
 Project = Annotated[ProjectName, Query()]
 Number = Annotated[int, Query(ge=1, le=2**31 - 1)]

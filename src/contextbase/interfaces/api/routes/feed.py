@@ -5,12 +5,14 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
 
-from contextbase.feed.model import FeedPage
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.feed_reader import AUTHORISED_SECONDS, FeedReader
-from contextbase.interfaces.api.feed_stream import EVENT_STREAM, FeedStream, item_view
+from contextbase.interfaces.api.event_stream import EVENT_STREAM, EventStream
+from contextbase.interfaces.api.feed_reader import AUTHORISED_SECONDS, FeedConnection
+from contextbase.interfaces.api.feed_stream import FeedSource
+from contextbase.interfaces.api.item_views import item_view
+from contextbase.streams.feed_model import FeedPage
 from contextbase.wire.feed import FeedPageView
 from contextbase.wire.project import NAME_OR_ID
 
@@ -50,14 +52,14 @@ async def read_feed(
     """
     project_id = await services.projects.id_of(caller, project)
     below = TreePath.parse(path) if path is not None else None
-    reader = FeedReader(request, services, project_id, below)
+    reader = FeedConnection(request, services, project_id, below)
     if EVENT_STREAM in request.headers.get("accept", ""):
         heads, cursor = await reader.start(last_event_id or after)
-        return FeedStream(reader, heads, cursor)
+        return EventStream(FeedSource(reader, heads, cursor))
     return _view(await _long_poll(reader, after, limit, wait))
 
 
-async def _long_poll(reader: FeedReader, after: str | None, limit: int, wait: float) -> FeedPage:
+async def _long_poll(reader: FeedConnection, after: str | None, limit: int, wait: float) -> FeedPage:
     clock = asyncio.get_running_loop()
     deadline = clock.time() + wait
     heads, cursor = await reader.start(after)

@@ -21,11 +21,11 @@ async def healthz() -> Health:
     return Health()
 
 
-@router.get(
-    "/readyz", openapi_extra=OPEN, responses={503: {"model": Readiness, "description": "A part does not answer."}}
-)
+@router.get("/readyz", openapi_extra=OPEN, responses={503: {"model": Readiness, "description": "Something is wrong."}})
 async def readyz(request: Request, response: Response) -> Readiness:
-    """The database and the blob store answer; codes only, since anyone may ask."""
+    """The database and the blob store answer and take writes; codes only, since anyone may ask.
+
+    Whether they take writes is tried every few seconds at most."""
     services = services_of(request)
     database = blobs = "ok"
     try:
@@ -37,6 +37,9 @@ async def readyz(request: Request, response: Response) -> Readiness:
         await services.large_blobs.exists(_PROBE)
     except ContextbaseError as error:
         blobs = error.code
+    if (database, blobs) == ("ok", "ok"):
+        health = await services.write_probe.check()
+        database, blobs = health.database, health.blobs
     if (database, blobs) == ("ok", "ok"):
         return Readiness(status="ready", database=database, blobs=blobs)
     response.status_code = 503

@@ -1,6 +1,6 @@
 """The log, for everyone who may read; the audit trail, for administrators."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import asdict
 from typing import Annotated, Any, Final
@@ -8,13 +8,14 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
 
-from contextbase.gate.history import LogChange, LogEntry
-from contextbase.gate.trail import AuditFilter, AuditRecord
+from contextbase.audit.model import OperatorType
 from contextbase.identity.model import Action, PrincipalName
-from contextbase.ids import Seq, TreePath
+from contextbase.ids import NodeId, Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.routes.snapshots import author_view
+from contextbase.reads.audit_search import AuditQueryFilter, AuditRecord
+from contextbase.reads.commit_log import LogChange, LogEntry
 from contextbase.wire.commit import MOST_SEQ, ProjectName
 from contextbase.wire.history import (
     AuditPageView,
@@ -25,9 +26,11 @@ from contextbase.wire.history import (
     LogPageView,
 )
 
-__all__ = ["router"]
+__all__ = ["router", "system_router"]
 
 router = APIRouter(prefix="/api/v1/collab", tags=["collab"], responses=problem_answers(404))
+
+system_router = APIRouter(prefix="/api/v1/system", tags=["system"])
 
 JSON_LINES: Final = "application/jsonl"
 _LINES: Final[dict[int | str, dict[str, Any]]] = {
@@ -70,8 +73,8 @@ async def log(
     return LogPageView(commits=[_log_view(entry) for entry in page.entries], next_before=page.next_before)
 
 
-async def audit_filter(query: Annotated[AuditQuery, Depends()]) -> AuditFilter:
-    return AuditFilter(
+async def audit_filter(query: Annotated[AuditQuery, Depends()]) -> AuditQueryFilter:
+    return AuditQueryFilter(
         principal=None if query.principal is None else PrincipalName.parse(query.principal),
         action=query.action,
         path=None if query.path is None else TreePath.parse(query.path),
@@ -79,10 +82,12 @@ async def audit_filter(query: Annotated[AuditQuery, Depends()]) -> AuditFilter:
         until=query.until,
         first_seq=None if query.first_seq is None else Seq(query.first_seq),
         last_seq=None if query.last_seq is None else Seq(query.last_seq),
+        node_id=None if query.node_id is None else NodeId(query.node_id),
+        operator_type=None if query.operator_type is None else OperatorType(query.operator_type),
     )
 
 
-Wanted = Annotated[AuditFilter, Depends(audit_filter)]
+Wanted = Annotated[AuditQueryFilter, Depends(audit_filter)]
 
 
 @router.get("/audit")
@@ -107,8 +112,33 @@ async def export_audit(
 ) -> StreamingResponse:
     """The whole trail, or what matches, as JSON lines, oldest first. Needs 'admin'."""
     project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
-    portions = services.trail.export(caller, project_id, wanted)
+    return _json_lines(services.trail.export(caller, project_id, wanted))
 
+
+@system_router.get("/audit")
+async def system_audit(
+    *,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    wanted: Wanted,
+    before: Before = None,
+    limit: Limit = 100,
+) -> AuditPageView:
+    """The system's own audit trail, newest first: tokens, groups, restores. Needs 'admin' of all projects."""
+    page = await services.trail.page(caller, None, wanted, before=before, limit=limit)
+    return AuditPageView(records=[_record_view(record) for record in page.records], next_before=page.next_before)
+
+
+@system_router.get("/audit/export", response_class=StreamingResponse, responses=_LINES)
+async def export_system_audit(
+    caller: AuthenticatedCaller, services: AuthenticatedServices, wanted: Wanted
+) -> StreamingResponse:
+    """The system's whole trail, or what matches, as JSON lines, oldest first. Needs 'admin' of all projects."""
+    caller.require(Action.ADMIN)
+    return _json_lines(services.trail.export(caller, None, wanted))
+
+
+def _json_lines(portions: AsyncGenerator[list[AuditRecord], None]) -> StreamingResponse:
     async def lines() -> AsyncIterator[bytes]:
         async with aclosing(portions):
             async for records in portions:

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from contextbase import __version__
 from contextbase.errors import Unauthenticated
 from contextbase.interfaces.api.authentication import COOKIE, AuthenticatedCaller, authenticate, services_of
+from contextbase.interfaces.api.login_codes import CODE_MINUTES, LoginCodes
 
 __all__ = ["open_router", "router"]
 
@@ -61,10 +62,25 @@ contextbase project list</pre>
 
 
 @open_router.get("/login")
-async def login(request: Request, token: Annotated[str, Query(max_length=200)] = "") -> Response:
-    """Exchange the token in a login address for a cookie, and drop it from the address bar."""
+async def login(
+    request: Request,
+    token: Annotated[str, Query(max_length=200)] = "",
+    code: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """Exchange the token, or the code for one login, in an address for a cookie, and drop it from the address bar."""
+    services = services_of(request)
+    if code:
+        codes: LoginCodes = request.app.state.login_codes
+        if not codes.take(code):
+            return _page(
+                "Login failed",
+                f"<p>This address was used already, or is older than {CODE_MINUTES} minutes. Make another with "
+                "<code>contextbase login</code> on the server's machine.</p>",
+                status=401,
+            )
+        token = services.data.read_owner_token() or ""
     try:
-        await services_of(request).identity.authenticate(token)
+        await services.identity.authenticate(token)
     except Unauthenticated as error:
         return _page("Login failed", f"<p>{html.escape(error.message)}</p>", status=401)
     response = RedirectResponse("/", status_code=303)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from contextbase.identity.levels import Decision, Level, PathRule
+from contextbase.identity.levels import Level, LevelDecision, PathRule
 from contextbase.identity.model import Action, PrincipalName
 from contextbase.identity.policies import EffectivePolicy, Subject
 from contextbase.ids import TreePath
@@ -200,7 +200,7 @@ def _policy_view(policy: EffectivePolicy) -> PolicyView:
     )
 
 
-def _explanation_view(path: TreePath, principal: PrincipalName, decision: Decision) -> ExplanationView:
+def _explanation_view(path: TreePath, principal: PrincipalName, decision: LevelDecision) -> ExplanationView:
     return ExplanationView.model_validate(
         {
             "path": path,

@@ -5,10 +5,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
+from contextbase.identity.model import Action
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.storage.model import Project
-from contextbase.wire.project import NAME_OR_ID, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
+from contextbase.wire.project import NAME_OR_ID, ProjectChange, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
 
 __all__ = ["router"]
 
@@ -53,6 +54,18 @@ async def show_project(
     return ProjectDetail(**_view(found).model_dump(), **sizes)
 
 
+@router.patch("/{project}")
+async def change_project(
+    project: NameOrId, body: ProjectChange, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> ProjectView:
+    """Change which new files workspaces commit. Needs 'admin'."""
+    found = await services.projects.find(caller, project, action=Action.ADMIN)
+    changed = await services.projects.set_sharing(
+        caller, found.id, reads_gitignore=body.reads_gitignore, allowed_secrets=body.allowed_secrets
+    )
+    return _view(changed)
+
+
 @router.delete("/{project}")
 async def delete_project(
     project: NameOrId, caller: AuthenticatedCaller, services: AuthenticatedServices
@@ -71,4 +84,6 @@ def _view(project: Project) -> ProjectView:
         head=project.head,
         epoch=project.epoch,
         created_at=project.created_at,
+        reads_gitignore=project.sharing.reads_gitignore,
+        allowed_secrets=list(project.sharing.allowed_secrets),
     )

@@ -13,7 +13,16 @@ from contextbase.ids import Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.routes.commits import bytes_of, content_of
-from contextbase.review.model import Choice, Comment, Decision, Item, ItemFilter, Pick, Shown, ShownSide
+from contextbase.review.model import (
+    Choice,
+    Comment,
+    ConflictPick,
+    ItemFilter,
+    ReviewDecision,
+    ReviewItem,
+    Shown,
+    ShownSide,
+)
 from contextbase.wire.commit import ConflictPlace, ConflictSide, ConflictView, ProjectName
 from contextbase.wire.review import (
     ClaimCreate,
@@ -32,11 +41,11 @@ from contextbase.wire.review import (
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/reviews", tags=["reviews"], responses=problem_answers(404))
+router = APIRouter(prefix="/api/v1/reviews", tags=["reviews"], responses=problem_answers(404, 429))
 
 Project = Annotated[ProjectName, Query()]
 Who = Annotated[str | None, Query(max_length=120, description="Such as agent:indexer, or indexer.")]
-_DECIDED = problem_answers(409, 410, 429)
+_DECIDED = problem_answers(409, 410)
 
 
 @router.get("")
@@ -113,12 +122,12 @@ async def resolve_review(
     """Decide it, in one commit that also closes it. What others changed since `ours_seq` is merged; what conflicts with
     that is answered with 409, and nothing is changed."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
-    decision = Decision(
+    decision = ReviewDecision(
         choice=Choice(body.choice),
         epoch=body.epoch,
         ours_seq=None if body.ours_seq is None else Seq(body.ours_seq),
         picks=tuple(
-            Pick(
+            ConflictPick(
                 conflict=pick.conflict,
                 side=None if pick.side is None else Choice(pick.side),
                 text=None if pick.text is None else bytes_of(pick.text, f"conflict {pick.conflict}"),
@@ -141,11 +150,11 @@ async def reject_review(
     return _view(item)
 
 
-def _view(item: Item) -> ReviewView:
+def _view(item: ReviewItem) -> ReviewView:
     return ReviewView.model_validate(_fields(item))
 
 
-def _fields(item: Item) -> dict[str, object]:
+def _fields(item: ReviewItem) -> dict[str, object]:
     return {
         "id": item.id,
         "path": item.path,

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Request
 
+from contextbase.commands.model import CommitWhen, RunRequest, RunStep, lowered
+from contextbase.commands.shell import shell_argv
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.feed_stream import EVENT_STREAM
+from contextbase.interfaces.api.event_stream import EVENT_STREAM
 from contextbase.interfaces.api.item_stream import item_stream, unless_hung_up
 from contextbase.interfaces.api.routes.commits import bytes_of
 from contextbase.interfaces.api.run_views import OutputTexts, collected_run, run_item
-from contextbase.runs.model import CommitWhen, RunRequest, RunStep, lowered
-from contextbase.runs.shell import shell_argv
-from contextbase.sandbox.model import WORKSPACE, Command, Network, Outcome, Output
+from contextbase.sandbox.model import WORKSPACE, Command, CommandOutcome, Network, Output
 from contextbase.wire.sandbox import RunCommandCreate, RunItem, RunView
 from contextbase.workspaces.checkpoints import Wish
 
@@ -48,6 +48,7 @@ async def run_command(
             cwd=WORKSPACE / PurePosixPath(body.cwd or "."),
             has_input=body.stdin is not None,
             timeout=body.timeout,
+            asked=body.command,
         ),
         given=None if body.stdin is None else bytes_of(body.stdin, "stdin"),
         limits=lowered(services.sandbox_limits, body.limits.model_dump()),
@@ -70,7 +71,7 @@ async def _items(steps: AsyncGenerator[RunStep, None]) -> AsyncGenerator[RunItem
                 if (item := texts.item(step)) is not None:
                     yield item
                 continue
-            if isinstance(step, Outcome):
+            if isinstance(step, CommandOutcome):
                 for rest in texts.rest():
                     yield rest
             yield run_item(step)

@@ -8,9 +8,12 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.commands.conversation import answers
+from contextbase.commands.model import lowered
+from contextbase.commands.shell import continued
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.feed_stream import EVENT_STREAM
+from contextbase.interfaces.api.event_stream import EVENT_STREAM
 from contextbase.interfaces.api.item_stream import begun_item_stream, unless_hung_up
 from contextbase.interfaces.api.routes.commits import bytes_of
 from contextbase.interfaces.api.routes.runs import STREAMED
@@ -21,10 +24,7 @@ from contextbase.interfaces.api.run_views import (
     sandbox_view,
     status_view,
 )
-from contextbase.runs.conversation import answers
-from contextbase.runs.model import lowered
-from contextbase.runs.shell import continued
-from contextbase.sandbox.model import WORKSPACE, Command, Network, Outcome, Output, SandboxId
+from contextbase.sandbox.model import WORKSPACE, Command, CommandOutcome, Network, Output, SandboxId
 from contextbase.sandbox.ports import Execution
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.sandbox import (
@@ -44,7 +44,11 @@ router = APIRouter(prefix="/api/v1/sandboxes", tags=["sandboxes"], responses=pro
 
 @router.post("", status_code=201, responses={200: {"model": SandboxView, "description": "It had one already"}})
 async def create(
-    body: SandboxCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, response: Response
+    body: SandboxCreate,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    way_in: WayIn,
+    response: Response,
 ) -> SandboxView:
     """A sandbox on the agent's workspace, which is made if need be; or the one it has already, as it is."""
     project_id = await services.projects.id_of(caller, body.project_id)
@@ -55,6 +59,7 @@ async def create(
         limits=lowered(services.sandbox_limits, body.limits.model_dump()),
         network=Network(body.network),
         environment=body.environment,
+        operator_type=way_in,
     )
     if not is_new:
         response.status_code = 200
@@ -91,11 +96,13 @@ async def status(sandbox_id: UUID, caller: AuthenticatedCaller, services: Authen
 
 @router.post("/{sandbox_id}/exec", response_model=ExecView, responses=STREAMED)
 async def exec_command(
+    *,
     sandbox_id: UUID,
     body: CommandBody,
     request: Request,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
+    way_in: WayIn,
 ) -> Any:
     """Run a command to its end. Files stay, and so does the folder that a `cd` went to; what is left running in the
     background goes on.
@@ -103,7 +110,9 @@ async def exec_command(
     With `Accept: text/event-stream` the output is told as it comes: items of the type output, then ended, or failed.
     Either way, whoever hangs up ends the command."""
     given = None if body.stdin is None else bytes_of(body.stdin, "stdin")
-    execution = await services.sandboxes.exec(caller, _id(sandbox_id), _command(body, _id(sandbox_id)))
+    execution = await services.sandboxes.exec(
+        caller, _id(sandbox_id), _command(body, _id(sandbox_id)), operator_type=way_in
+    )
     steps = _steps(execution, given)
     if EVENT_STREAM in request.headers.get("accept", ""):
         return begun_item_stream(_items(steps))
@@ -111,9 +120,11 @@ async def exec_command(
 
 
 @router.delete("/{sandbox_id}")
-async def remove(sandbox_id: UUID, caller: AuthenticatedCaller, services: AuthenticatedServices) -> SandboxView:
+async def remove(
+    sandbox_id: UUID, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+) -> SandboxView:
     """End all that runs in it, and the sandbox. The workspace stays, with the work in it: commit or complete that."""
-    return sandbox_view(await services.sandboxes.remove(caller, _id(sandbox_id)))
+    return sandbox_view(await services.sandboxes.remove(caller, _id(sandbox_id), operator_type=way_in))
 
 
 def _command(body: CommandBody, sandbox_id: SandboxId) -> Command:
@@ -124,10 +135,11 @@ def _command(body: CommandBody, sandbox_id: SandboxId) -> Command:
         cwd=WORKSPACE / PurePosixPath(body.cwd or "."),
         has_input=body.stdin is not None,
         timeout=body.timeout,
+        asked=command if isinstance(command, str) else tuple(command or ()),
     )
 
 
-async def _steps(execution: Execution, given: bytes | None) -> AsyncGenerator[Output | Outcome, None]:
+async def _steps(execution: Execution, given: bytes | None) -> AsyncGenerator[Output | CommandOutcome, None]:
     try:
         async with aclosing(answers(execution, given)) as pieces:
             async for piece in pieces:
@@ -137,11 +149,11 @@ async def _steps(execution: Execution, given: bytes | None) -> AsyncGenerator[Ou
         await execution.kill()
 
 
-async def _items(steps: AsyncGenerator[Output | Outcome, None]) -> AsyncGenerator[ExecItem, None]:
+async def _items(steps: AsyncGenerator[Output | CommandOutcome, None]) -> AsyncGenerator[ExecItem, None]:
     texts = OutputTexts()
     async with aclosing(steps):
         async for step in steps:
-            if isinstance(step, Outcome):
+            if isinstance(step, CommandOutcome):
                 for rest in texts.rest():
                     yield rest
                 yield EndedItem(outcome=outcome_view(step))

@@ -10,20 +10,21 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from contextbase.errors import InvalidInput
-from contextbase.gate.read_model import Author, SideVersionEntry, SnapshotEntry, StoredContent, VersionEntry
-from contextbase.gate.reads import Reads
+from contextbase.errors import InvalidInput, PreconditionFailed
 from contextbase.ids import NodeId, Seq, TreePath
 from contextbase.interfaces.api.answers import as_json
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.etags import ANY, etag_of, etags_in
 from contextbase.interfaces.api.problems import problem_response
 from contextbase.interfaces.api.ranges import Unsatisfiable, requested_range
+from contextbase.reads.model import CommitAuthor, SideVersionEntry, SnapshotEntry, StoredContent, VersionEntry
+from contextbase.reads.service import Reads
 from contextbase.wire.commit import MOST_SEQ, ProjectName
 from contextbase.wire.tree import (
-    AuthorView,
     CheckoutRequest,
     CheckoutView,
+    CommitAuthorView,
     EntryView,
     SideVersionPage,
     SideVersionView,
@@ -47,7 +48,8 @@ _BYTES: Final[dict[str, Any]] = {"content": {"*/*": {"schema": {"type": "string"
 _CONTENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "The whole content; ETag is its sha256."} | _BYTES,
     206: {"description": "The range that was asked for."} | _BYTES,
-    **problem_answers(416),
+    304: {"description": "If-None-Match names its ETag."},
+    **problem_answers(412, 416),
 }
 
 
@@ -138,10 +140,13 @@ async def content(
     side_version_id: UUID | None = None,
     range_: Annotated[str | None, Header(alias="Range", max_length=200)] = None,
     if_range: Annotated[str | None, Header(max_length=200)] = None,
+    if_match: Annotated[str | None, Header(max_length=8000)] = None,
+    if_none_match: Annotated[str | None, Header(max_length=8000)] = None,
 ) -> Response:
     """The bytes of a version: by `path` (and `seq`), by `node_id` and `number`, or by `side_version_id`.
 
-    Streams; takes one byte range."""
+    Streams; takes one byte range. The ETag is the content's sha256: 304 if If-None-Match names it, 412 if If-Match does
+    not."""
     if [path is not None, node_id is not None, side_version_id is not None].count(True) != 1 or (
         (node_id is None) != (number is None) or (seq is not None and path is None)
     ):
@@ -154,13 +159,18 @@ async def content(
         stored = await services.reads.content_of_version(caller, project_id, NodeId(node_id), number)
     elif side_version_id is not None:
         stored = await services.reads.content_of_side_version(caller, project_id, side_version_id)
+    wanted, known = etags_in(if_match), etags_in(if_none_match)
+    if wanted is not None and not wanted & {ANY, str(stored.hash)}:
+        raise PreconditionFailed(f"{stored.path} has other content than If-Match asks for: its ETag is {stored.hash}.")
+    if wanted is None and known is not None and known & {ANY, str(stored.hash)}:
+        return Response(status_code=304, headers={"ETag": etag_of(stored.hash)})
     return await _content_response(services.reads, stored, range_, if_range)
 
 
 async def _content_response(
     reads: Reads, stored: StoredContent, range_header: str | None, if_range: str | None
 ) -> Response:
-    etag = f'"{stored.hash}"'
+    etag = etag_of(stored.hash)
     headers = {
         "Accept-Ranges": "bytes",
         "ETag": etag,
@@ -199,8 +209,8 @@ async def _begun(reads: Reads, stored: StoredContent, start: int, end: int | Non
     return all_pieces()
 
 
-def author_view(author: Author) -> AuthorView:
-    return AuthorView(
+def author_view(author: CommitAuthor) -> CommitAuthorView:
+    return CommitAuthorView(
         principal=f"{author.kind}:{author.name}",
         operator_type=author.operator_type,
         message=author.message,

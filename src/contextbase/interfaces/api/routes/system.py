@@ -5,6 +5,7 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 
 from contextbase import __version__
+from contextbase.identity.model import Action
 from contextbase.interfaces.api.authentication import AuthenticatedCaller
 from contextbase.interfaces.api.metrics import Metrics
 from contextbase.wire.system import Me, ServerVersion
@@ -38,7 +39,8 @@ async def me(caller: AuthenticatedCaller) -> Me:
     response_class=Response,
     responses={200: {"description": "Prometheus text.", "content": {_PROMETHEUS: {"schema": {"type": "string"}}}}},
 )
-async def metrics(request: Request) -> Response:
-    """Prometheus metrics of this server process."""
+async def metrics(request: Request, caller: AuthenticatedCaller) -> Response:
+    """Prometheus metrics of this server process. Needs 'admin' of all projects."""
+    caller.require(Action.ADMIN)
     collected: Metrics = request.app.state.metrics
     return Response(collected.exposition(), media_type=_PROMETHEUS)

@@ -8,11 +8,11 @@ from uuid import UUID
 from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
 from pydantic import ValidationError
 
+from contextbase.commands.shell import continued
 from contextbase.errors import Conflict, ContextbaseError
-from contextbase.interfaces.api.authentication import authenticate, services_of
+from contextbase.interfaces.api.authentication import authenticate, operator_type, services_of
 from contextbase.interfaces.api.problems import error_response
 from contextbase.interfaces.api.run_views import outcome_view
-from contextbase.runs.shell import continued
 from contextbase.sandbox.model import Command, SandboxId, TerminalSize
 from contextbase.sandbox.ports import Execution
 from contextbase.wire.sandbox import EndedItem, TerminalControl
@@ -45,7 +45,9 @@ async def terminal(
                 argv=continued(command or "exec $0 -i", opened, is_placed=False),
                 has_input=True,
                 terminal=TerminalSize(rows=rows, columns=columns),
+                asked=command or "a terminal",
             ),
+            operator_type=await operator_type(websocket, caller),
         )
     except ContextbaseError as error:
         await websocket.send_denial_response(error_response(error))

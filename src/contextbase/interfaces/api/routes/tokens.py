@@ -19,14 +19,15 @@ router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"], responses=problem_a
 
 @router.post("", status_code=201)
 async def create_token(body: TokenCreate, caller: AuthenticatedCaller, services: AuthenticatedServices) -> TokenCreated:
-    """Make a token; its secret is in this answer and nowhere else. Needs 'admin'."""
-    project = await services.projects.find(caller, body.project) if body.project else None
+    """Make a token; its secret is in this answer and nowhere else. It allows no more than your own token, and does not
+    outlive it. Needs 'admin'."""
+    project = await services.projects.find(caller, body.project, action=Action.ADMIN) if body.project else None
     request = TokenRequest(
         principal_kind=PrincipalKind(body.kind),
         principal_name=body.principal,
         name=body.name or body.principal,
         actions=frozenset(map(Action, body.actions)),
-        life=timedelta(days=body.days),
+        life=None if body.days is None else timedelta(days=body.days),
         project_id=project.id if project else None,
         path_prefix=None if body.path is None else TreePath.parse(body.path),  # empty is an error, not "all"
     )
@@ -41,7 +42,8 @@ async def list_tokens(
     before: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> TokenPage:
-    """Every token, newest first, without secrets. Needs 'admin'."""
+    """The tokens that you may manage, newest first, without secrets: all, or those of the project that your token is
+    limited to; the owner's are shown to the owner alone. Needs 'admin'."""
     cursor = None if before is None else TokenId(before)
     found = await services.identity.list_tokens(caller, before=cursor, limit=limit + 1)
     page = found[:limit]
@@ -50,7 +52,7 @@ async def list_tokens(
 
 @router.delete("/{token_id}")
 async def revoke_token(token_id: UUID, caller: AuthenticatedCaller, services: AuthenticatedServices) -> TokenRevoked:
-    """Revoke a token for good. Needs 'admin'."""
+    """Revoke a token for good, if you may manage it; else there is no such token. Needs 'admin'."""
     revoked_now = await services.identity.revoke_token(caller, TokenId(token_id))
     return TokenRevoked(id=token_id, revoked_now=revoked_now)
 

@@ -6,10 +6,12 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Query, Response
 
 from contextbase.bootstrap import Services
+from contextbase.identity.levels import check_pattern
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
 from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.json_body import JsonBodyRoute
 from contextbase.interfaces.api.routes.diffs import Patch
 from contextbase.interfaces.api.workspace_views import (
     commit_view,
@@ -34,12 +36,17 @@ from contextbase.wire.workspace import (
 )
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.model import WorkspaceId
-from contextbase.workspaces.registry import WorkspaceState
-from contextbase.workspaces.settling import ConflictsIn
+from contextbase.workspaces.repository import WorkspaceState
+from contextbase.workspaces.settlement import ConflictsIn
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/workspace", tags=["workspaces"], responses=problem_answers(404, 409, 421))
+router = APIRouter(
+    prefix="/api/v1/workspace",
+    tags=["workspaces"],
+    responses=problem_answers(404, 409, 421),
+    route_class=JsonBodyRoute,
+)
 
 Agent = Annotated[AgentName, Path(description="Such as agent:indexer or indexer; `me`: the caller.")]
 Project = Annotated[ProjectName | None, Query(description="Needed only if the agent has workspaces in several.")]
@@ -48,11 +55,15 @@ _ME = "me"
 
 @router.post("/create", status_code=201, responses={200: {"model": WorkspaceView, "description": "It had one already"}})
 async def create(
-    body: WorkspaceCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, response: Response
+    body: WorkspaceCreate,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    way_in: WayIn,
+    response: Response,
 ) -> WorkspaceView:
     """A folder that shows the head as the agent may see it; or the one the agent has already, as it is."""
     project_id = await services.projects.id_of(caller, body.project_id)
-    created = await services.workspaces.create(caller, project_id, _named(body.agent_id))
+    created = await services.workspaces.create(caller, project_id, _named(body.agent_id), operator_type=way_in)
     if not created.is_new:
         response.status_code = 200
     return workspace_view(created.record)
@@ -184,11 +195,16 @@ async def complete(
 
 @router.post("/{agent_id}/abandon")
 async def abandon(
-    agent_id: Agent, caller: AuthenticatedCaller, services: AuthenticatedServices, project_id: Project = None
+    agent_id: Agent,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    way_in: WayIn,
+    project_id: Project = None,
 ) -> WorkspaceView:
     """Remove the folder and what is in it, for good."""
     found = await _project(services, caller, agent_id, project_id)
-    return workspace_view(await services.workspaces.abandon(caller, found, _named(agent_id)))
+    ended = await services.workspaces.abandon(caller, found, _named(agent_id), operator_type=way_in)
+    return workspace_view(ended)
 
 
 async def _project(services: Services, caller: Caller, agent_id: str, project: str | None) -> ProjectId:
@@ -206,4 +222,9 @@ def _named(agent_id: str | None) -> str | None:
 
 def _wish(body: WorkspaceCommit | None) -> Wish:
     body = body or WorkspaceCommit()
-    return Wish(message=body.message, run=body.run, conflicts_in=ConflictsIn(body.conflicts_in))
+    return Wish(
+        message=body.message,
+        run=body.run,
+        conflicts_in=ConflictsIn(body.conflicts_in),
+        allow=tuple(map(check_pattern, body.allow)),
+    )

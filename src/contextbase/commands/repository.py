@@ -1,0 +1,110 @@
+"""Which sandboxes there are on workspaces, in the database."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Final
+
+import asyncpg
+
+from contextbase.commands.model import SandboxRecord
+from contextbase.db.database import Connection
+from contextbase.db.queries import load_queries
+from contextbase.identity.model import Principal, PrincipalKind
+from contextbase.ids import PrincipalId, ProjectId, TreePath
+from contextbase.limits import ResourceLimits
+from contextbase.sandbox.model import Network, SandboxId
+from contextbase.workspaces.model import WorkspaceId
+
+__all__ = ["SandboxOfNode", "SandboxRepository"]
+
+_SQL: Final = load_queries("contextbase.commands")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxOfNode:
+    id: SandboxId
+    workspace_id: WorkspaceId
+    driver: str
+    has_ended: bool  # its workspace
+    is_idle: bool
+
+
+class SandboxRepository:
+    """Every method works in the caller's transaction."""
+
+    async def insert(self, connection: Connection, record: SandboxRecord) -> datetime | None:
+        """When it was made; None when the workspace has one already."""
+        made_at: datetime | None = await connection.fetchval(
+            _SQL.insert_sandbox,
+            record.id,
+            record.workspace_id,
+            record.node,
+            record.driver,
+            record.network,
+            json.dumps(asdict(record.limits)),
+        )
+        return made_at
+
+    async def get(
+        self, connection: Connection, sandbox_id: SandboxId, *, within: TreePath | None = None
+    ) -> SandboxRecord | None:
+        """`within`: only if its workspace was made with a token for that folder, or one in it."""
+        return _record(await connection.fetchrow(_SQL.sandbox, sandbox_id, within))
+
+    async def of_workspace(self, connection: Connection, workspace_id: WorkspaceId) -> SandboxRecord | None:
+        return _record(await connection.fetchrow(_SQL.sandbox_of_workspace, workspace_id))
+
+    async def page(
+        self,
+        connection: Connection,
+        *,
+        project_id: ProjectId | None,
+        agent: PrincipalId | None,
+        before: SandboxId | None,
+        limit: int,
+        within: TreePath | None = None,
+    ) -> list[SandboxRecord]:
+        """Newest first; `within` as in `get`."""
+        rows = await connection.fetch(_SQL.sandbox_page, project_id, agent, before, limit, within)
+        return [record for row in rows if (record := _record(row)) is not None]
+
+    async def of_node(self, connection: Connection, node: str, *, idle_seconds: float) -> list[SandboxOfNode]:
+        return [
+            SandboxOfNode(
+                id=SandboxId(int=row["id"].int),
+                workspace_id=WorkspaceId(int=row["workspace_id"].int),
+                driver=row["driver"],
+                has_ended=row["has_ended"],
+                is_idle=row["is_idle"],
+            )
+            for row in await connection.fetch(_SQL.sandboxes_of_node, node, idle_seconds)
+        ]
+
+    async def seen(self, connection: Connection, sandbox_id: SandboxId) -> None:
+        await connection.execute(_SQL.see_sandbox, sandbox_id)
+
+    async def removed(self, connection: Connection, sandbox_id: SandboxId) -> None:
+        await connection.execute(_SQL.sandbox_removed, sandbox_id)
+
+
+def _record(row: asyncpg.Record | None) -> SandboxRecord | None:
+    if row is None:
+        return None
+    return SandboxRecord(
+        id=SandboxId(int=row["id"].int),
+        workspace_id=WorkspaceId(int=row["workspace_id"].int),
+        project_id=ProjectId(row["project_id"]),
+        principal=Principal(
+            id=PrincipalId(row["principal_id"]),
+            kind=PrincipalKind(row["principal_kind"]),
+            name=row["principal_name"],
+            is_owner=row["is_owner"],
+        ),
+        node=row["node"],
+        driver=row["driver"],
+        network=Network(row["network"]),
+        limits=ResourceLimits(**json.loads(row["limits"])),
+        created_at=row["created_at"],
+        seen_at=row["seen_at"],
+    )

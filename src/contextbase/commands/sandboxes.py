@@ -1,0 +1,223 @@
+"""A sandbox on an agent's workspace that lasts: for agents elsewhere, who send one command after the other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from contextbase.audit.model import OperatorType
+from contextbase.commands.audit_rows import as_agent, record_command
+from contextbase.commands.driver import MachineDriver
+from contextbase.commands.model import SandboxRecord
+from contextbase.commands.occupancy import Occupancy
+from contextbase.commands.repository import SandboxRepository
+from contextbase.db.database import Database
+from contextbase.errors import Conflict, MachineProblem, NotFound
+from contextbase.identity.model import Action, Caller, Principal
+from contextbase.ids import ProjectId, SystemClock, new_uuid
+from contextbase.limits import ResourceLimits
+from contextbase.sandbox.model import Command, Network, SandboxId, SandboxSpec, SandboxState, SandboxStats
+from contextbase.sandbox.ports import Execution, SandboxDriver
+from contextbase.workspaces.activity import Activity
+from contextbase.workspaces.repository import WorkspaceRecord
+from contextbase.workspaces.service import WorkspaceService
+
+__all__ = ["AgentSandboxes", "SandboxStatus"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxStatus:
+    record: SandboxRecord
+    workspace: WorkspaceRecord
+    state: SandboxState
+    stats: SandboxStats | None  # None: nothing runs in it
+
+
+class AgentSandboxes:
+    """A workspace has one sandbox at the most. A sandbox that stopped (a reboot, a long silence) starts again with the
+    next command: the workspace is as it was, the rest of its files is gone."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        repository: SandboxRepository,
+        workspaces: WorkspaceService,
+        occupancy: Occupancy,
+        driving: MachineDriver,
+        activity: Activity,
+    ) -> None:
+        self._database = database
+        self._repository = repository
+        self._workspaces = workspaces
+        self._occupancy = occupancy
+        self._driving = driving
+        self._activity = activity
+
+    async def create(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        agent: str | None,
+        *,
+        limits: ResourceLimits,
+        network: Network,
+        environment: Mapping[str, str],
+        operator_type: OperatorType = OperatorType.API,
+    ) -> tuple[SandboxStatus, bool]:
+        """On the agent's workspace, made if need be; False: it had this one already, as it is."""
+        caller.require(Action.WRITE, project_id)
+        workspace = (await self._workspaces.create(caller, project_id, agent, operator_type=operator_type)).record
+        driver = await self._driving.driver()
+        now = SystemClock().now()
+        record = SandboxRecord(
+            id=SandboxId(int=new_uuid().int),
+            workspace_id=workspace.id,
+            project_id=project_id,
+            principal=workspace.principal,
+            node=workspace.node,
+            driver=driver.name,
+            network=network,
+            limits=limits,
+            created_at=now,
+            seen_at=now,
+        )
+        async with self._database.connection() as connection:
+            made_at = await self._repository.insert(connection, record)
+        async with self._workspaces.alone(workspace.id):  # whoever ends it takes its mount down for a while
+            record = await self._of_workspace(workspace)
+            if made_at is None and await self._is_made(record):
+                return await self._status(record, workspace), False
+            try:
+                await self._make(await self._driving.driver(record.driver), record, workspace, environment)
+            except BaseException:
+                await self._occupancy.leave(workspace.id)
+                raise
+            await self._record(caller, record, "sandbox.start", "started", operator_type)
+        return await self._status(record, workspace), made_at is not None
+
+    async def status(self, caller: Caller, sandbox_id: SandboxId) -> SandboxStatus:
+        record, workspace = await self._entered(caller, sandbox_id)
+        return await self._status(record, workspace)
+
+    async def list(
+        self, caller: Caller, project_id: ProjectId | None, *, before: SandboxId | None = None, limit: int = 100
+    ) -> list[SandboxRecord]:
+        """Newest first: everybody's for who may manage the project (None: all), else the caller's own. With a token for
+        one folder the caller's own on workspaces that show no more than that."""
+        everybody = Action.ADMIN in caller.token.actions
+        caller.require(Action.ADMIN if everybody else Action.READ, project_id)
+        async with self._database.connection() as connection:
+            return await self._repository.page(
+                connection,
+                project_id=project_id,
+                agent=None if everybody else caller.principal.id,
+                before=before,
+                limit=limit,
+                within=caller.token.path_prefix,
+            )
+
+    async def exec(
+        self,
+        caller: Caller,
+        sandbox_id: SandboxId,
+        command: Command,
+        *,
+        operator_type: OperatorType = OperatorType.API,
+    ) -> Execution:
+        record, workspace = await self._entered(caller, sandbox_id)
+        driver = await self._driving.driver(record.driver)
+        async with self._database.connection() as connection:
+            await self._repository.seen(connection, record.id)
+        acting, way_in = as_agent(caller, record.principal, operator_type)
+        await record_command(self._activity, acting, workspace, command, operator_type=way_in)
+        try:
+            execution = await driver.exec(record.id, command)
+        except Conflict:
+            await driver.start(record.id)
+            execution = await driver.exec(record.id, command)
+        self._occupancy.follow(record.id, execution)
+        return execution
+
+    async def remove(
+        self, caller: Caller, sandbox_id: SandboxId, *, operator_type: OperatorType = OperatorType.API
+    ) -> SandboxRecord:
+        """End all that runs in it, and the sandbox. The workspace stays, with the work in it."""
+        record = await self._found(caller, sandbox_id)
+        async with self._workspaces.alone(record.workspace_id):  # not while another call makes it
+            await self._occupancy.leave(record.workspace_id)
+            await self._record(caller, record, "sandbox.stop", "stopped", operator_type)
+        return record
+
+    async def _record(
+        self, caller: Caller, record: SandboxRecord, action: str, did: str, operator_type: OperatorType
+    ) -> None:
+        acting, way_in = as_agent(caller, record.principal, operator_type)
+        told = f"{did} a sandbox ({record.driver}, network {record.network})"
+        about = (record.project_id, record.workspace_id)
+        await self._activity.record(acting, about, action, told, way_in, sandbox_id=str(record.id))
+
+    async def _of_workspace(self, workspace: WorkspaceRecord) -> SandboxRecord:
+        async with self._database.connection() as connection:
+            record = await self._repository.of_workspace(connection, workspace.id)
+        if record is None:
+            raise Conflict("Another call has just removed the sandbox of this workspace; try again.")
+        return record
+
+    async def _is_made(self, record: SandboxRecord) -> bool:
+        """A crash may have come between the row and the sandbox, or somebody removed it behind our back."""
+        driver = await self._driving.driver(record.driver)
+        try:
+            await driver.inspect(record.id)
+        except NotFound:
+            return False
+        return True
+
+    async def _make(
+        self, driver: SandboxDriver, record: SandboxRecord, workspace: WorkspaceRecord, environment: Mapping[str, str]
+    ) -> None:
+        spec = SandboxSpec(
+            id=record.id,
+            folder=workspace.path,
+            limits=record.limits,
+            network=record.network,
+            environment=environment,
+            labels={"workspace": str(workspace.id), "project": str(workspace.project_id)},
+        )
+        await driver.create(spec)
+        await driver.start(record.id)
+
+    async def _status(self, record: SandboxRecord, workspace: WorkspaceRecord) -> SandboxStatus:
+        driver = await self._driving.driver(record.driver)
+        try:
+            state = (await driver.inspect(record.id)).state
+            stats = await driver.stats(record.id) if state is SandboxState.RUNNING else None
+        except MachineProblem:  # nothing here counts what it uses
+            stats = None
+        except Conflict:  # it ended between the two questions
+            state, stats = SandboxState.STOPPED, None
+        return SandboxStatus(record=record, workspace=workspace, state=state, stats=stats)
+
+    async def _entered(self, caller: Caller, sandbox_id: SandboxId) -> tuple[SandboxRecord, WorkspaceRecord]:
+        """The sandbox and its workspace, if the caller may still see what is in it."""
+        record = await self._found(caller, sandbox_id)
+        workspace = await self._workspaces.path(caller, record.project_id, _name(record.principal))
+        if workspace.id != record.workspace_id:
+            raise NotFound("The workspace of this sandbox has ended; create a new one.")
+        return record, workspace
+
+    async def _found(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
+        """Who may not act for its agent does not learn that it is there."""
+        token = caller.token
+        async with self._database.connection() as connection:
+            record = await self._repository.get(connection, sandbox_id, within=token.path_prefix)
+        if record is not None and token.project_id in (None, record.project_id):
+            if record.principal.id == caller.principal.id:
+                caller.require(Action.WRITE, record.project_id)
+                return record
+            if Action.ADMIN in token.actions:
+                caller.require(Action.WRITE, record.project_id)  # commands change the agent's files
+                return record
+        raise NotFound(f"There is no sandbox {sandbox_id}.")
+
+
+def _name(principal: Principal) -> str:
+    return f"{principal.kind}:{principal.name}"

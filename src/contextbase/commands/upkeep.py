@@ -1,0 +1,71 @@
+"""Sandboxes that nobody uses any more: stopped after a silence, removed with their workspace."""
+
+import asyncio
+import logging
+from typing import Final
+
+from contextbase.commands.driver import MachineDriver
+from contextbase.commands.occupancy import Occupancy
+from contextbase.commands.repository import SandboxOfNode, SandboxRepository
+from contextbase.db.database import Database
+from contextbase.errors import ContextbaseError, NotFound
+from contextbase.sandbox.model import SandboxState
+
+__all__ = ["SandboxUpkeep"]
+
+_log = logging.getLogger(__name__)
+
+_BETWEEN_SWEEPS_SECONDS: Final = 60.0
+
+
+class SandboxUpkeep:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        repository: SandboxRepository,
+        occupancy: Occupancy,
+        driving: MachineDriver,
+        idle_seconds: float,
+    ) -> None:
+        self._database = database
+        self._repository = repository
+        self._occupancy = occupancy
+        self._driving = driving
+        self._idle_seconds = idle_seconds
+
+    async def keep(self) -> None:
+        """Sweep now and every minute, until cancelled."""
+        while True:
+            try:
+                await self.sweep()
+            except (ContextbaseError, OSError) as error:
+                _log.warning("the upkeep of sandboxes did not get done; trying again", extra={"error": str(error)})
+            except Exception:  # noqa: BLE001 - one bad sweep must not be the last
+                _log.exception("the upkeep of sandboxes failed; trying again")
+            await asyncio.sleep(_BETWEEN_SWEEPS_SECONDS)
+
+    async def sweep(self) -> None:
+        async with self._database.connection() as connection:
+            known = await self._repository.of_node(connection, self._driving.node, idle_seconds=self._idle_seconds)
+        for one in known:
+            try:
+                await self._attend(one)
+            except ContextbaseError as error:  # made with another driver, say: no reason to leave the others alone
+                extra = {"sandbox_id": str(one.id), "error": error.message}
+                _log.warning("the upkeep of a sandbox did not get done; trying again", extra=extra)
+
+    async def _attend(self, one: SandboxOfNode) -> None:
+        if one.has_ended:
+            await self._occupancy.leave(one.workspace_id)
+        elif self._occupancy.is_busy(one.id):
+            async with self._database.connection() as connection:
+                await self._repository.seen(connection, one.id)
+        elif one.is_idle:
+            driver = await self._driving.driver(one.driver)
+            try:
+                if (await driver.inspect(one.id)).state is SandboxState.RUNNING:
+                    await driver.stop(one.id)
+                    _log.info("stopped a sandbox that nobody uses", extra={"sandbox_id": str(one.id)})
+            except NotFound:
+                await self._occupancy.leave(one.workspace_id)

@@ -1,0 +1,1 @@
+"""Long computations beside the event loop, shared out fairly between those who ask for them."""

@@ -1,0 +1,33 @@
+"""What the database said a moment ago: for rows that are asked for with every request and hardly ever change."""
+
+import time
+from typing import Final, Generic, TypeVar
+
+__all__ = ["REMEMBERED_SECONDS", "TtlCache"]
+
+REMEMBERED_SECONDS: Final = 1.0
+"""How long another server's change of such a row may go unnoticed here."""
+
+_MOST: Final = 10_000
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class TtlCache(Generic[K, V]):
+    """Values by key, each good for a second. Whoever changes a row says `forget`."""
+
+    def __init__(self) -> None:
+        self._values: dict[K, tuple[float, V]] = {}
+
+    def get(self, key: K) -> V | None:
+        until, value = self._values.get(key, (0.0, None))
+        return value if time.monotonic() < until else None
+
+    def put(self, key: K, value: V) -> None:
+        if len(self._values) >= _MOST:
+            self._values.clear()
+        self._values[key] = (time.monotonic() + REMEMBERED_SECONDS, value)
+
+    def forget(self) -> None:
+        self._values.clear()

@@ -1,0 +1,59 @@
+"""Each project's policy as it was last seen, in memory."""
+
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from contextbase.db.database import Connection
+from contextbase.gate.content_cache import ContentCache
+from contextbase.gate.policy import ProjectPolicy
+from contextbase.gate.repository import GateRepository
+from contextbase.identity.levels import PathAuthority
+from contextbase.identity.model import Caller
+from contextbase.ids import PrincipalId, ProjectId, TokenId
+
+__all__ = ["CachedPolicy", "PolicyCache"]
+
+_MOST_AUTHORITIES: Final = 10_000
+_MOST_PROJECTS: Final = 1_000
+
+
+@dataclass(slots=True)
+class CachedPolicy:
+    """One version of a project's policy, and what it means for each token and whom it acts for."""
+
+    policy: ProjectPolicy
+    _authorities: dict[tuple[TokenId, PrincipalId, frozenset[UUID]], PathAuthority] = field(default_factory=dict)
+
+    def authority(self, caller: Caller, groups: frozenset[UUID]) -> PathAuthority:
+        key = (caller.token.id, caller.principal.id, groups)
+        if key not in self._authorities:
+            if len(self._authorities) >= _MOST_AUTHORITIES:
+                self._authorities.clear()
+            self._authorities[key] = self.policy.authority(caller, groups)
+        return self._authorities[key]
+
+
+class PolicyCache:
+    """The policy of each project as it was last seen. Its version, read with the head, says whether it still holds.
+
+    Also a purge gives the project a new version: then contents are forgotten too."""
+
+    def __init__(self, repository: GateRepository, contents: ContentCache) -> None:
+        self._repository = repository
+        self._contents = contents
+        self._pages: dict[ProjectId, CachedPolicy] = {}
+
+    def known(self, project_id: ProjectId, version: int) -> CachedPolicy | None:
+        page = self._pages.get(project_id)
+        return None if page is None or page.policy.version != version else page
+
+    async def page(self, connection: Connection, project_id: ProjectId, version: int) -> CachedPolicy:
+        page = self.known(project_id, version)
+        if page is None:
+            page = CachedPolicy(await self._repository.policy(connection, project_id))
+            self._contents.clear()
+            if len(self._pages) >= _MOST_PROJECTS:
+                self._pages.clear()
+            self._pages[project_id] = page
+        return page

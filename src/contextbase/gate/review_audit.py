@@ -1,0 +1,39 @@
+"""What the audit trail says of a closed review item, with a commit or without."""
+
+from datetime import datetime
+from typing import Final
+
+from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.gate.model import Closing, ReviewState
+from contextbase.identity.model import Caller
+from contextbase.ids import Seq
+
+__all__ = ["audit_of_closing"]
+
+_ACTIONS: Final = {
+    ReviewState.RESOLVED: ("review.resolve", "resolved"),
+    ReviewState.REJECTED: ("review.reject", "rejected"),
+    ReviewState.OBSOLETE: ("review.obsolete", "closed"),
+}
+
+
+def audit_of_closing(
+    caller: Caller, closing: Closing, *, operator_type: OperatorType, seq: Seq | None, at: datetime
+) -> AuditEntry:
+    """`seq`: the commit that settled it, if there was anything to change."""
+    action, verb = _ACTIONS[closing.state]
+    return AuditEntry(
+        at=at,
+        operator_type=operator_type,
+        principal_id=caller.principal.id,
+        token_id=caller.token.id,
+        action=action,
+        summary=f"{caller.principal.name} {verb} the review of {closing.path}{closing.told}.",
+        path=closing.path,
+        node_id=closing.node_id,
+        seq=seq,
+        strategy=closing.strategy,
+        origin=caller.origin,
+        trace_id=caller.trace_id,
+        details={"review_id": str(closing.review_id)},
+    )

@@ -1,0 +1,72 @@
+"""Commits and events as their wire models."""
+
+from typing import Any
+
+from contextbase.streams.feed_model import FeedChange, FeedCommit, SetAside
+from contextbase.streams.model import EventAuthor, StreamEvent
+from contextbase.wire.event import ScopedCommitItem, ScopedEventItem
+from contextbase.wire.feed import CommitItem, EventAuthorView, EventBodyView, EventItem, FeedChangeView, SetAsideView
+
+__all__ = ["item_view", "scoped_item_view"]
+
+
+def item_view(body: FeedCommit | StreamEvent) -> CommitItem | EventItem:
+    return CommitItem(**_commit_fields(body)) if isinstance(body, FeedCommit) else EventItem(**_event_fields(body))
+
+
+def scoped_item_view(scope: str, body: FeedCommit | StreamEvent) -> ScopedCommitItem | ScopedEventItem:
+    if isinstance(body, FeedCommit):
+        return ScopedCommitItem(scope=scope, **_commit_fields(body))
+    return ScopedEventItem(scope=scope, **_event_fields(body))
+
+
+def _commit_fields(body: FeedCommit) -> dict[str, Any]:
+    return {
+        "seq": body.seq,
+        "at": body.at,
+        "author": _author_view(body.author),
+        "operator_type": body.operator_type,
+        "message": body.message,
+        "changes": [_change_view(change) for change in body.changes],
+        "set_aside": [_set_aside_view(aside) for aside in body.set_aside],
+        "left_off": body.left_off,
+    }
+
+
+def _event_fields(body: StreamEvent) -> dict[str, Any]:
+    return {
+        "number": body.number,
+        "kind": body.kind,
+        "at": body.at,
+        "author": None if body.author is None else _author_view(body.author),
+        "path": body.path,
+        "payload": dict(body.payload),
+        "body": None if body.body is None else EventBodyView(hash=str(body.body.hash), size=body.body.size),
+    }
+
+
+def _author_view(author: EventAuthor) -> EventAuthorView:
+    return EventAuthorView(id=author.id, kind=author.kind, name=author.name)
+
+
+def _set_aside_view(aside: SetAside) -> SetAsideView:
+    return SetAsideView.model_validate(
+        {
+            "reason": aside.reason,
+            "path": aside.path,
+            "side_version_id": aside.side_version_id,
+            "review_id": aside.review_id,
+        }
+    )
+
+
+def _change_view(change: FeedChange) -> FeedChangeView:
+    return FeedChangeView(
+        action=change.action.value,
+        path=change.path,
+        previous_path=change.previous_path,
+        kind=change.kind or None,
+        hash=None if change.content_hash is None else str(change.content_hash),
+        size=change.size,
+        executable=change.executable,
+    )

@@ -1,0 +1,1 @@
+"""What a caller may see: snapshots, the commit log, the audit trail."""

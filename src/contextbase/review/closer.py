@@ -1,0 +1,124 @@
+"""Where items are closed: with a commit through the gate, or without one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from contextbase.audit.model import OperatorType
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Connection, Database
+from contextbase.errors import Conflict, Forbidden
+from contextbase.gate.batch import ClosedReview
+from contextbase.gate.model import ChangeAnswer, ChangeStatus, Closing, CommitRequest, RequestedChange, ReviewState
+from contextbase.gate.repository import GateRepository
+from contextbase.gate.review_audit import audit_of_closing
+from contextbase.gate.service import Gate
+from contextbase.identity.model import Caller
+from contextbase.ids import Clock, ProjectId
+from contextbase.review.assessment import Assessment
+from contextbase.review.model import ReviewItem
+from contextbase.review.repository import ReviewRepository
+
+__all__ = ["ReviewCloser", "Settling"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settling:
+    """How an item came to its end, for the audit trail."""
+
+    strategy: str
+    told: str  # a part of a sentence
+
+
+class ReviewCloser:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        gate: Gate,
+        repository: GateRepository,
+        audit: AuditRepository,
+        clock: Clock,
+        hint: Callable[[ProjectId], None] = lambda _: None,  # told when the feed has something new
+    ) -> None:
+        self._database = database
+        self._gate = gate
+        self._repository = repository
+        self._audit = audit
+        self._clock = clock
+        self._hint = hint
+        self._reviews = ReviewRepository()
+
+    async def close(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        item: ReviewItem,
+        state: ReviewState,
+        *,
+        operator_type: OperatorType,
+        how: Settling,
+    ) -> None:
+        """Close it, nothing changed; raises `Conflict` if it is not open any more."""
+        async with self._database.transaction() as connection:
+            await self._reviews.hold_project(connection, project_id)
+            await self.close_within(connection, caller, project_id, item, state, operator_type=operator_type, how=how)
+        self._hint(project_id)
+
+    async def close_within(
+        self,
+        connection: Connection,
+        caller: Caller,
+        project_id: ProjectId,
+        item: ReviewItem,
+        state: ReviewState,
+        *,
+        operator_type: OperatorType,
+        how: Settling,
+    ) -> None:
+        """As `close`, in the caller's transaction, which holds the project."""
+        closed = ClosedReview(id=item.id, state=state, closed_by=caller.principal.id, seq=None)
+        await self._repository.close_reviews(connection, project_id, [closed])
+        closing = _closing(item, state, how)
+        entry = audit_of_closing(caller, closing, operator_type=operator_type, seq=None, at=self._clock.now())
+        await self._audit.append(connection, project_id, [entry])
+
+    async def commit(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        standing: Assessment,
+        changes: Sequence[RequestedChange],
+        *,
+        message: str,
+        state: ReviewState,
+        operator_type: OperatorType,
+        how: Settling,
+    ) -> None:
+        """Commit the changes, made from the head the standing is about, and close the item: both or neither. Raises
+        `Forbidden`, or `Conflict` if they conflict with what the head has become, or it is not open any more."""
+        item = standing.item
+        request = CommitRequest(
+            project_id=project_id,
+            epoch=standing.epoch,
+            changes=tuple(changes),
+            message=message,
+            atomic=True,
+            closes=(_closing(item, state, how),),
+        )
+        answer = await self._gate.commit(caller, request, operator_type=operator_type)
+        refused = [change for change in answer.changes if change.status is ChangeStatus.REFUSED]
+        if refused:
+            raise _refusal(item, refused)
+
+
+def _closing(item: ReviewItem, state: ReviewState, how: Settling) -> Closing:
+    return Closing(
+        review_id=item.id, path=item.path, node_id=item.node_id, state=state, strategy=how.strategy, told=how.told
+    )
+
+
+def _refusal(item: ReviewItem, refused: Sequence[ChangeAnswer]) -> Forbidden | Conflict:
+    forbidden = next((change for change in refused if change.code == "forbidden"), None)
+    if forbidden is not None:
+        return Forbidden(forbidden.reason or f"You may not change {item.path}.")
+    return Conflict(f"{item.path} was changed since, in the very places this is about; look at the review item again.")

@@ -1,0 +1,21 @@
+"""What streams ask of layers above them."""
+
+from typing import Protocol
+from uuid import UUID
+
+from contextbase.identity.model import Caller
+
+__all__ = ["NoSessions", "SessionAuthorizer"]
+
+
+class SessionAuthorizer(Protocol):
+    async def may_read(self, caller: Caller, session_id: UUID) -> bool:
+        """Whether the caller may read the session's events; False also for a session that does not exist."""
+        ...
+
+
+class NoSessions:
+    """Nobody may read any session."""
+
+    async def may_read(self, caller: Caller, session_id: UUID) -> bool:  # noqa: ARG002 - the port's
+        return False

@@ -1,0 +1,50 @@
+"""What agents do besides commits, in the audit trail of their project: workspaces, sandboxes, commands."""
+
+from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Connection, Database
+from contextbase.identity.model import Caller
+from contextbase.ids import Clock, ProjectId, Seq
+from contextbase.workspaces.model import WorkspaceId
+
+__all__ = ["Activity"]
+
+
+class Activity:
+    def __init__(self, *, database: Database, audit: AuditRepository, clock: Clock) -> None:
+        self._database = database
+        self._audit = audit
+        self._clock = clock
+
+    async def record(
+        self,
+        acting: Caller,
+        workspace: tuple[ProjectId, WorkspaceId],
+        action: str,
+        told: str,
+        operator_type: OperatorType,
+        *,
+        seq: Seq | None = None,
+        connection: Connection | None = None,
+        **details: object,
+    ) -> None:
+        """`told`: what the principal did, as the rest of a sentence that begins with its name. With a `connection`, in
+        the transaction of what it tells of."""
+        project_id, workspace_id = workspace
+        entry = AuditEntry(
+            at=self._clock.now(),
+            operator_type=operator_type,
+            principal_id=acting.principal.id,
+            token_id=acting.token.id,
+            action=action,
+            summary=f"{acting.principal.name} {told}.",
+            seq=seq,
+            origin=acting.origin,
+            trace_id=acting.trace_id,
+            details={"workspace_id": str(workspace_id), **details},
+        )
+        if connection is not None:
+            await self._audit.append(connection, project_id, [entry])
+            return
+        async with self._database.transaction() as own:
+            await self._audit.append(own, project_id, [entry])

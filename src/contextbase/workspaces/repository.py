@@ -1,0 +1,248 @@
+"""Which workspaces there are, in the database: the truth about them that outlives every folder and process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from contextbase.db.database import Connection
+from contextbase.db.queries import load_queries
+from contextbase.errors import NotFound
+from contextbase.identity.model import Principal, PrincipalKind
+from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
+from contextbase.storage.model import Kind, Sharing
+from contextbase.workspaces.checkpoint_record import Checkpoint
+from contextbase.workspaces.commit_plan import CommittedPath
+from contextbase.workspaces.model import FolderContent, WorkspaceId
+
+__all__ = ["WorkspaceRecord", "WorkspaceRepository", "WorkspaceState"]
+
+_SQL: Final = load_queries("contextbase.workspaces")
+
+
+class WorkspaceState(StrEnum):
+    OPEN = "open"
+    COMPLETED = "completed"  # everything in it was committed
+    ABANDONED = "abandoned"
+    LOST = "lost"  # its folder is gone, or of a history from before a restore
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkspaceRecord:
+    id: WorkspaceId
+    project_id: ProjectId
+    principal: Principal
+    node: str
+    provider: str
+    path: Path
+    epoch: UUID
+    base: Seq
+    policy_version: int
+    scope: str | None  # the folder that the token it was made with was for, '' for none; None: not known, an old one
+    state: WorkspaceState
+    checkpoint: int  # how many were made
+    pending: Checkpoint | None
+    created_at: datetime
+    seen_at: datetime
+    ended_at: datetime | None
+
+
+class WorkspaceRepository:
+    """Every method works in the caller's transaction."""
+
+    async def insert(
+        self, connection: Connection, record: WorkspaceRecord, *, on_head: bool = False
+    ) -> datetime | None:
+        """When it was made; None when the agent has an open workspace in the project, or (`on_head`) the project's head
+        or policy is not what the record says."""
+        made_at: datetime | None = await connection.fetchval(
+            _SQL.insert_workspace,
+            record.id,
+            record.project_id,
+            record.principal.id,
+            record.node,
+            record.provider,
+            str(record.path),
+            record.epoch,
+            record.base,
+            record.policy_version,
+            on_head,
+            record.scope,
+        )
+        return made_at
+
+    async def open_one(
+        self, connection: Connection, project_id: ProjectId, agent: PrincipalId
+    ) -> WorkspaceRecord | None:
+        return _record(await connection.fetchrow(_SQL.open_workspace, project_id, agent))
+
+    async def last_one(
+        self, connection: Connection, project_id: ProjectId, agent: PrincipalId
+    ) -> WorkspaceRecord | None:
+        """The agent's newest, open or ended."""
+        return _record(await connection.fetchrow(_SQL.last_workspace, project_id, agent))
+
+    async def page(
+        self,
+        connection: Connection,
+        *,
+        project_id: ProjectId | None,
+        agent: PrincipalId | None,
+        state: WorkspaceState | None,
+        before: WorkspaceId | None,
+        limit: int,
+        within: TreePath | None = None,
+    ) -> list[WorkspaceRecord]:
+        """Newest first; with `within` those alone that were made with a token for that folder, or one in it."""
+        rows = await connection.fetch(_SQL.workspace_page, project_id, agent, state, before, limit, within)
+        return [record for row in rows if (record := _record(row)) is not None]
+
+    async def projects_of(self, connection: Connection, agent: PrincipalId) -> list[ProjectId]:
+        """Where the agent has an open workspace; if nowhere, where it had its last one."""
+        return [ProjectId(row["project_id"]) for row in await connection.fetch(_SQL.projects_of_agent, agent)]
+
+    async def with_folder(self, connection: Connection, node: str) -> list[WorkspaceRecord]:
+        """Those of a node whose folders are not known to be gone."""
+        rows = await connection.fetch(_SQL.workspaces_with_folder, node)
+        return [record for row in rows if (record := _record(row)) is not None]
+
+    async def has_folder(self, connection: Connection, workspace_id: WorkspaceId) -> bool:
+        """Whether there is such a workspace, and its folder is not known to be gone."""
+        return bool(await connection.fetchval(_SQL.workspace_has_folder, workspace_id))
+
+    async def seen(self, connection: Connection, workspace_id: WorkspaceId) -> None:
+        await connection.execute(_SQL.see_workspace, workspace_id)
+
+    async def begin_checkpoint(self, connection: Connection, workspace_id: WorkspaceId, checkpoint: Checkpoint) -> bool:
+        """False when the workspace ended, or another one is under way."""
+        return bool(
+            await connection.fetchval(_SQL.begin_checkpoint, workspace_id, checkpoint.number, checkpoint.to_json())
+        )
+
+    async def end_checkpoint(
+        self,
+        connection: Connection,
+        workspace_id: WorkspaceId,
+        checkpoint: Checkpoint,
+        held: Mapping[TreePath, CommittedPath],
+    ) -> bool:
+        """False when somebody else has ended it."""
+        if not await connection.fetchval(_SQL.end_checkpoint, workspace_id, checkpoint.number):
+            return False
+        contents = [one.content for one in held.values()]
+        await connection.execute(
+            _SQL.hold_paths,
+            workspace_id,
+            list(held),
+            [one.base for one in held.values()],
+            [Kind.DELETED if content is None else content.kind for content in contents],
+            [None if content is None else content.hash for content in contents],
+            [0 if content is None else content.size for content in contents],
+            [content is not None and content.executable for content in contents],
+            [one.origin for one in held.values()],
+        )
+        return True
+
+    async def cancel_checkpoint(self, connection: Connection, workspace_id: WorkspaceId, number: int) -> None:
+        """The gate refused it as a whole."""
+        await connection.execute(_SQL.cancel_checkpoint, workspace_id, number)
+
+    async def sharing(self, connection: Connection, project_id: ProjectId) -> Sharing:
+        row = await connection.fetchrow(_SQL.sharing_of_project, project_id)
+        if row is None:
+            raise NotFound(f"There is no project {project_id}.")
+        return Sharing(reads_gitignore=row["reads_gitignore"], allowed_secrets=tuple(row["allowed_secrets"]))
+
+    async def held(self, connection: Connection, workspace_id: WorkspaceId) -> dict[TreePath, CommittedPath]:
+        return {
+            TreePath.stored(row["path"]): CommittedPath(
+                base=Seq(row["base_seq"]),
+                content=content_of_row(row),
+                origin=None if row["origin"] is None else TreePath.stored(row["origin"]),
+            )
+            for row in await connection.fetch(_SQL.held_paths, workspace_id)
+        }
+
+    async def end(self, connection: Connection, workspace_id: WorkspaceId, state: WorkspaceState) -> bool:
+        """False when it had ended already."""
+        return bool(await connection.fetchval(_SQL.end_workspace, workspace_id, state))
+
+    async def removed(self, connection: Connection, workspace_id: WorkspaceId) -> None:
+        """The folder of an ended one is gone."""
+        await connection.execute(_SQL.workspace_removed, workspace_id)
+
+    async def drop(self, connection: Connection, workspace_id: WorkspaceId) -> None:
+        """Forget one whose folder was never finished."""
+        await connection.execute(_SQL.drop_workspace, workspace_id)
+
+    async def nodes_at(
+        self, connection: Connection, project_id: ProjectId, seq: Seq, paths: list[TreePath]
+    ) -> dict[TreePath, FolderContent]:
+        """What stands at these paths in a snapshot."""
+        rows = await connection.fetch(_SQL.nodes_at, project_id, seq, paths) if paths else []
+        return {TreePath.stored(row["path"]): content for row in rows if (content := content_of_row(row)) is not None}
+
+    async def versions(
+        self, connection: Connection, project_id: ProjectId, wanted: list[tuple[NodeId, int]]
+    ) -> dict[tuple[NodeId, int], FolderContent | None]:
+        nodes, numbers = [node for node, _ in wanted], [number for _, number in wanted]
+        rows = await connection.fetch(_SQL.version_states, project_id, nodes, numbers) if wanted else []
+        return {(NodeId(row["node_id"]), row["number"]): content_of_row(row) for row in rows}
+
+    async def paths_of(self, connection: Connection, project_id: ProjectId, seq: Seq) -> list[TreePath]:
+        """Every node of a snapshot."""
+        rows = await connection.fetch(_SQL.paths_of_snapshot, project_id, seq)
+        return [TreePath.stored(row["path"]) for row in rows]
+
+    async def keep_uploads(
+        self, connection: Connection, project_id: ProjectId, agent: PrincipalId, sizes: Mapping[ContentHash, int]
+    ) -> None:
+        """What the agent is about to name is kept for it meanwhile."""
+        if sizes:
+            await connection.execute(_SQL.store_uploads, project_id, agent, list(sizes), list(sizes.values()))
+
+
+def content_of_row(row: asyncpg.Record) -> FolderContent | None:
+    kind = Kind(row["kind"])
+    if kind is Kind.DELETED:
+        return None
+    name = row["content_hash"]
+    return FolderContent(
+        kind=kind,
+        hash=None if name is None else ContentHash(name),
+        size=row["size"],
+        executable=row["executable"],
+    )
+
+
+def _record(row: asyncpg.Record | None) -> WorkspaceRecord | None:
+    if row is None:
+        return None
+    return WorkspaceRecord(
+        id=WorkspaceId(int=row["id"].int),
+        project_id=ProjectId(row["project_id"]),
+        principal=Principal(
+            id=PrincipalId(row["principal_id"]),
+            kind=PrincipalKind(row["principal_kind"]),
+            name=row["principal_name"],
+            is_owner=row["is_owner"],
+        ),
+        node=row["node"],
+        provider=row["provider"],
+        path=Path(row["path"]),
+        epoch=row["epoch"],
+        base=Seq(row["base_seq"]),
+        policy_version=row["policy_version"],
+        scope=row["scope"],
+        state=WorkspaceState(row["state"]),
+        checkpoint=row["checkpoint"],
+        pending=None if row["pending"] is None else Checkpoint.from_json(row["pending"]),
+        created_at=row["created_at"],
+        seen_at=row["seen_at"],
+        ended_at=row["ended_at"],
+    )

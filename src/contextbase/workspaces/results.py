@@ -1,0 +1,54 @@
+"""What calls about workspaces come to, and the record that a new one begins with."""
+
+from dataclasses import dataclass
+
+from contextbase.gate.service import OpenedProject
+from contextbase.identity.model import Caller
+from contextbase.ids import ProjectId, SystemClock, new_uuid
+from contextbase.workspaces.checkpoints import Committed
+from contextbase.workspaces.machine import Machine
+from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.ports import FolderBackend
+from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceState
+
+__all__ = ["Completed", "Created", "new_record"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Created:
+    record: WorkspaceRecord
+    is_new: bool  # False: the agent had this one already
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completed:
+    record: WorkspaceRecord
+    committed: Committed
+    is_removed: bool
+    kept_because: tuple[str, ...] = ()  # sentences: why the folder is still there, and how to go on
+
+
+def new_record(
+    acting: Caller, node: Machine, provider: FolderBackend, project_id: ProjectId, opened: OpenedProject
+) -> WorkspaceRecord:
+    """Of an agent's workspace on the head."""
+    now = SystemClock().now()
+    workspace_id = WorkspaceId(int=new_uuid().int)
+    return WorkspaceRecord(
+        id=workspace_id,
+        project_id=project_id,
+        principal=acting.principal,
+        node=node.name,
+        provider=provider.name,
+        path=node.root / "workspaces" / str(workspace_id),
+        epoch=opened.epoch,
+        base=opened.seq,
+        policy_version=opened.policy.version,
+        scope=acting.token.path_prefix or "",
+        state=WorkspaceState.OPEN,
+        checkpoint=0,
+        pending=None,
+        created_at=now,
+        seen_at=now,
+        ended_at=None,
+    )

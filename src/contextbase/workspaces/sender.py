@@ -1,0 +1,277 @@
+"""What an agent changed, on its way to the gate: looked at, stored, written down, committed."""
+
+import os
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from contextbase.audit.model import OperatorType
+from contextbase.db.database import Database
+from contextbase.errors import BlobCorrupted, Conflict, ContextbaseError, TooLarge, Unavailable
+from contextbase.gate.model import ChangeAnswer, CommitRequest
+from contextbase.gate.repository import GateRepository
+from contextbase.gate.service import Gate
+from contextbase.identity.model import Action, Caller
+from contextbase.ids import ContentHash, Seq, TreePath
+from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.threads import in_thread
+from contextbase.workspaces.checkpoint_record import Checkpoint
+from contextbase.workspaces.commit_plan import (
+    CommittedPath,
+    PendingChange,
+    in_order,
+    moved_folders,
+    outgoing,
+    screened,
+    to_change,
+)
+from contextbase.workspaces.contents import open_content, read_content
+from contextbase.workspaces.editor import left_in
+from contextbase.workspaces.folder import Folder
+from contextbase.workspaces.machine import Machine
+from contextbase.workspaces.model import Quota, Reported, ScanProblem, WorkspaceChanges
+from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository
+
+__all__ = ["AnsweredChange", "ScanResult", "Sender"]
+
+_PIECE: Final = 1 << 20
+_BATCH_BYTES: Final = 32 << 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScanResult:
+    """What a folder holds that is not committed yet."""
+
+    found: WorkspaceChanges
+    changes: tuple[PendingChange, ...]
+    left: tuple[str, ...]  # sentences about what else would go with the folder
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnsweredChange:
+    """A change with the gate's answer."""
+
+    change: PendingChange
+    answer: ChangeAnswer
+    seq: Seq  # the commit's; the head's, if nothing of the part needed one
+    is_committed: bool  # whether it is the part's own commit
+
+
+class Sender:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        gate: Gate,
+        catalog: BlobCatalog,
+        repository: GateRepository,
+        registry: WorkspaceRepository,
+        node: Machine,
+        quota: Quota,
+    ) -> None:
+        self._database = database
+        self._gate = gate
+        self._catalog = catalog
+        self._repository = repository
+        self._registry = registry
+        self._node = node
+        self._quota = quota
+
+    async def look(self, record: WorkspaceRecord, *, allow: Collection[str] = ()) -> ScanResult:
+        """Changes nothing. `allow`: patterns of files that may be shared though they look like credentials."""
+        provider = (await self._node.site()).provider
+        held: dict[TreePath, CommittedPath] = {}
+        async with self._database.connection() as connection:
+            sharing = await self._registry.sharing(connection, record.project_id)
+            if record.checkpoint:
+                held = await self._registry.held(connection, record.id)
+        committed = [path for path, one in held.items() if one.content is not None]
+        found = await provider.detect_changes(record.id, committed=committed, reads_gitignore=sharing.reads_gitignore)
+        async with self._database.connection() as connection:
+            renamed = {change.renamed_from for change in found.changes if change.renamed_from is not None}
+            asked = {change.path for change in found.changes} | renamed | held.keys()
+            shown = [path for path in asked if not found.view.hides(path)]
+            standing = await self._registry.nodes_at(connection, record.project_id, record.base, shown)
+        work = await provider.work_folder(record.id)
+        allowed = (*sharing.allowed_secrets, *allow)
+        changes, held_back = screened(found, outgoing(found, held, standing), allowed)
+        reported = sorted((*found.reported, *held_back), key=lambda reported: reported.name)
+        return ScanResult(
+            found=replace(found, reported=tuple(reported)),
+            changes=tuple(in_order(changes)),
+            left=tuple(await in_thread(left_in, work, self._node.owner)),
+        )
+
+    async def begin(
+        self, caller: Caller, record: WorkspaceRecord, look: ScanResult, *, message: str, run: str | None
+    ) -> tuple[Checkpoint | None, tuple[Reported, ...]]:
+        """Store what is to be sent and write down that it will be; also what would not hold still meanwhile.
+
+        None: nothing is to be sent. Raises `Forbidden` (the token), `TooLarge` beyond the quota, `Conflict` if another
+        call was quicker."""
+        caller.require(Action.WRITE, record.project_id)
+        self._check_quota(record, look.changes)
+        work = await (await self._node.site()).provider.work_folder(record.id)
+        changed = {change.path for change in look.found.changes}
+        wanted = [change for change in look.changes if change.path in changed and not change.is_only_moved]
+        busy, last = await self._store(caller, record, work, wanted)
+        contents, moved = await in_thread(_read, work, last)
+        busy |= moved
+        changes = tuple(change for change in look.changes if change.path not in busy)
+        checkpoint = Checkpoint(
+            number=record.checkpoint,
+            changes=changes,
+            message=message,
+            run=run,
+            moved=tuple(moved_folders(look.found, changes)),
+        )
+        reported = tuple(
+            Reported(
+                name=os.fsencode(path),
+                problem=ScanProblem.BUSY,
+                reason=f"{path} changed while it was read; commit again when it is done.",
+            )
+            for path in sorted(busy)
+        )
+        if not checkpoint.changes:
+            return None, reported
+        await self._keep(record, contents, checkpoint)
+        return checkpoint, reported
+
+    async def commit(
+        self, caller: Caller, record: WorkspaceRecord, checkpoint: Checkpoint, *, operator_type: OperatorType
+    ) -> tuple[list[AnsweredChange], ContextbaseError | None]:
+        """Send what was written down. After a crash the same is sent again, and happens once.
+
+        Returns the answers and, when only the first parts were taken, why the next was not."""
+        caller.require(Action.WRITE, record.project_id)
+        answered: list[AnsweredChange] = []
+        for number, part in enumerate(checkpoint.parts()):
+            try:
+                request = CommitRequest(
+                    project_id=record.project_id,
+                    changes=tuple(map(to_change, part)),
+                    message=checkpoint.message,
+                    epoch=record.epoch,
+                    key=checkpoint.key(record.id, number, part),
+                    run=checkpoint.run,
+                    is_spelt_out=True,
+                    moved=checkpoint.moved_with(number),
+                )
+                answer = await self._gate.commit(caller, request, operator_type=operator_type)
+            except Unavailable:
+                raise  # whether it happened is not known: the next call sends it again
+            except ContextbaseError as error:
+                if answered:
+                    return answered, error
+                async with self._database.connection() as connection:
+                    await self._registry.cancel_checkpoint(connection, record.id, checkpoint.number)
+                raise
+            answered += [
+                AnsweredChange(change=change, answer=one, seq=answer.seq, is_committed=answer.committed)
+                for change, one in zip(part, answer.changes, strict=False)  # then come others' files in moved folders
+            ]
+        return answered, None
+
+    def _check_quota(self, record: WorkspaceRecord, changes: Sequence[PendingChange]) -> None:
+        size = sum(change.content.size for change in changes if change.content and not change.is_only_moved)
+        if len(changes) > self._quota.files or size > self._quota.bytes:
+            raise TooLarge(
+                f"The workspace has {len(changes)} changes of {size} bytes; {self._quota.files} changes and "
+                f"{self._quota.bytes} bytes are the most for one commit. Nothing was committed and nothing is lost: "
+                f"remove what need not be shared from {record.path}, or list it in .contextbaseignore."
+            )
+
+    async def _store(
+        self, caller: Caller, record: WorkspaceRecord, work: Path, wanted: Sequence[PendingChange]
+    ) -> tuple[set[str], list[PendingChange]]:
+        """Store what is to be named, but for the last few small ones; returns the paths at which something else was
+        found, and those few."""
+        busy: set[str] = set()
+        batch: list[PendingChange] = []
+        size = 0
+        for change in wanted:
+            content = change.content
+            if content is None or content.hash is None:
+                continue
+            if content.size >= self._catalog.limit:
+                if not await self._upload(caller, record, work, change):
+                    busy.add(change.path)
+                continue
+            if size >= _BATCH_BYTES:
+                contents, moved = await in_thread(_read, work, batch)
+                await self._keep(record, contents, None)
+                busy |= moved
+                batch, size = [], 0
+            batch.append(change)
+            size += content.size
+        return busy, batch
+
+    async def _keep(
+        self, record: WorkspaceRecord, contents: Mapping[ContentHash, bytes], checkpoint: Checkpoint | None
+    ) -> None:
+        """Small contents, kept for the agent to name, and the checkpoint that will, in one transaction."""
+        async with self._database.transaction() as connection:
+            if checkpoint and not await self._registry.begin_checkpoint(connection, record.id, checkpoint):
+                raise Conflict("The workspace is being committed, or was ended, by another call; ask for its status.")
+            collected = await self._repository.store_inline(connection, dict(contents))
+            sizes = {name: len(content) for name, content in contents.items() if name not in collected}
+            await self._registry.keep_uploads(connection, record.project_id, record.principal.id, sizes)
+        for name in collected:  # garbage collection is just taking these away: this waits for its end
+            blob = await self._catalog.put(_pieces(contents[name]), expected=name)
+            async with self._database.connection() as connection:
+                agent = record.principal.id
+                await self._registry.keep_uploads(connection, record.project_id, agent, {name: blob.size})
+
+    async def _upload(self, caller: Caller, record: WorkspaceRecord, work: Path, change: PendingChange) -> bool:
+        """False when the file is another by now."""
+        assert change.content is not None, "only contents are stored"  # noqa: S101 - for the type checker
+        try:
+            file = await in_thread(open_content, change, work)
+        except OSError:
+            return False
+        try:
+            await self._gate.upload(
+                replace(caller, principal=record.principal),
+                record.project_id,
+                _pieces_of_file(file),
+                expected=change.content.hash,
+            )
+        except BlobCorrupted:
+            return False
+        finally:
+            os.close(file)
+        return True
+
+
+def _read(work: Path, batch: Sequence[PendingChange]) -> tuple[dict[ContentHash, bytes], set[str]]:
+    """The contents as they were detected, and the paths at which something else is by now."""
+    contents: dict[ContentHash, bytes] = {}
+    busy: set[str] = set()
+    with Folder(work) as folder:
+        for change in batch:
+            content = change.content
+            if content is None or content.hash is None or content.hash in contents:
+                continue
+            try:
+                found = read_content(change, content, folder, most=content.size + 1)
+            except OSError:
+                busy.add(change.path)
+                continue
+            if ContentHash.of(found) == content.hash:
+                contents[content.hash] = found
+            else:
+                busy.add(change.path)
+    return contents, busy
+
+
+async def _pieces(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+async def _pieces_of_file(file: int) -> AsyncIterator[bytes]:
+    offset = 0
+    while piece := await in_thread(os.pread, file, _PIECE, offset):
+        offset += len(piece)
+        yield piece

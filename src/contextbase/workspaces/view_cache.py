@@ -1,0 +1,66 @@
+"""What an agent is shown: a snapshot without what is hidden from it."""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Final
+
+from contextbase.db.database import Connection
+from contextbase.gate.service import OpenedProject
+from contextbase.identity.levels import PathAuthority
+from contextbase.ids import ProjectId, Seq, TreePath
+from contextbase.threads import in_thread
+from contextbase.workspaces.masks import masked_paths
+from contextbase.workspaces.model import SnapshotKey, View
+from contextbase.workspaces.repository import WorkspaceRepository
+
+__all__ = ["ViewCache"]
+
+_MOST_KNOWN: Final = 1000
+
+
+class ViewCache:
+    """Finding what is hidden costs a look at the whole snapshot, so it is remembered for all who see the same."""
+
+    def __init__(self, registry: WorkspaceRepository) -> None:
+        self._registry = registry
+        self._known: OrderedDict[Hashable, frozenset[TreePath]] = OrderedDict()
+
+    async def of_head(self, connection: Connection, project_id: ProjectId, opened: OpenedProject) -> View:
+        """The head, as its opener may see it."""
+        return await self.at(connection, project_id, opened, opened.seq)
+
+    async def at(self, connection: Connection, project_id: ProjectId, opened: OpenedProject, seq: Seq) -> View:
+        snapshot = SnapshotKey(project_id=project_id, epoch=opened.epoch, seq=seq)
+        return View(snapshot=snapshot, masked=await self._masked(connection, snapshot, opened.authority))
+
+    def known(self, project_id: ProjectId, opened: OpenedProject) -> View | None:
+        """As `of_head`, if it can be told from memory."""
+        snapshot = SnapshotKey(project_id=project_id, epoch=opened.epoch, seq=opened.seq)
+        authority = opened.authority
+        masked = frozenset() if authority.sees_everything else self._known.get((snapshot, authority.sight))
+        return None if masked is None else View(snapshot=snapshot, masked=masked)
+
+    async def masked_around(
+        self, connection: Connection, snapshot: SnapshotKey, prefix: TreePath
+    ) -> frozenset[TreePath]:
+        """What a token for one folder keeps from whoever may see everything."""
+        return await self._masked(connection, snapshot, PathAuthority.of_folder(prefix))
+
+    async def _masked(
+        self, connection: Connection, snapshot: SnapshotKey, authority: PathAuthority
+    ) -> frozenset[TreePath]:
+        if authority.sees_everything:
+            return frozenset()
+        key = (snapshot, authority.sight)
+        if key not in self._known:
+            paths = await self._registry.paths_of(connection, snapshot.project_id, snapshot.seq)
+            self._known[key] = await in_thread(masked_paths, paths, authority.sees)
+            while len(self._known) > _MOST_KNOWN:
+                self._known.popitem(last=False)
+        self._known.move_to_end(key)
+        return self._known[key]
+
+
+def hides_more(masked: frozenset[TreePath], shown: View) -> bool:
+    """Whether a mask covers something that a view shows, or would."""
+    return any(not shown.hides(path) for path in masked)
