@@ -120,7 +120,7 @@ def test_headers_that_trickle_after_an_answered_request_are_not_waited_for(stric
 
 def test_a_body_that_trickles_is_not_waited_for(strict: ServerProcess) -> None:
     with client_of(strict) as client, dial(strict) as connection:
-        client.create_project("trickled")
+        client.projects.create("trickled")
         path = "/api/v1/collab/uploads?project=trickled"
         answer = trickle(connection, head_of("POST", path, strict, Content_Length="1000000"), b"x")
     assert answer.startswith(b"HTTP/1.1 408 ")
@@ -133,7 +133,7 @@ def test_a_body_that_comes_steadily_may_take_longer_than_the_time_limit(strict: 
             yield b"x" * 4000
 
     with client_of(strict) as client:
-        client.create_project("steady")
+        client.projects.create("steady")
         answer = httpx.post(
             f"{strict.url}/api/v1/collab/uploads?project=steady",
             content=pieces(),
@@ -145,7 +145,7 @@ def test_a_body_that_comes_steadily_may_take_longer_than_the_time_limit(strict: 
 
 def test_a_download_that_nobody_reads_is_broken_off(strict: ServerProcess) -> None:
     with client_of(strict) as client:
-        client.create_project("unread")
+        client.projects.create("unread")
         uploaded = client.upload("unread", b"0123456789abcdef" * (2 << 20))
         client.commit("unread", [Change(action="write", path="large", hash=uploaded.hash)], base_seq=0)
         with dial(strict, receive_buffer=4096) as connection:
@@ -155,7 +155,7 @@ def test_a_download_that_nobody_reads_is_broken_off(strict: ServerProcess) -> No
 
 def test_a_stream_that_nobody_reads_is_broken_off(strict: ServerProcess) -> None:
     with client_of(strict) as client, dial(strict, receive_buffer=4096) as connection:
-        client.create_project("news")
+        client.projects.create("news")
         connection.sendall(head_of("GET", "/api/v1/collab/feed?project=news", strict, Accept="text/event-stream"))
         assert connection.recv(4) == b"HTTP"
         count = 0
@@ -171,7 +171,7 @@ def test_a_stream_that_nobody_reads_is_broken_off(strict: ServerProcess) -> None
 
 def test_a_stream_that_is_read_stays_however_little_there_is_to_read(strict: ServerProcess) -> None:
     with client_of(strict) as client, dial(strict) as connection, dial(strict) as silent:
-        client.create_project("quiet")
+        client.projects.create("quiet")
         connection.sendall(head_of("GET", "/api/v1/collab/feed?project=quiet", strict, Accept="text/event-stream"))
         assert connection.recv(65536).startswith(b"HTTP/1.1 200")
         read_to_end(silent)  # the server has looked for slow clients, and longer than it waits for one
@@ -204,7 +204,7 @@ def test_silent_connections_are_no_hindrance_even_if_they_are_more_than_the_serv
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
         with running(open_files=1024) as server, client_of(server) as client, contextlib.ExitStack() as silent:
-            client.create_project("busy")
+            client.projects.create("busy")
             for _ in range(1100):
                 silent.enter_context(dial(server))
             for turn in range(3):
