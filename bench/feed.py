@@ -21,7 +21,6 @@ import uvloop
 from tests.support.postgres import reachable_folder
 from tests.support.server import ServerProcess, start_server
 
-from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import open_services
 from contextbase.config import Settings
 from contextbase.gate.model import ChangeAction, CommitRequest, Content, RequestedChange
@@ -71,7 +70,7 @@ async def _write(running: ServerProcess, token: str, *, readers: int, seconds: f
                 content=Content(hash=ContentHash.of(content), size=len(content), inline=content),
             )
             request = CommitRequest(project_id=project.id, changes=(change,), message=f"Note {number}.")
-            await services.gate.commit(owner, request, operator_type=OperatorType.API)
+            await services.gate.commit(owner, request)
 
         command = [
             sys.executable,

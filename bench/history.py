@@ -29,7 +29,6 @@ from tests.support.postgres import reachable_folder
 from bench.history_git import GitHistory
 from bench.history_load import LONG_FILE, Commit, history
 from bench.history_undo import measure_undo
-from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services, open_services
 from contextbase.compare import render_patch
 from contextbase.compute.thread import ThreadCompute
@@ -94,12 +93,7 @@ class World:
         project = await services.projects.create(owner, "history")
         head = 0
         for batch in history(commits, files):
-            await asyncio.gather(
-                *(
-                    services.gate.commit(owner, _request(project.id, commit, head), operator_type=OperatorType.API)
-                    for commit in batch
-                )
-            )
+            await asyncio.gather(*(services.gate.commit(owner, _request(project.id, commit, head)) for commit in batch))
             head += len(batch)
         return cls(services=services, owner=owner, project_id=project.id, head=head)
 

@@ -24,7 +24,6 @@ from tests.support.run_world import remove_sandboxes
 from tests.support.workspaces import unmount_all
 
 from bench.sandbox_docker import measure_docker
-from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services, open_services
 from contextbase.commands.model import RunRequest
 from contextbase.config import Settings
@@ -75,9 +74,7 @@ async def _measure(folder: Path, *, files: int, rounds: int) -> dict[str, float]
         owner = await services.identity.authenticate(secret or "")
         project_id = (await services.projects.create(owner, "bench")).id
         changes = tuple(write(f"{number // 100:03}/{number:06}.txt", os.urandom(2048), 0) for number in range(files))
-        await services.gate.commit(
-            owner, CommitRequest(project_id=project_id, changes=changes), operator_type=OperatorType.API
-        )
+        await services.gate.commit(owner, CommitRequest(project_id=project_id, changes=changes))
         workspace = (await services.workspaces.create(owner, project_id)).record.path
         return await _bubblewrap(folder, workspace, _Server(services, owner, project_id), rounds)
 
@@ -150,7 +147,7 @@ async def _bare(line: list[str]) -> None:
 async def _run(server: _Server, command: Command) -> None:
     services = server.services
     request = RunRequest(command=command, limits=services.sandbox_limits, wish=Wish())
-    steps = services.runs.run(server.owner, server.project_id, None, request, operator_type=OperatorType.API)
+    steps = services.runs.run(server.owner, server.project_id, None, request)
     async with aclosing(steps):
         [outcome] = [step async for step in steps if isinstance(step, CommandOutcome)]
     assert outcome.succeeded

@@ -9,7 +9,7 @@ from typing import Final
 
 from tests.support.tree_writer import TEST_AUDIT_KEY
 
-from contextbase.audit.model import OperatorType
+from contextbase.audit.model import WayIn
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.embedded import EmbeddedPostgres
@@ -61,8 +61,7 @@ async def _measure(database: Database, size: int) -> dict[str, float]:
             for child in listed.children[:_CHANGES] if child.version
         ]  # fmt: skip
         commit = NewCommit(
-            id=new_uuid(), principal_id=principal_id, operator_type=OperatorType.API, message="",
-            versions=tuple(versions),
+            id=new_uuid(), principal_id=principal_id, way_in=WayIn.API, message="", versions=tuple(versions),
         )  # fmt: skip
         async with connection.transaction():
             locked = await head.lock(connection, project_id)

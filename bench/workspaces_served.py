@@ -9,7 +9,6 @@ from typing import Final
 from tests.support.gate_world import write
 from tests.support.workspaces import unmount_all
 
-from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
 from contextbase.gate.model import CommitRequest
@@ -63,7 +62,7 @@ async def _rounds(
             took["create"].append((time.perf_counter() - began) * 1000)
             (created.record.path / random.choice(paths)).write_bytes(random.randbytes(_SIZE))
             began = time.perf_counter()
-            completed = await workspaces.complete(owner, project_id, agent, wish=Wish(), operator_type=OperatorType.API)
+            completed = await workspaces.complete(owner, project_id, agent, wish=Wish())
             took["complete"].append((time.perf_counter() - began) * 1000)
             assert completed.is_removed
     return took
@@ -74,4 +73,4 @@ async def _commit(services: Services, owner: Caller, project_id: ProjectId, path
         base = (await services.gate.opened(connection, owner, project_id)).seq
     changes = tuple(write(path, random.randbytes(_SIZE), base) for path in paths)
     request = CommitRequest(project_id=project_id, changes=changes)
-    await services.gate.commit(owner, request, operator_type=OperatorType.API)
+    await services.gate.commit(owner, request)

@@ -86,7 +86,7 @@ async def test_the_trail_is_found_by_file_and_by_way_in(api: Api) -> None:
     assert several.status_code == 200
     found = await rows(project, node_id=first["node_id"])
     assert [row["seq"] for row in found] == [3, 1]
-    assert [row["seq"] for row in await rows(project, operator_type="agent")] == [3]
+    assert [row["seq"] for row in await rows(project, operator_type="external_agent")] == [3]
     assert [row["seq"] for row in await rows(project, operator_type="api", action="commit")] == [2, 1]
     assert_problem(await project.get("audit", operator_type="robot"), 422, "invalid_input")
 

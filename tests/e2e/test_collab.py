@@ -142,7 +142,7 @@ async def test_who_acted_and_how_comes_from_the_token_and_the_way_in(project: Pr
     assert [(commit["author"]["principal"], commit["author"]["operator_type"]) for commit in commits] == [
         ("user:owner", "web_ui"),
         ("adapter:a-adapter", "saas_adapter"),
-        ("agent:a-agent", "agent"),
+        ("agent:a-agent", "external_agent"),
         ("user:a-user", "api"),
         ("user:owner", "api"),
     ]

@@ -15,7 +15,6 @@ from tests.support.gate_world import write
 from tests.support.postgres import reachable_folder
 from tests.support.server import ServerProcess, start_server
 
-from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
 from contextbase.errors import CursorOutdated, NotFound
@@ -56,7 +55,7 @@ class World:
 
     async def commit(self, path: str) -> None:
         request = CommitRequest(project_id=self.project.id, changes=(write(path, b"x", 0),), message=f"Write {path}.")
-        await self.services.gate.commit(self.owner, request, operator_type=OperatorType.API)
+        await self.services.gate.commit(self.owner, request)
 
     async def notify(self, kind: str, scope: Scope | None = None, **payload: object) -> int:
         event = NewEvent(kind=kind, principal_id=self.owner.principal.id, payload=payload)

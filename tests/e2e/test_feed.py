@@ -18,7 +18,6 @@ from tests.support.gate_world import write
 from tests.support.postgres import reachable_folder
 from tests.support.server import PROGRAM, ServerProcess, environment, run_cli, start_server
 
-from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
 from contextbase.errors import NotFound
@@ -52,7 +51,7 @@ class Project:
         project = await self.services.projects.find(owner, self.name)
         changes = tuple(write(path, b"content of " + path.encode(), 0) for path in paths)
         request = CommitRequest(project_id=project.id, changes=changes, message=f"Write {', '.join(paths)}.")
-        await self.services.gate.commit(owner, request, operator_type=OperatorType.API)
+        await self.services.gate.commit(owner, request)
 
     def client(self, secret: str | None = None, **headers: str) -> httpx.AsyncClient:
         headers = {"Authorization": f"Bearer {secret or self.secret}"} | headers

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from contextbase.audit.chain import AuditKey
-from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry, OperatorType
+from contextbase.audit.model import SYSTEM_CHAIN, Actor, AuditEntry, WayIn
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
 from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq, TokenId, TreePath
@@ -41,9 +41,14 @@ ALTERATIONS = {
 def entry(number: int) -> AuditEntry:
     return AuditEntry(
         at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=1_234_567 * number),
-        operator_type=OperatorType.AGENT,
-        principal_id=PrincipalId(uuid4()),
-        token_id=TokenId(uuid4()),
+        by=Actor(
+            way_in=WayIn.AGENT,
+            principal_id=PrincipalId(uuid4()),
+            grant="token",
+            token_id=TokenId(uuid4()),
+            origin="127.0.0.1",
+            trace_id="f" * 32,
+        ),
         action="file.write",
         summary=f"Wrote 日本語 {number}.",
         path=TreePath("a/b.md"),
@@ -53,8 +58,6 @@ def entry(number: int) -> AuditEntry:
         old_hash=ContentHash.of(b"old"),
         new_hash=ContentHash.of(b"new"),
         strategy="text",
-        origin="127.0.0.1",
-        trace_id="f" * 32,
         details={"n": 1, "ü": [None, True, 1.5]},
     )
 

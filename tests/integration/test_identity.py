@@ -80,7 +80,7 @@ async def test_a_token_stands_for_its_principal_until_it_expires(
 ) -> None:
     token, secret = await identity.create_token(owner, REQUEST)
     caller = await identity.authenticate(secret, origin="10.0.0.1", trace_id="t")
-    assert (caller.principal.name, caller.token, caller.origin) == ("agent-1", token, "10.0.0.1")
+    assert (caller.principal.name, caller.grant, caller.origin) == ("agent-1", token.grant(), "10.0.0.1")
     clock.time = token.expires_at - timedelta(microseconds=1)
     await identity.authenticate(secret)
     clock.time = token.expires_at
@@ -157,7 +157,7 @@ async def test_a_token_never_outlives_the_token_it_was_made_with(
         await identity.create_token(administrator, replace(REQUEST, life=timedelta(minutes=31)))
     shorter, _ = await identity.create_token(administrator, replace(REQUEST, life=timedelta(minutes=30)))
     longest, _ = await identity.create_token(administrator, replace(REQUEST, life=None))
-    assert shorter.expires_at == longest.expires_at == administrator.token.expires_at
+    assert shorter.expires_at == longest.expires_at == administrator.grant.expires_at
 
 
 async def test_a_token_without_a_stated_life_lives_90_days_if_its_maker_lives_longer(
@@ -182,7 +182,7 @@ async def test_a_token_made_within_a_folder_stays_within_it(
 ) -> None:
     """No token for a folder allows 'admin' today; should one ever do, it makes none for more."""
     administrator = await an_administrator(identity, owner, project_id=project_id)
-    within = replace(administrator, token=replace(administrator.token, path_prefix=TreePath("docs")))
+    within = replace(administrator, grant=replace(administrator.grant, path_prefix=TreePath("docs")))
     for path in (None, TreePath("doc"), TreePath("docs2"), TreePath("other/docs")):
         with pytest.raises(Forbidden):
             await identity.create_token(within, replace(REQUEST, project_id=project_id, path_prefix=path))
@@ -192,12 +192,12 @@ async def test_a_token_made_within_a_folder_stays_within_it(
 
 async def test_only_the_owner_sees_and_revokes_the_owners_tokens(identity: IdentityService, owner: Caller) -> None:
     administrator = await an_administrator(identity, owner)
-    assert owner.token.id not in {token.id for token in await identity.list_tokens(administrator)}
-    assert owner.token.id in {token.id for token in await identity.list_tokens(owner)}
+    assert owner.grant.token_id not in {token.id for token in await identity.list_tokens(administrator)}
+    assert owner.grant.token_id in {token.id for token in await identity.list_tokens(owner)}
     with pytest.raises(NotFound):
-        await identity.revoke_token(administrator, owner.token.id)
-    assert owner.token.id in {token.id for token in await identity.list_tokens(owner) if token.revoked_at is None}
-    assert await identity.revoke_token(owner, owner.token.id)
+        await identity.revoke_token(administrator, owner.grant.token_id)
+    assert owner.grant.token_id in {token.id for token in await identity.list_tokens(owner) if token.revoked_at is None}
+    assert await identity.revoke_token(owner, owner.grant.token_id)
 
 
 async def test_an_administrator_of_a_project_manages_the_tokens_of_that_project_only(
@@ -210,7 +210,7 @@ async def test_an_administrator_of_a_project_manages_the_tokens_of_that_project_
         owner, replace(REQUEST, principal_kind=PrincipalKind.USER, principal_name="owner", project_id=project_id)
     )
     listed = {token.id for token in await identity.list_tokens(administrator)}
-    assert listed == {administrator.token.id, inside.id}
+    assert listed == {administrator.grant.token_id, inside.id}
     for other in (everywhere, of_owner):
         with pytest.raises(NotFound) as refused:
             await identity.revoke_token(administrator, other.id)
@@ -237,7 +237,7 @@ async def test_pages_of_tokens_hold_each_once_newest_first(identity: IdentitySer
     seen: list[TokenId] = []
     while page := await identity.list_tokens(owner, before=seen[-1] if seen else None, limit=2):
         seen.extend(token.id for token in page)
-    assert seen == sorted([*made, owner.token.id], reverse=True)
+    assert seen == sorted([*made, owner.grant.token_id], reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -291,4 +291,5 @@ async def test_of_secrets_that_come_together_each_stands_for_its_own_caller(
         return_exceptions=True,
     )
     assert isinstance(found[0], Unauthenticated)
-    assert [caller.token.id for caller in found[1:] if isinstance(caller, Caller)] == [token.id for token, _ in made]
+    tokens = [caller.grant.token_id for caller in found[1:] if isinstance(caller, Caller)]
+    assert tokens == [token.id for token, _ in made]

@@ -11,7 +11,6 @@ from tests.support.api import url_of
 from tests.support.gate_world import token_of, write
 from tests.support.postgres import database_copy
 
-from contextbase.audit.model import OperatorType
 from contextbase.backup.manifest import Manifest
 from contextbase.backup.model import OnProgress, Restored
 from contextbase.bootstrap import Services, open_restore, open_services
@@ -66,11 +65,11 @@ class System:
     async def agent(self, name: str) -> Caller:
         async with self.services.database.transaction() as connection:
             principal = await IdentityRepository().ensure_principal(connection, PrincipalKind.AGENT, name)
-        return Caller(principal=principal, token=token_of(principal))
+        return Caller.with_token(token_of(principal))
 
     async def commit(self, project_id: ProjectId, *changes: RequestedChange, who: Caller | None = None) -> CommitAnswer:
         request = CommitRequest(project_id=project_id, changes=changes)
-        return await self.services.gate.commit(who or self.owner, request, operator_type=OperatorType.AGENT)
+        return await self.services.gate.commit(who or self.owner, request)
 
     async def tree(self, project_id: ProjectId, seq: int) -> dict[str, tuple[str, bytes | None]]:
         """Kind and content by path, in a snapshot."""

@@ -12,7 +12,6 @@ from uuid import UUID
 from hypothesis import strategies as st
 from tests.support.gate_world import GateWorld
 
-from contextbase.audit.model import OperatorType
 from contextbase.errors import InvalidInput
 from contextbase.gate.model import ChangeAction, CommitAnswer, CommitRequest, Content, ContentKind, RequestedChange
 from contextbase.identity.levels import Level
@@ -196,7 +195,7 @@ class Groups:
     async def made(cls, world: GateWorld, callers: Sequence[Caller]) -> "Groups":
         groups = cls(world, callers)
         for group in GROUPS:
-            await world.policies.create_group(world.owner, groups.named(group), operator_type=OperatorType.API)
+            await world.policies.create_group(world.owner, groups.named(group))
         return groups
 
     def named(self, group: str) -> str:
@@ -207,7 +206,7 @@ class Groups:
         change = policies.remove_member if who in members else policies.add_member
         principal = self.callers[who].principal
         name = PrincipalName(kind=principal.kind, name=principal.name)
-        await change(self.world.owner, self.named(group), name, operator_type=OperatorType.API)
+        await change(self.world.owner, self.named(group), name)
         self.members[group] = members ^ {who}
 
 
@@ -217,7 +216,7 @@ async def set_policies(world: GateWorld, callers: Sequence[Caller], policies: Po
         if isinstance(who, str):
             await world.policies.put_rule(
                 world.owner, world.project.id, subject=Subject.parse(f"group:{groups.named(who)}"), pattern=pattern,
-                level=Level.parse(level), operator_type=OperatorType.API,
+                level=Level.parse(level),
             )  # fmt: skip
         else:
             await world.rule(pattern, level, None if who is None else callers[who])
@@ -301,7 +300,7 @@ async def play(
 
 async def answer_of(world: GateWorld, caller: Caller, request: CommitRequest) -> CommitAnswer | None:
     try:
-        return await world.gate.commit(caller, request, operator_type=OperatorType.AGENT)
+        return await world.gate.commit(caller, request)
     except InvalidInput:
         return None
 

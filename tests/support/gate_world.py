@@ -8,7 +8,6 @@ from typing import Self
 from prometheus_client import CollectorRegistry
 from tests.support.tree_writer import TEST_AUDIT_KEY, owner_of
 
-from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.compute.ports import Compute
 from contextbase.compute.thread import ThreadCompute
@@ -134,11 +133,11 @@ class GateWorld:
     async def agent(self, name: str) -> Caller:
         async with self.database.transaction() as connection:
             principal = await IdentityRepository().ensure_principal(connection, PrincipalKind.AGENT, name)
-        return Caller(principal=principal, token=token_of(principal))
+        return Caller.with_token(token_of(principal))
 
     async def commit(self, *changes: RequestedChange, who: Caller | None = None, **options: object) -> CommitAnswer:
         request = CommitRequest(project_id=self.project.id, changes=changes, **options)  # type: ignore[arg-type]  # forwarded
-        return await self.gate.commit(who or self.owner, request, operator_type=OperatorType.API)
+        return await self.gate.commit(who or self.owner, request)
 
     async def upload(self, content: bytes, who: Caller | None = None) -> None:
         """Store content that a commit will name."""

@@ -7,7 +7,6 @@ from typing import Any, Self
 from tests.support.gate_world import GateWorld
 from tests.support.tree_writer import TEST_AUDIT_KEY
 
-from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Database
@@ -101,7 +100,7 @@ class HistoryWorld:
 
     async def tag(self, name: str, ref: str = "", *, who: Caller | None = None, message: str = "") -> Tag:
         return await self.snapshots.create_tag(
-            who or self.gate.owner, self.gate.project.id, name, ref=ref, message=message, operator_type=OperatorType.API
+            who or self.gate.owner, self.gate.project.id, name, ref=ref, message=message
         )
 
     async def pairs(

@@ -7,7 +7,6 @@ from typing import Self
 from tests.support.gate_world import GateWorld
 from tests.support.tree_writer import TEST_AUDIT_KEY
 
-from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Database
@@ -51,9 +50,7 @@ class HistoryWriter:
     async def undo(
         self, *seqs: int, agent: str | None = None, run: str | None = None, who: Caller | None = None
     ) -> UndoAnswer:
-        return await self.undoing.undo(
-            who or self.world.owner, self.world.project.id, _wanted(seqs, agent, run), operator_type=OperatorType.API
-        )
+        return await self.undoing.undo(who or self.world.owner, self.world.project.id, _wanted(seqs, agent, run))
 
     async def preview_undo(self, *seqs: int, agent: str | None = None, run: str | None = None) -> UndoPreview:
         return await self.undoing.preview(self.world.owner, self.world.project.id, _wanted(seqs, agent, run))
@@ -62,9 +59,7 @@ class HistoryWriter:
         self, to: int | str = "", path: str | None = None, *, number: int | None = None, who: Caller | None = None
     ) -> RollbackAnswer:
         wanted = RollbackWanted(to=str(to), path=None if path is None else TreePath(path), number=number)
-        return await self.rolling.roll_back(
-            who or self.world.owner, self.world.project.id, wanted, operator_type=OperatorType.API
-        )
+        return await self.rolling.roll_back(who or self.world.owner, self.world.project.id, wanted)
 
 
 def _wanted(seqs: tuple[int, ...], agent: str | None, run: str | None) -> UndoWanted:

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from tests.support.gate_world import GateWorld
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.identity.model import Caller
 from contextbase.leases.model import DEFAULT_TTL
@@ -39,9 +38,7 @@ class LeaseWorld:
 
     async def bind(self, *rules: tuple[str, bool]) -> None:
         """All lease rules: pattern, and whether leases bind there."""
-        await self.gate.policies.put_lease_rules(
-            self.gate.owner, self.gate.project.id, rules, operator_type=OperatorType.API
-        )
+        await self.gate.policies.put_lease_rules(self.gate.owner, self.gate.project.id, rules)
 
 
 @asynccontextmanager

@@ -8,7 +8,6 @@ from uuid import UUID
 from tests.support.gate_world import GateWorld, token_of, write
 from tests.support.tree_writer import TEST_AUDIT_KEY
 
-from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Database
@@ -69,7 +68,7 @@ class ReviewWorld:
     async def user(self, name: str) -> Caller:
         async with self.gate.database.transaction() as connection:
             principal = await IdentityRepository().ensure_principal(connection, PrincipalKind.USER, name)
-        return Caller(principal=principal, token=token_of(principal))
+        return Caller.with_token(token_of(principal))
 
     async def contested(self, path: str, base: bytes, ours: bytes, theirs: bytes, who: Caller | None = None) -> UUID:
         """A review item: `ours` is in the head when `theirs`, made from `base`, arrives."""
@@ -118,9 +117,7 @@ class ReviewWorld:
         decision = ReviewDecision(
             choice=Choice(choice), ours_seq=None if at is None else Seq(at), picks=picks, content=given
         )
-        return await self.reviews.resolve(
-            who or self.gate.owner, self.gate.project.id, review_id, decision, operator_type=OperatorType.API
-        )
+        return await self.reviews.resolve(who or self.gate.owner, self.gate.project.id, review_id, decision)
 
     async def events(self) -> list[StreamEvent]:
         feed = FeedRepository()

@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 from tests.support.require import require_program
 from tests.support.workspace_world import WorkspaceWorld, open_world
 
-from contextbase.audit.model import OperatorType
 from contextbase.commands.model import CommitWhen, KeptWorkspace, RunRequest, RunStep, Started
 from contextbase.commands.sandboxes import SandboxStatus
 from contextbase.commands.shell import continued, shell_argv
@@ -75,7 +74,6 @@ class RunWorld:
             world.project_id,
             agent,
             self.request(text, when),
-            operator_type=OperatorType.API,
         )
         async with asyncio.timeout(LONGEST):
             return Told(tuple([step async for step in steps]))

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from contextbase.audit.chain import AuditKey
-from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token
@@ -30,7 +30,7 @@ async def owner_of(database: Database) -> Caller:
     """A caller who may do everything."""
     async with database.transaction() as connection:
         principal = await IdentityRepository().ensure_principal(connection, PrincipalKind.USER, "owner", is_owner=True)
-    return Caller(principal=principal, token=_token(principal))
+    return Caller.with_token(_token(principal))
 
 
 def _token(principal: Principal) -> Token:
@@ -88,9 +88,9 @@ class TreeWriter:
 
     async def commit(self, *commits: Sequence[NewVersion]) -> Seq:
         """Each argument is one commit; all are added in one transaction."""
-        who, way = self.caller.principal.id, OperatorType.API
+        who, way_in = self.caller.principal.id, self.caller.way_in
         new = [
-            NewCommit(id=new_uuid(), principal_id=who, operator_type=way, message="", versions=tuple(versions))
+            NewCommit(id=new_uuid(), principal_id=who, way_in=way_in, message="", versions=tuple(versions))
             for versions in commits
         ]
         return await self.append(new)
@@ -101,8 +101,8 @@ class TreeWriter:
             locked = await self.head.lock(connection, project_id)
             entries = [
                 AuditEntry(
-                    at=SystemClock().now(), operator_type=OperatorType.API, principal_id=self.caller.principal.id,
-                    action="commit", summary="Changed files.", seq=Seq(locked.seq + offset),
+                    at=SystemClock().now(), by=self.caller.actor, action="commit", summary="Changed files.",
+                    seq=Seq(locked.seq + offset),
                 )
                 for offset in range(1, len(commits) + 1)
             ]  # fmt: skip

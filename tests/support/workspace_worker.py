@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 from uuid import uuid4
 
-from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import open_services
 from contextbase.config import Settings
 from contextbase.workspaces.checkpoints import Wish
@@ -49,11 +48,10 @@ async def _work(url: str, data: Path, provider: str, seed: int) -> None:
             if chance.random() < 0.5:
                 _add_key(folder, f"{agent}-{uuid4().hex}")
             wish = Wish(message=f"step {number}")
-            way_in = OperatorType.API
             if chance.random() < 0.5:
-                await workspaces.commit(owner, project_id, agent, wish=wish, operator_type=way_in)
+                await workspaces.commit(owner, project_id, agent, wish=wish)
             else:
-                await workspaces.complete(owner, project_id, agent, wish=wish, operator_type=way_in)
+                await workspaces.complete(owner, project_id, agent, wish=wish)
             print(f"made {number}", flush=True)
 
 

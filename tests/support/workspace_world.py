@@ -13,7 +13,6 @@ from tests.support.gate_world import delete, mkdir, write
 from tests.support.require import require_root
 from tests.support.workspaces import read_tree, unmount_all
 
-from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services, open_services
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
@@ -77,21 +76,17 @@ class WorkspaceWorld:
 
     async def commit(self, name: str, wish: Wish | None = None) -> Committed:
         agent = await self.agent(name)
-        _, committed = await self.services.workspaces.commit(
-            agent, self.project_id, wish=wish or Wish(), operator_type=OperatorType.AGENT
-        )
+        _, committed = await self.services.workspaces.commit(agent, self.project_id, wish=wish or Wish())
         return committed
 
     async def complete(self, name: str, *, discard: bool = False) -> Completed:
         agent = await self.agent(name)
-        return await self.services.workspaces.complete(
-            agent, self.project_id, wish=Wish(), operator_type=OperatorType.AGENT, discard=discard
-        )
+        return await self.services.workspaces.complete(agent, self.project_id, wish=Wish(), discard=discard)
 
     async def write(self, *changes: RequestedChange) -> CommitAnswer:
         """The owner's own commit, past every workspace."""
         request = CommitRequest(project_id=self.project_id, changes=changes)
-        answer = await self.services.gate.commit(self.owner, request, operator_type=OperatorType.API)
+        answer = await self.services.gate.commit(self.owner, request)
         assert all(one.status is not ChangeStatus.REFUSED for one in answer.changes)
         return answer
 
@@ -129,7 +124,6 @@ class WorkspaceWorld:
             subject=Subject(kind=SubjectKind.EVERYONE),
             pattern=pattern,
             level=level,
-            operator_type=OperatorType.API,
         )
 
     async def head(self) -> Seq:

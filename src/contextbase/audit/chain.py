@@ -71,9 +71,9 @@ def as_row(entry: AuditEntry) -> AuditRow:
     milliseconds = entry.at.astimezone(UTC) - timedelta(microseconds=entry.at.microsecond % 1000)
     return {
         "at": milliseconds,
-        "operator_type": str(entry.operator_type),
-        "principal_id": entry.principal_id,
-        "token_id": entry.token_id,
+        "operator_type": str(entry.by.way_in),
+        "principal_id": entry.by.principal_id,
+        "token_id": entry.by.token_id,
         "action": entry.action,
         "path": None if entry.path is None else str(entry.path),
         "node_id": entry.node_id,
@@ -83,10 +83,20 @@ def as_row(entry: AuditEntry) -> AuditRow:
         "new_hash": entry.new_hash,
         "strategy": entry.strategy,
         "summary": entry.summary,
-        "origin": entry.origin,
-        "trace_id": entry.trace_id,
-        "details": _canonical(entry.details),
+        "origin": entry.by.origin,
+        "trace_id": entry.by.trace_id,
+        "details": _canonical(_details(entry)),
     }
+
+
+def _details(entry: AuditEntry) -> dict[str, object]:
+    """What the columns have no place for. A token's row says all in `token_id`, as all rows did at first."""
+    details = dict(entry.details)
+    if entry.by.grant != "token":
+        details["grant"] = entry.by.grant
+    if entry.by.on_behalf_of is not None:
+        details["on_behalf_of"] = str(entry.by.on_behalf_of)
+    return details
 
 
 def _plain(row: AuditRow) -> list[str | int | None]:

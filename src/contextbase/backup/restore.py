@@ -13,7 +13,7 @@ from typing import Final
 import asyncpg
 
 from contextbase.audit.chain import AuditKey
-from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry, OperatorType
+from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.backup.archive import Snapshot, opened_archive
 from contextbase.backup.blob_copy import LONGEST_SECONDS, copy_in
@@ -24,7 +24,7 @@ from contextbase.db.database import Connection, Database
 from contextbase.db.migrations.runner import Migration, all_migrations, migrate_within
 from contextbase.db.queries import load_queries
 from contextbase.errors import Conflict, Damaged, Misconfigured, SchemaTooNew
-from contextbase.identity.model import PrincipalKind
+from contextbase.identity.model import Action, Caller, PrincipalKind
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import Clock, ContentHash
 from contextbase.storage.blobs.ports import BlobStore
@@ -138,11 +138,9 @@ class RestoreService:
         system = await IdentityRepository().ensure_principal(connection, PrincipalKind.SYSTEM, "system")
         entry = AuditEntry(
             at=self._clock.now(),
-            operator_type=OperatorType.SYSTEM,
-            principal_id=system.id,
+            by=Caller.chore(system, frozenset({Action.ADMIN})).actor,
             action="system.restore",
             summary=f"Restored the backup {manifest.snapshot}; every project has a new epoch.",
-            origin="local",
             details={"snapshot": manifest.snapshot, "started_at": manifest.started_at.isoformat()},
         )
         await AuditRepository(key).append(connection, SYSTEM_CHAIN, [entry])

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from contextbase.audit.model import OperatorType
-from contextbase.commands.audit_rows import as_agent, record_command
+from contextbase.commands.audit_rows import record_command
 from contextbase.commands.driver import MachineDriver
 from contextbase.commands.model import SandboxRecord
 from contextbase.commands.occupancy import Occupancy
@@ -61,11 +60,10 @@ class AgentSandboxes:
         limits: ResourceLimits,
         network: Network,
         environment: Mapping[str, str],
-        operator_type: OperatorType = OperatorType.API,
     ) -> tuple[SandboxStatus, bool]:
         """On the agent's workspace, made if need be; False: it had this one already, as it is."""
         caller.require(Action.WRITE, project_id)
-        workspace = (await self._workspaces.create(caller, project_id, agent, operator_type=operator_type)).record
+        workspace = (await self._workspaces.create(caller, project_id, agent)).record
         driver = await self._driving.driver()
         now = SystemClock().now()
         record = SandboxRecord(
@@ -91,7 +89,7 @@ class AgentSandboxes:
             except BaseException:
                 await self._occupancy.leave(workspace.id)
                 raise
-            await self._record(caller, record, "sandbox.start", "started", operator_type)
+            await self._record(caller, record, "sandbox.start", "started")
         return await self._status(record, workspace), made_at is not None
 
     async def status(self, caller: Caller, sandbox_id: SandboxId) -> SandboxStatus:
@@ -103,7 +101,7 @@ class AgentSandboxes:
     ) -> list[SandboxRecord]:
         """Newest first: everybody's for who may manage the project (None: all), else the caller's own. With a token for
         one folder the caller's own on workspaces that show no more than that."""
-        everybody = Action.ADMIN in caller.token.actions
+        everybody = Action.ADMIN in caller.grant.actions
         caller.require(Action.ADMIN if everybody else Action.READ, project_id)
         async with self._database.connection() as connection:
             return await self._repository.page(
@@ -112,7 +110,7 @@ class AgentSandboxes:
                 agent=None if everybody else caller.principal.id,
                 before=before,
                 limit=limit,
-                within=caller.token.path_prefix,
+                within=caller.grant.path_prefix,
             )
 
     async def exec(
@@ -120,15 +118,12 @@ class AgentSandboxes:
         caller: Caller,
         sandbox_id: SandboxId,
         command: Command,
-        *,
-        operator_type: OperatorType = OperatorType.API,
     ) -> Execution:
         record, workspace = await self._entered(caller, sandbox_id)
         driver = await self._driving.driver(record.driver)
         async with self._database.connection() as connection:
             await self._repository.seen(connection, record.id)
-        acting, way_in = as_agent(caller, record.principal, operator_type)
-        await record_command(self._activity, acting, workspace, command, operator_type=way_in)
+        await record_command(self._activity, caller, workspace, command)
         try:
             execution = await driver.exec(record.id, command)
         except Conflict:
@@ -137,23 +132,18 @@ class AgentSandboxes:
         self._occupancy.follow(record.id, execution)
         return execution
 
-    async def remove(
-        self, caller: Caller, sandbox_id: SandboxId, *, operator_type: OperatorType = OperatorType.API
-    ) -> SandboxRecord:
+    async def remove(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
         """End all that runs in it, and the sandbox. The workspace stays, with the work in it."""
         record = await self._found(caller, sandbox_id)
         async with self._workspaces.alone(record.workspace_id):  # not while another call makes it
             await self._occupancy.leave(record.workspace_id)
-            await self._record(caller, record, "sandbox.stop", "stopped", operator_type)
+            await self._record(caller, record, "sandbox.stop", "stopped")
         return record
 
-    async def _record(
-        self, caller: Caller, record: SandboxRecord, action: str, did: str, operator_type: OperatorType
-    ) -> None:
-        acting, way_in = as_agent(caller, record.principal, operator_type)
+    async def _record(self, caller: Caller, record: SandboxRecord, action: str, did: str) -> None:
         told = f"{did} a sandbox ({record.driver}, network {record.network})"
         about = (record.project_id, record.workspace_id)
-        await self._activity.record(acting, about, action, told, way_in, sandbox_id=str(record.id))
+        await self._activity.record(caller.working_as(record.principal), about, action, told, sandbox_id=str(record.id))
 
     async def _of_workspace(self, workspace: WorkspaceRecord) -> SandboxRecord:
         async with self._database.connection() as connection:
@@ -206,14 +196,14 @@ class AgentSandboxes:
 
     async def _found(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
         """Who may not act for its agent does not learn that it is there."""
-        token = caller.token
+        grant = caller.grant
         async with self._database.connection() as connection:
-            record = await self._repository.get(connection, sandbox_id, within=token.path_prefix)
-        if record is not None and token.project_id in (None, record.project_id):
+            record = await self._repository.get(connection, sandbox_id, within=grant.path_prefix)
+        if record is not None and grant.project_id in (None, record.project_id):
             if record.principal.id == caller.principal.id:
                 caller.require(Action.WRITE, record.project_id)
                 return record
-            if Action.ADMIN in token.actions:
+            if Action.ADMIN in grant.actions:
                 caller.require(Action.WRITE, record.project_id)  # commands change the agent's files
                 return record
         raise NotFound(f"There is no sandbox {sandbox_id}.")

@@ -7,8 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from secrets import token_hex
 
-from contextbase.audit.model import OperatorType
-from contextbase.commands.audit_rows import as_agent, record_command
+from contextbase.commands.audit_rows import record_command
 from contextbase.commands.conversation import answers
 from contextbase.commands.driver import MachineDriver
 from contextbase.commands.model import CommitWhen, KeptWorkspace, RunRequest, RunStep, Started
@@ -32,7 +31,6 @@ class _Run:
     agent: str | None
     workspace: WorkspaceRecord
     request: RunRequest
-    operator_type: OperatorType
 
 
 class CommandService:
@@ -61,8 +59,6 @@ class CommandService:
         project_id: ProjectId,
         agent: str | None,
         request: RunRequest,
-        *,
-        operator_type: OperatorType,
     ) -> AsyncGenerator[RunStep, None]:
         """The steps as they happen. Whoever stops reading ends the command; what it had changed stays in its workspace.
 
@@ -74,15 +70,13 @@ class CommandService:
         self._running += 1
         try:
             agent = agent or _name_of_new(caller)
-            created = await self._workspaces.create(caller, project_id, agent, operator_type=operator_type)
+            created = await self._workspaces.create(caller, project_id, agent)
             if not created.is_new:
                 raise Conflict(
                     f"{created.record.principal.name} has an open workspace; complete or abandon it, or let another "
                     "agent run the command."
                 )
-            run = _Run(
-                caller=caller, agent=agent, workspace=created.record, request=request, operator_type=operator_type
-            )
+            run = _Run(caller=caller, agent=agent, workspace=created.record, request=request)
             async with aclosing(self._steps(run)) as steps:
                 async for step in steps:
                     yield step
@@ -121,8 +115,7 @@ class CommandService:
 
     async def _record(self, run: _Run) -> None:
         """Before it runs: no command goes without a row."""
-        acting, way_in = as_agent(run.caller, run.workspace.principal, run.operator_type)
-        await record_command(self._activity, acting, run.workspace, run.request.command, operator_type=way_in)
+        await record_command(self._activity, run.caller, run.workspace, run.request.command)
 
     async def _settle(self, run: _Run, outcome: CommandOutcome) -> Completed | KeptWorkspace:
         when = run.request.commit_when
@@ -130,9 +123,7 @@ class CommandService:
         if not commits and await self._holds_work(run):
             because = "you asked for no commit" if when is CommitWhen.NEVER else "the command failed"
             return KeptWorkspace(workspace=run.workspace, because=because)
-        return await self._workspaces.complete(
-            run.caller, run.workspace.project_id, run.agent, wish=run.request.wish, operator_type=run.operator_type
-        )
+        return await self._workspaces.complete(run.caller, run.workspace.project_id, run.agent, wish=run.request.wish)
 
     async def _holds_work(self, run: _Run) -> bool:
         _, look = await self._workspaces.status(run.caller, run.workspace.project_id, run.agent)
@@ -142,9 +133,7 @@ class CommandService:
         """The workspace of a command that came to no end goes, if there is nothing in it."""
         try:
             if not await self._holds_work(run):
-                await self._workspaces.abandon(
-                    run.caller, run.workspace.project_id, run.agent, operator_type=run.operator_type
-                )
+                await self._workspaces.abandon(run.caller, run.workspace.project_id, run.agent)
         except ContextbaseError as error:
             extra = {"workspace_id": str(run.workspace.id), "error": error.message}
             _log.warning("the workspace of a command that was given up is kept", extra=extra)
@@ -156,7 +145,7 @@ class CommandService:
 
 
 def _name_of_new(caller: Caller) -> str | None:
-    if Action.ADMIN not in caller.token.actions or caller.token.path_prefix is not None:
+    if Action.ADMIN not in caller.grant.actions or caller.grant.path_prefix is not None:
         return None
     return f"agent:run-{token_hex(4)}"
 

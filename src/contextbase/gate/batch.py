@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.model import AuditEntry
 from contextbase.gate.content_types import BYTES_LOOKED_AT
 from contextbase.gate.model import CommitAnswer, CommitRequest, ReviewState
 from contextbase.identity.model import Caller
@@ -81,7 +81,6 @@ class Submitted:
 
     request: CommitRequest
     caller: Caller
-    operator_type: OperatorType
     request_hash: bytes
     commit_id: UUID
     stored: set[ContentHash] = field(default_factory=set)  # the large contents that were stored for it, however often

@@ -7,7 +7,7 @@ made upon: whoever writes it looks.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -29,14 +29,13 @@ from contextbase.gate.policy_cache import CachedPolicy, PolicyCache
 from contextbase.gate.repository import GateRepository, purged_at
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import Level, PathAuthority
-from contextbase.ids import Clock, ContentHash, PrincipalId, ProjectId, Seq, TokenId, TreePath
+from contextbase.ids import Clock, ContentHash, ProjectId, Seq, TreePath
 from contextbase.storage.landing import HeadState
 from contextbase.storage.tree import TreeRepository
 
 __all__ = ["Draft", "Drafter"]
 
 _LONGEST_TURN_SECONDS: Final = 0.0002
-_Who = tuple[TokenId, PrincipalId]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -148,7 +147,7 @@ class Drafter:
         connection: Connection,
         draft: Draft,
         batch: Sequence[Submitted],
-        authorities: Mapping[_Who, PathAuthority],
+        authorities: Mapping[Hashable, PathAuthority],
     ) -> None:
         fresh = await self._admitted(connection, draft, batch, authorities)
         changes = [change for submitted in fresh for change in submitted.request.changes]
@@ -235,7 +234,7 @@ class Drafter:
 
     async def _authorities(
         self, connection: Connection, rules: CachedPolicy, batch: Sequence[Submitted]
-    ) -> dict[_Who, PathAuthority]:
+    ) -> dict[Hashable, PathAuthority]:
         """By token and whom it acts for. Memberships are read anew: they are not part of the policy's version."""
         callers = {_who(submitted): submitted.caller for submitted in batch}
         principals = {caller.principal.id for caller in callers.values()} if rules.policy.uses_groups else ()
@@ -250,7 +249,7 @@ class Drafter:
         connection: Connection,
         draft: Draft,
         batch: Sequence[Submitted],
-        authorities: Mapping[_Who, PathAuthority],
+        authorities: Mapping[Hashable, PathAuthority],
     ) -> list[Submitted]:
         """The requests that can be planned, with every change of a folder spelt out."""
         admitted = []
@@ -385,7 +384,7 @@ def _without_hidden_bases(
     return replace(submitted, request=replace(submitted.request, changes=seen))
 
 
-def _runs(batch: Sequence[Submitted], authorities: Mapping[_Who, PathAuthority]) -> Iterator[Sequence[Submitted]]:
+def _runs(batch: Sequence[Submitted], authorities: Mapping[Hashable, PathAuthority]) -> Iterator[Sequence[Submitted]]:
     """The requests in their order, split so that nobody's folders are spelt out before the renames ahead of it are
     planned: what they move out of the writer's sight is not in the folder, to that writer."""
     start, has_renames = 0, False
@@ -400,11 +399,11 @@ def _runs(batch: Sequence[Submitted], authorities: Mapping[_Who, PathAuthority])
     yield batch[start:]
 
 
-def _who(submitted: Submitted) -> _Who:
-    return submitted.caller.token.id, submitted.caller.principal.id
+def _who(submitted: Submitted) -> Hashable:
+    return PathAuthority.key_of(submitted.caller)
 
 
-def _added(batch: Sequence[Submitted], authorities: Mapping[_Who, PathAuthority]) -> set[TreePath]:
+def _added(batch: Sequence[Submitted], authorities: Mapping[Hashable, PathAuthority]) -> set[TreePath]:
     """The names that somebody writes who may only add."""
     return {
         change.path

@@ -78,7 +78,7 @@ class Planner:
                 NewCommit(
                     id=submitted.commit_id,
                     principal_id=submitted.caller.principal.id,
-                    operator_type=submitted.operator_type,
+                    way_in=submitted.caller.way_in,
                     message=submitted.request.message,
                     run=submitted.request.run,
                     versions=tuple(outcome.versions),
@@ -105,7 +105,6 @@ class Planner:
                 audit_of_closing(
                     submitted.caller,
                     closing,
-                    operator_type=submitted.operator_type,
                     seq=head if committed else None,
                     at=at,
                 )
@@ -141,9 +140,7 @@ def _audited(submitted: Submitted, answer: CommitAnswer, outcome: RequestOutcome
     single = answer.changes[0] if len(answer.changes) == 1 else None
     return AuditEntry(
         at=at,
-        operator_type=submitted.operator_type,
-        principal_id=submitted.caller.principal.id,
-        token_id=submitted.caller.token.id,
+        by=submitted.caller.actor,
         action="commit",
         summary=summary_of_commit(caller.principal.name, request.changes, answer.changes, request.closes),
         path=single.path if single else None,
@@ -153,8 +150,6 @@ def _audited(submitted: Submitted, answer: CommitAnswer, outcome: RequestOutcome
         old_hash=only.old_hash if only else None,
         new_hash=only.new_hash if only else None,
         strategy=_strategy(request.closes, single),
-        origin=submitted.caller.origin,
-        trace_id=submitted.caller.trace_id,
         details=_details(submitted.request.changes, answer.changes, outcome.traces),
     )
 

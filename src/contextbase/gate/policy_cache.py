@@ -1,5 +1,6 @@
 """Each project's policy as it was last seen, in memory."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -10,7 +11,7 @@ from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.repository import GateRepository
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Caller
-from contextbase.ids import PrincipalId, ProjectId, TokenId
+from contextbase.ids import ProjectId
 
 __all__ = ["CachedPolicy", "PolicyCache"]
 
@@ -20,13 +21,13 @@ _MOST_PROJECTS: Final = 1_000
 
 @dataclass(slots=True)
 class CachedPolicy:
-    """One version of a project's policy, and what it means for each token and whom it acts for."""
+    """One version of a project's policy, and what it means for each caller."""
 
     policy: ProjectPolicy
-    _authorities: dict[tuple[TokenId, PrincipalId, frozenset[UUID]], PathAuthority] = field(default_factory=dict)
+    _authorities: dict[tuple[Hashable, frozenset[UUID]], PathAuthority] = field(default_factory=dict)
 
     def authority(self, caller: Caller, groups: frozenset[UUID]) -> PathAuthority:
-        key = (caller.token.id, caller.principal.id, groups)
+        key = (PathAuthority.key_of(caller), groups)
         if key not in self._authorities:
             if len(self._authorities) >= _MOST_AUTHORITIES:
                 self._authorities.clear()

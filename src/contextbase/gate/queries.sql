@@ -393,6 +393,10 @@ LIMIT $3
 -- Principals of a name, of one kind or (NULL) of any.
 SELECT id FROM principals WHERE name = $1 AND ($2::text IS NULL OR kind = $2)
 
+-- name: principals_by_id
+-- How people name these principals.
+SELECT id, kind, name FROM principals WHERE id = ANY ($1::uuid[])
+
 -- name: audit_before
 -- A chain's rows below a number, newest first. $6 is a path, meaning what is below it too; $7 is how the details of a
 -- rename, or of a commit of several changes, spell it: a first sieve.

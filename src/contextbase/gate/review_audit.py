@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.model import AuditEntry
 from contextbase.gate.model import Closing, ReviewState
 from contextbase.identity.model import Caller
 from contextbase.ids import Seq
@@ -17,23 +17,17 @@ _ACTIONS: Final = {
 }
 
 
-def audit_of_closing(
-    caller: Caller, closing: Closing, *, operator_type: OperatorType, seq: Seq | None, at: datetime
-) -> AuditEntry:
+def audit_of_closing(caller: Caller, closing: Closing, *, seq: Seq | None, at: datetime) -> AuditEntry:
     """`seq`: the commit that settled it, if there was anything to change."""
     action, verb = _ACTIONS[closing.state]
     return AuditEntry(
         at=at,
-        operator_type=operator_type,
-        principal_id=caller.principal.id,
-        token_id=caller.token.id,
+        by=caller.actor,
         action=action,
         summary=f"{caller.principal.name} {verb} the review of {closing.path}{closing.told}.",
         path=closing.path,
         node_id=closing.node_id,
         seq=seq,
         strategy=closing.strategy,
-        origin=caller.origin,
-        trace_id=caller.trace_id,
         details={"review_id": str(closing.review_id)},
     )

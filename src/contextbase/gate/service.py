@@ -11,7 +11,6 @@ from uuid import UUID
 
 import asyncpg
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import ContextbaseError, NotFound
@@ -71,7 +70,7 @@ class Gate:
         self._group_commit = group_commit
         self._last_opened: dict[ProjectId, tuple[Seq, UUID, int]] = {}  # head, epoch and policy version
 
-    async def commit(self, caller: Caller, request: CommitRequest, *, operator_type: OperatorType) -> CommitAnswer:
+    async def commit(self, caller: Caller, request: CommitRequest) -> CommitAnswer:
         """Settle the request's changes; when this returns, every one but the refused is durably in the project.
 
         A caller who may not read is told what became of each change, and nothing of what it met.
@@ -87,7 +86,6 @@ class Gate:
             Submitted(
                 request=checked,
                 caller=caller,
-                operator_type=operator_type,
                 request_hash=_hash_of(request),
                 commit_id=new_uuid(),
                 stored=stored,

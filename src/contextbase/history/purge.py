@@ -8,7 +8,7 @@ from typing import Final
 
 import asyncpg
 
-from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
@@ -91,7 +91,6 @@ class Purge:
         wanted: PurgeWanted,
         *,
         confirm: str,
-        operator_type: OperatorType,
     ) -> PurgeAnswer:
         """Remove it from every project's history. `confirm` must be the project's name. Files that hold it now are
         deleted by a commit first; copies in review items and stored answers go too. Can be repeated if it fails;
@@ -106,9 +105,9 @@ class Purge:
         deleted: list[tuple[ProjectId, TreePath]] = []
         is_forgotten = False
         for _ in range(_MOST_TRIES):
-            deleted += await self._delete_heads(caller, names, operator_type=operator_type)
+            deleted += await self._delete_heads(caller, names)
             with suppress(asyncpg.ForeignKeyViolationError):  # another project has it by now: look again
-                is_forgotten = await self._forget(caller, project_id, names, wanted, operator_type=operator_type)
+                is_forgotten = await self._forget(caller, project_id, names, wanted)
             if is_forgotten:
                 await self._catalog.purge(names)
                 return PurgeAnswer(contents=tuple(names), deleted=tuple(deleted))
@@ -127,9 +126,7 @@ class Purge:
             raise NotFound("There is no such content in history.")
         return sorted(names)
 
-    async def _delete_heads(
-        self, caller: Caller, names: Sequence[ContentHash], *, operator_type: OperatorType
-    ) -> list[tuple[ProjectId, TreePath]]:
+    async def _delete_heads(self, caller: Caller, names: Sequence[ContentHash]) -> list[tuple[ProjectId, TreePath]]:
         async with self._database.connection() as connection:
             rows = await connection.fetch(_SQL.heads_with, names)
         deleted: list[tuple[ProjectId, TreePath]] = []
@@ -146,7 +143,7 @@ class Purge:
                     message="Purge",
                     is_decided=True,
                 )
-                answer = await self._gate.commit(caller, request, operator_type=operator_type)
+                answer = await self._gate.commit(caller, request)
                 for change in answer.changes:
                     if change.status is ChangeStatus.REFUSED:
                         raise Forbidden(f"Nothing was purged from history: {change.reason}")
@@ -160,8 +157,6 @@ class Purge:
         purged_in: ProjectId,
         names: Sequence[ContentHash],
         wanted: PurgeWanted,
-        *,
-        operator_type: OperatorType,
     ) -> bool:
         """Everything but the bytes, under the locks of the heads; False if one holds it again."""
         async with self._database.transaction() as connection:
@@ -177,14 +172,10 @@ class Purge:
             for project_id, own in held.items():  # a trail tells of its own project alone
                 entry = AuditEntry(
                     at=self._clock.now(),
-                    operator_type=operator_type,
-                    principal_id=caller.principal.id,
-                    token_id=caller.token.id,
+                    by=caller.actor,
                     action="purge",
                     path=wanted.path if project_id == purged_in else None,
                     summary=f"{caller.principal.name} purged {len(own)} content{'s' * (len(own) > 1)} from history.",
-                    origin=caller.origin,
-                    trace_id=caller.trace_id,
                     details={"contents": sorted(own)},
                 )
                 await self._audit.append(connection, project_id, [entry])
@@ -193,5 +184,5 @@ class Purge:
 
 def _check(caller: Caller) -> None:
     caller.require(Action.ADMIN)
-    if caller.token.project_id is not None:
+    if caller.grant.project_id is not None:
         raise Forbidden("Equal contents are stored once for all projects: a purge needs a token for all of them.")

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import asyncpg
 
-from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
@@ -70,7 +69,6 @@ class Rollback:
         wanted: RollbackWanted,
         *,
         message: str = "",
-        operator_type: OperatorType,
     ) -> RollbackAnswer:
         """All of it, or nothing: raises `Conflict` if something of it may not be changed by the caller, or if others
         change it faster than it can be compared. Over 10,000 changes are made in several commits."""
@@ -86,7 +84,6 @@ class Rollback:
                 project_id,
                 changes_to(steps, base=head),
                 message or f"Roll back to {named}",
-                operator_type=operator_type,
             )
             if answer is not None:
                 return answer
@@ -100,7 +97,6 @@ class Rollback:
         side_version_id: UUID,
         *,
         message: str = "",
-        operator_type: OperatorType,
     ) -> RollbackAnswer:
         """Put what was set aside where it was meant to be, in the place of what is there now."""
         caller.require(Action.READ, project_id)  # what it answers tells of the past
@@ -115,7 +111,7 @@ class Rollback:
                 now = State.of(await self._tree.at_path(connection, project_id, path, opened.seq))
             changes = changes_to([RestoreStep(now=now, wanted=_side_state(row))], base=opened.seq)
             named = message or f"Bring back {path}"
-            answer = await self._commit(caller, project_id, changes, named, operator_type=operator_type)
+            answer = await self._commit(caller, project_id, changes, named)
             if answer is not None:
                 return answer
         raise Conflict("Others change it faster than it can be brought back; try again.")
@@ -126,8 +122,6 @@ class Rollback:
         project_id: ProjectId,
         changes: list[RequestedChange],
         message: str,
-        *,
-        operator_type: OperatorType,
     ) -> RollbackAnswer | None:
         """None if somebody changed one of these meanwhile: compare again."""
         seqs: list[Seq] = []
@@ -135,7 +129,7 @@ class Rollback:
         for start in range(0, len(changes), MOST_CHANGES):
             portion = tuple(changes[start : start + MOST_CHANGES])
             request = CommitRequest(project_id=project_id, changes=portion, message=message, atomic=True)
-            made = await self._gate.commit(caller, request, operator_type=operator_type)
+            made = await self._gate.commit(caller, request)
             refused = [change for change in made.changes if change.status is ChangeStatus.REFUSED]
             if any(change.code == "conflict" for change in refused):
                 return None

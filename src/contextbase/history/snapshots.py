@@ -7,7 +7,7 @@ from typing import Final
 
 import asyncpg
 
-from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
@@ -82,7 +82,6 @@ class Snapshots:
         *,
         ref: str = "",
         message: str = "",
-        operator_type: OperatorType,
     ) -> Tag:
         """Name a snapshot (the head, if no other is meant); raises `Conflict` when the name is taken."""
         _check_writer(caller, project_id)
@@ -97,7 +96,7 @@ class Snapshots:
             if row is None:
                 raise Conflict(f"There is a tag '{name}' already; delete it first, or choose another name.")
             summary = f"Named snapshot {seq} '{name}'."
-            entry = self._entry(caller, operator_type, "tag.create", summary, tag=name, snapshot=seq)
+            entry = self._entry(caller, "tag.create", summary, tag=name, snapshot=seq)
             await self._audit.append(connection, project_id, [entry])
         return _tag(row, caller.principal.kind, caller.principal.name)
 
@@ -109,9 +108,7 @@ class Snapshots:
             rows = await connection.fetch(_SQL.tag_page, project_id, after, limit)
         return [_tag(row, row["principal_kind"], row["principal_name"]) for row in rows]
 
-    async def delete_tag(
-        self, caller: Caller, project_id: ProjectId, name: str, *, operator_type: OperatorType
-    ) -> None:
+    async def delete_tag(self, caller: Caller, project_id: ProjectId, name: str) -> None:
         """The name is free again; the snapshot stays."""
         _check_writer(caller, project_id)
         async with self._database.transaction() as connection:
@@ -120,21 +117,15 @@ class Snapshots:
             if seq is None:
                 raise NotFound(f"There is no tag '{name[:120]}'; `contextbase tag list` lists what there is.")
             summary = f"Took the name '{name}' from snapshot {seq}."
-            entry = self._entry(caller, operator_type, "tag.delete", summary, tag=name, snapshot=seq)
+            entry = self._entry(caller, "tag.delete", summary, tag=name, snapshot=seq)
             await self._audit.append(connection, project_id, [entry])
 
-    def _entry(
-        self, caller: Caller, operator_type: OperatorType, action: str, summary: str, **details: object
-    ) -> AuditEntry:
+    def _entry(self, caller: Caller, action: str, summary: str, **details: object) -> AuditEntry:
         return AuditEntry(
             at=self._clock.now(),
-            operator_type=operator_type,
-            principal_id=caller.principal.id,
-            token_id=caller.token.id,
+            by=caller.actor,
             action=action,
             summary=summary,
-            origin=caller.origin,
-            trace_id=caller.trace_id,
             details=details,  # the seq too: rows with one of their own are what commits are proved by
         )
 
@@ -164,7 +155,7 @@ def _check_name(name: str) -> None:
 
 def _check_writer(caller: Caller, project_id: ProjectId) -> None:
     caller.require(Action.WRITE, project_id)
-    if caller.token.path_prefix is not None:
+    if caller.grant.path_prefix is not None:
         raise Forbidden("A tag is for the whole project, and this token is for one path only.")
 
 

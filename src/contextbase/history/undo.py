@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
@@ -93,7 +92,6 @@ class Undo:
         wanted: UndoWanted,
         *,
         message: str = "",
-        operator_type: OperatorType,
     ) -> UndoAnswer:
         """Commit the inverse. What others built upon becomes a review item each."""
         caller.require(Action.READ, project_id)  # what it answers tells of the past
@@ -111,7 +109,7 @@ class Undo:
         answers: list[ChangeAnswer] = []
         for changes in (*in_rounds(clean), *in_rounds(contested)):
             request = CommitRequest(project_id=project_id, changes=tuple(changes), message=message or _message(wanted))
-            answer = await self._gate.commit(caller, request, operator_type=operator_type)
+            answer = await self._gate.commit(caller, request)
             answers += answer.changes
             if answer.committed:
                 seqs.append(answer.seq)

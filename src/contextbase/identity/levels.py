@@ -133,7 +133,7 @@ class PathAuthority:
         may_write: bool = True,
         below: TreePath | None = None,
     ) -> None:
-        """`may_write` and `below` are the token's own limits, which no rule widens."""
+        """`may_write` and `below` are the grant's own limits, which no rule widens."""
         self._is_owner = is_owner
         self._default = default
         self._may_write = may_write
@@ -150,19 +150,25 @@ class PathAuthority:
         self.sight: Hashable = () if self.sees_everything else (below, is_owner, default > Level.HIDDEN, shown)
         """Equal for callers who see the same paths, so that what is made for one can serve all of them."""
 
+    @staticmethod
+    def key_of(caller: Caller) -> Hashable:
+        """Equal for callers who may do the same under one policy, while they are in the same groups."""
+        principal, grant = caller.principal, caller.grant
+        return principal.id, principal.is_owner, Action.WRITE in grant.actions, grant.path_prefix
+
     @classmethod
     def of_caller(
         cls, caller: Caller, *, rules: Iterable[PathRule], groups: frozenset[UUID], default: Level
     ) -> "PathAuthority":
-        """What a caller may do with the token of its request."""
+        """What a caller may do by its grant."""
         return cls(
             rules=rules,
             principal_id=caller.principal.id,
             groups=groups,
             default=default,
             is_owner=caller.principal.is_owner,
-            may_write=Action.WRITE in caller.token.actions,
-            below=caller.token.path_prefix,
+            may_write=Action.WRITE in caller.grant.actions,
+            below=caller.grant.path_prefix,
         )
 
     @classmethod

@@ -1,11 +1,12 @@
-"""Principals, their tokens, and the caller a request is made by."""
+"""Principals, what is granted to them, and the caller: who acts, by which grant, by which way in."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+from contextbase.audit.model import Actor, WayIn
 from contextbase.errors import Forbidden, InvalidInput
 from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath
 
@@ -14,6 +15,8 @@ __all__ = [
     "LONGEST_TOKEN_LIFE",
     "Action",
     "Caller",
+    "Grant",
+    "GrantSource",
     "Principal",
     "PrincipalKind",
     "PrincipalName",
@@ -67,6 +70,66 @@ class PrincipalName:
         return self.name if self.kind is None else f"{self.kind}:{self.name}"
 
 
+class GrantSource(StrEnum):
+    """Where a grant comes from."""
+
+    TOKEN = "token"  # noqa: S105 - a word, no secret; sent with the request
+    LOGIN = "login"  # a browser's, made from a token
+    RUN = "run"  # a run of an agent, while it lasts
+    CHORE = "chore"  # something the server does by itself
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grant:
+    """What a caller may do, where, and until when. The limits are the same wherever it comes from."""
+
+    source: GrantSource
+    actions: frozenset[Action]
+    project_id: ProjectId | None = None  # None: every project the principal may use
+    path_prefix: TreePath | None = None  # None: the whole tree
+    expires_at: datetime | None = None  # None: with what it comes from
+    token_id: TokenId | None = None
+    name: str = ""  # of the token
+
+    def __post_init__(self) -> None:
+        of_a_token = self.token_id is not None
+        if of_a_token != (self.source in _OF_TOKENS):
+            raise ValueError(f"The grant of a {self.source} {'has no token' if of_a_token else 'names its token'}.")
+
+    def allows(self, action: Action) -> bool:
+        return action in self.actions
+
+    def require(self, action: Action, project_id: ProjectId | None = None) -> None:
+        """Raise `Forbidden` unless it allows the action (for that project, or for all when None)."""
+        if action not in self.actions:
+            raise Forbidden(f"This {self.source} does not allow '{action}'; it allows: {self._allowed}.")
+        if self.project_id is not None and project_id != self.project_id:
+            raise Forbidden(f"This {self.source} is limited to another project.")
+
+    def require_within(self, request: "TokenRequest", expires_at: datetime) -> None:
+        """Raise `Forbidden` unless everything the requested token allows is allowed by this grant."""
+        if wider := request.actions - self.actions:
+            raise Forbidden(
+                f"Your {self.source} does not allow {', '.join(sorted(wider))}, so it cannot make a token that does; "
+                f"it allows: {self._allowed}."
+            )
+        if self.expires_at is not None and expires_at > self.expires_at:
+            raise Forbidden(
+                f"Your {self.source} expires at {self.expires_at:%Y-%m-%d %H:%M} UTC, and no token it makes can live "
+                "longer. Ask for fewer days, or leave them out to get as many as possible."
+            )
+        below, asked = self.path_prefix, request.path_prefix
+        if below is not None and (asked is None or not (asked == below or asked.is_below(below))):
+            raise Forbidden(f"Your {self.source} is limited to {below}, and so are the tokens it makes.")
+
+    @property
+    def _allowed(self) -> str:
+        return ", ".join(sorted(self.actions)) or "nothing"
+
+
+_OF_TOKENS: Final = frozenset({GrantSource.TOKEN, GrantSource.LOGIN})
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Token:
     """A token without its secret, which is shown once and never stored."""
@@ -81,11 +144,17 @@ class Token:
     expires_at: datetime
     revoked_at: datetime | None = None
 
-    def may_manage(self, other: "Token") -> bool:
-        """Whether an administrator with this token may list and revoke the other one: all tokens, or those of the one
-        project this token is limited to. The owner's tokens are the owner's alone."""
-        is_within = self.project_id in (None, other.project_id)
-        return is_within and (self.principal.is_owner or not other.principal.is_owner)
+    def grant(self, source: GrantSource = GrantSource.TOKEN) -> Grant:
+        """What it allows, to a request that sends it or to a login that was made from it."""
+        return Grant(
+            source=source,
+            token_id=self.id,
+            name=self.name,
+            actions=self.actions,
+            project_id=self.project_id,
+            path_prefix=self.path_prefix,
+            expires_at=self.expires_at,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,41 +190,74 @@ class TokenRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Caller:
-    """Who makes a request, by which token, from where. Everything below the interfaces gets one."""
+    """Who acts, by which grant, by which way in, on behalf of whom. Everything below the interfaces gets one."""
 
     principal: Principal
-    token: Token
+    grant: Grant
+    way_in: WayIn
+    on_behalf_of: Principal | None = None  # who asked for it, if that is somebody else
     origin: str = ""
     trace_id: str = ""
 
+    @classmethod
+    def with_token(
+        cls, token: Token, source: GrantSource = GrantSource.TOKEN, *, origin: str = "", trace_id: str = ""
+    ) -> "Caller":
+        """Who sends a token, or came with a login made from it: this decides the way in of every request."""
+        way_in = _WAYS_IN[token.principal.kind]
+        if way_in is WayIn.API and source is GrantSource.LOGIN:
+            way_in = WayIn.WEB_UI
+        return cls(
+            principal=token.principal, grant=token.grant(source), way_in=way_in, origin=origin, trace_id=trace_id
+        )
+
+    @classmethod
+    def chore(cls, principal: Principal, actions: frozenset[Action], project_id: ProjectId | None = None) -> "Caller":
+        """The server at work by itself, with exactly these rights."""
+        grant = Grant(source=GrantSource.CHORE, actions=actions, project_id=project_id)
+        return cls(principal=principal, grant=grant, way_in=WayIn.SYSTEM, origin="local")
+
     def require(self, action: Action, project_id: ProjectId | None = None) -> None:
-        """Raise `Forbidden` unless the token allows the action (for that project, or for all when None)."""
-        if action not in self.token.actions:
-            raise Forbidden(
-                f"This token does not allow '{action}'; it allows: {', '.join(sorted(self.token.actions))}."
-            )
-        if self.token.project_id is not None and project_id != self.token.project_id:
-            raise Forbidden("This token is for one project only, and not for this.")
+        """Raise `Forbidden` unless the grant allows the action (for that project, or for all when None)."""
+        self.grant.require(action, project_id)
 
     @property
     def may_read(self) -> bool:
         """Whether answers may tell what is in the project. Without it a caller gets back what it sent, and what became
         of that."""
-        return Action.READ in self.token.actions
+        return Action.READ in self.grant.actions
 
-    def require_within(self, request: TokenRequest, expires_at: datetime) -> None:
-        """Raise `Forbidden` unless everything the requested token allows is allowed by the caller's own token."""
-        wider = request.actions - self.token.actions
-        if wider:
-            raise Forbidden(
-                f"Your token does not allow {', '.join(sorted(wider))}, so it cannot make a token that does; "
-                f"it allows: {', '.join(sorted(self.token.actions))}."
-            )
-        if expires_at > self.token.expires_at:
-            raise Forbidden(
-                f"Your token expires at {self.token.expires_at:%Y-%m-%d %H:%M} UTC, and no token it makes can live "
-                "longer. Ask for fewer days, or leave them out to get as many as possible."
-            )
-        below, asked = self.token.path_prefix, request.path_prefix
-        if below is not None and (asked is None or not (asked == below or asked.is_below(below))):
-            raise Forbidden(f"Your token is limited to {below}, and so are the tokens it makes.")
+    def may_manage(self, token: Token) -> bool:
+        """Whether an administrator may list and revoke this token: all tokens, or those of the one project that the
+        grant is limited to. The owner's tokens are the owner's alone."""
+        is_within = self.grant.project_id in (None, token.project_id)
+        return is_within and (self.principal.is_owner or not token.principal.is_owner)
+
+    def working_as(self, principal: Principal) -> "Caller":
+        """The caller at work in a workspace of ours: as whoever the workspace belongs to, on behalf of who asked. An
+        agent is no external one there, wherever its request came from."""
+        way_in = WayIn.AGENT if principal.kind is PrincipalKind.AGENT else self.way_in
+        if principal.id == self.principal.id:
+            return self if way_in is self.way_in else replace(self, way_in=way_in)
+        return replace(self, principal=principal, way_in=way_in, on_behalf_of=self.on_behalf_of or self.principal)
+
+    @property
+    def actor(self) -> Actor:
+        """The caller as audit rows name it."""
+        return Actor(
+            way_in=self.way_in,
+            principal_id=self.principal.id,
+            grant=self.grant.source,
+            token_id=self.grant.token_id,
+            on_behalf_of=None if self.on_behalf_of is None else self.on_behalf_of.id,
+            origin=self.origin,
+            trace_id=self.trace_id,
+        )
+
+
+_WAYS_IN: Final = {
+    PrincipalKind.USER: WayIn.API,
+    PrincipalKind.AGENT: WayIn.EXTERNAL_AGENT,
+    PrincipalKind.ADAPTER: WayIn.SAAS_ADAPTER,
+    PrincipalKind.SYSTEM: WayIn.SYSTEM,
+}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry, OperatorType
+from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, InvalidInput, NotFound
@@ -104,7 +104,6 @@ class PolicyService:
         subject: Subject,
         pattern: str,
         level: Level,
-        operator_type: OperatorType,
     ) -> PathRule:
         """Give a subject a level on a pattern; the rule it had there is replaced."""
         pattern = check_pattern(pattern)
@@ -125,7 +124,6 @@ class PolicyService:
             await self._repository.put_rule(connection, project_id, rule)
             entry = self._entry(
                 caller,
-                operator_type,
                 "policy.rule.put",
                 f"Gave {Subject.of_rule(rule)} {level} on {pattern}.",
                 subject=str(Subject.of_rule(rule)),
@@ -136,31 +134,23 @@ class PolicyService:
             await self._audit.append(connection, project_id, [entry])
         return rule
 
-    async def delete_rule(
-        self, caller: Caller, project_id: ProjectId, *, subject: Subject, pattern: str, operator_type: OperatorType
-    ) -> None:
+    async def delete_rule(self, caller: Caller, project_id: ProjectId, *, subject: Subject, pattern: str) -> None:
         pattern = check_pattern(pattern)
         async with self._change(caller, project_id) as connection:
             subject_id, _ = await self._resolved(connection, subject)
             if not await self._repository.delete_rule(connection, project_id, subject.kind, subject_id, pattern):
                 raise NotFound(f"There is no rule for {subject} on {pattern}; `contextbase policy list` shows those.")
             summary = f"Removed the rule for {subject} on {pattern}."
-            entry = self._entry(
-                caller, operator_type, "policy.rule.delete", summary, subject=str(subject), pattern=pattern
-            )
+            entry = self._entry(caller, "policy.rule.delete", summary, subject=str(subject), pattern=pattern)
             await self._audit.append(connection, project_id, [entry])
 
-    async def put_default(
-        self, caller: Caller, project_id: ProjectId, level: Level, *, operator_type: OperatorType
-    ) -> None:
+    async def put_default(self, caller: Caller, project_id: ProjectId, level: Level) -> None:
         """The level where no rule matches."""
         async with self._change(caller, project_id) as connection:
             _, before = await self._repository.read(connection, project_id)
             await self._repository.put_default(connection, project_id, level)
             summary = f"Made {level} the project's default."
-            entry = self._entry(
-                caller, operator_type, "policy.default", summary, level=str(level), level_before=str(before)
-            )
+            entry = self._entry(caller, "policy.default", summary, level=str(level), level_before=str(before))
             await self._audit.append(connection, project_id, [entry])
 
     async def put_merge_rules(
@@ -168,8 +158,6 @@ class PolicyService:
         caller: Caller,
         project_id: ProjectId,
         rules: Sequence[tuple[str, str]],
-        *,
-        operator_type: OperatorType,
     ) -> None:
         """All of a project's merge rules, in order; those it had are replaced."""
         rules = [(_merge_pattern(pattern), _strategy(strategy)) for pattern, strategy in rules]
@@ -178,7 +166,7 @@ class PolicyService:
             await self._repository.put_merge_rules(connection, project_id, rules)
             listed = [{"pattern": pattern, "strategy": strategy} for pattern, strategy in rules]
             summary = f"Set {len(rules)} merge rule{'' if len(rules) == 1 else 's'}."
-            entry = self._entry(caller, operator_type, "policy.merge", summary, rules=listed)
+            entry = self._entry(caller, "policy.merge", summary, rules=listed)
             await self._audit.append(connection, project_id, [entry])
 
     async def put_lease_rules(
@@ -186,8 +174,6 @@ class PolicyService:
         caller: Caller,
         project_id: ProjectId,
         rules: Sequence[tuple[str, bool]],
-        *,
-        operator_type: OperatorType,
     ) -> None:
         """Where leases bind, in order: pattern, and whether they do; what was said before is replaced."""
         rules = [(check_pattern(pattern), binding) for pattern, binding in rules]
@@ -196,7 +182,7 @@ class PolicyService:
             await self._repository.put_lease_rules(connection, project_id, rules)
             listed = [{"pattern": pattern, "binding": binding} for pattern, binding in rules]
             summary = f"Set {len(rules)} lease rule{'' if len(rules) == 1 else 's'}."
-            entry = self._entry(caller, operator_type, "policy.leases", summary, rules=listed)
+            entry = self._entry(caller, "policy.leases", summary, rules=listed)
             await self._audit.append(connection, project_id, [entry])
 
     async def put_rank(
@@ -205,8 +191,6 @@ class PolicyService:
         project_id: ProjectId,
         name: PrincipalName,
         rank: int,
-        *,
-        operator_type: OperatorType,
     ) -> PrincipalName:
         """For the strategy 'priority': who has the higher rank wins. Without one it is 0."""
         if abs(rank) > _HIGHEST_RANK:
@@ -216,7 +200,7 @@ class PolicyService:
             await self._repository.put_rank(connection, project_id, principal.id, rank)
             full = PrincipalName(name=principal.name, kind=principal.kind)
             summary = f"Gave {full} rank {rank}."
-            entry = self._entry(caller, operator_type, "policy.rank", summary, principal=str(full), rank=rank)
+            entry = self._entry(caller, "policy.rank", summary, principal=str(full), rank=rank)
             await self._audit.append(connection, project_id, [entry])
         return full
 
@@ -244,30 +228,24 @@ class PolicyService:
         async with self._database.connection() as connection:
             return await self._repository.groups(connection, after=after, limit=limit)
 
-    async def create_group(self, caller: Caller, name: str, *, operator_type: OperatorType) -> None:
+    async def create_group(self, caller: Caller, name: str) -> None:
         caller.require(Action.ADMIN)
         _group_name(name)
         async with self._database.transaction() as connection:
             if not await self._repository.create_group(connection, name):
                 raise Conflict(f"There is a group named '{name}' already.")
-            entry = self._entry(caller, operator_type, "group.create", f"Made group '{name}'.", group=name)
+            entry = self._entry(caller, "group.create", f"Made group '{name}'.", group=name)
             await self._audit.append(connection, SYSTEM_CHAIN, [entry])
 
-    async def add_member(
-        self, caller: Caller, group: str, name: PrincipalName, *, operator_type: OperatorType
-    ) -> PrincipalName:
+    async def add_member(self, caller: Caller, group: str, name: PrincipalName) -> PrincipalName:
         """Also succeeds when it is one already."""
-        return await self._change_member(caller, group, name, operator_type, join=True)
+        return await self._change_member(caller, group, name, join=True)
 
-    async def remove_member(
-        self, caller: Caller, group: str, name: PrincipalName, *, operator_type: OperatorType
-    ) -> PrincipalName:
+    async def remove_member(self, caller: Caller, group: str, name: PrincipalName) -> PrincipalName:
         """Also succeeds when it is none."""
-        return await self._change_member(caller, group, name, operator_type, join=False)
+        return await self._change_member(caller, group, name, join=False)
 
-    async def _change_member(
-        self, caller: Caller, group: str, name: PrincipalName, operator_type: OperatorType, *, join: bool
-    ) -> PrincipalName:
+    async def _change_member(self, caller: Caller, group: str, name: PrincipalName, *, join: bool) -> PrincipalName:
         caller.require(Action.ADMIN)
         async with self._database.transaction() as connection:
             group_id = await self._group(connection, group)
@@ -278,7 +256,7 @@ class PolicyService:
                 await self._repository.bump_those_with_group(connection, group_id)
                 action = "group.join" if join else "group.leave"
                 summary = f"{full} {'joined' if join else 'left'} group '{group}'."
-                entry = self._entry(caller, operator_type, action, summary, group=group, principal=str(full))
+                entry = self._entry(caller, action, summary, group=group, principal=str(full))
                 await self._audit.append(connection, SYSTEM_CHAIN, [entry])
         return full
 
@@ -317,18 +295,12 @@ class PolicyService:
             raise Conflict(f"More than one principal is named {name.name}; say {meant}.")
         return found[0]
 
-    def _entry(
-        self, caller: Caller, operator_type: OperatorType, action: str, summary: str, **details: object
-    ) -> AuditEntry:
+    def _entry(self, caller: Caller, action: str, summary: str, **details: object) -> AuditEntry:
         return AuditEntry(
             at=self._clock.now(),
-            operator_type=operator_type,
-            principal_id=caller.principal.id,
-            token_id=caller.token.id,
+            by=caller.actor,
             action=action,
             summary=summary,
-            origin=caller.origin,
-            trace_id=caller.trace_id,
             details=details,
         )
 

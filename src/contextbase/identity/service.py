@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry, OperatorType
+from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.coalescer import Coalescer
 from contextbase.db.database import Connection, Database
@@ -17,6 +17,7 @@ from contextbase.identity.model import (
     DEFAULT_TOKEN_LIFE,
     Action,
     Caller,
+    GrantSource,
     Principal,
     PrincipalKind,
     Token,
@@ -44,7 +45,9 @@ class IdentityService:
         self._known: TtlCache[bytes, Token] = TtlCache()
         self._together = Coalescer(self._read, most=_MOST_AT_ONCE)
 
-    async def authenticate(self, secret: str, *, origin: str = "", trace_id: str = "") -> Caller:
+    async def authenticate(
+        self, secret: str, source: GrantSource = GrantSource.TOKEN, *, origin: str = "", trace_id: str = ""
+    ) -> Caller:
         """The caller a secret stands for; raises `Unauthenticated`, saying no more than needed."""
         if not _SECRET.fullmatch(secret):
             raise Unauthenticated("The token is malformed; make one with `contextbase token create`.")
@@ -55,7 +58,7 @@ class IdentityService:
             raise Unauthenticated("The token was revoked.")
         if token.expires_at <= self._clock.now():
             raise Unauthenticated("The token has expired; make a new one with `contextbase token create`.")
-        return Caller(principal=token.principal, token=token, origin=origin, trace_id=trace_id)
+        return Caller.with_token(token, source, origin=origin, trace_id=trace_id)
 
     async def _token(self, secret_hash: bytes) -> Token | None:
         return self._known.get(secret_hash) or await self._together.ask(None, secret_hash)
@@ -73,10 +76,10 @@ class IdentityService:
         Raises `Forbidden` if the new token would allow more, or live longer, than the caller's own."""
         caller.require(Action.ADMIN, request.project_id)
         now = self._clock.now()
-        expires_at = (
-            min(now + DEFAULT_TOKEN_LIFE, caller.token.expires_at) if request.life is None else now + request.life
-        )
-        caller.require_within(request, expires_at)
+        expires_at = now + (DEFAULT_TOKEN_LIFE if request.life is None else request.life)
+        if request.life is None and caller.grant.expires_at is not None:
+            expires_at = min(expires_at, caller.grant.expires_at)
+        caller.grant.require_within(request, expires_at)
         for_owner = (request.principal_kind, request.principal_name) == (PrincipalKind.USER, OWNER_NAME)
         if for_owner and not caller.principal.is_owner:
             raise Forbidden("Only the owner makes tokens for the owner.")
@@ -94,11 +97,11 @@ class IdentityService:
 
     async def list_tokens(self, caller: Caller, *, before: TokenId | None = None, limit: int = 100) -> list[Token]:
         """Newest first: the tokens that the caller may manage."""
-        caller.require(Action.ADMIN, caller.token.project_id)
+        caller.require(Action.ADMIN, caller.grant.project_id)
         async with self._database.connection() as connection:
             return await self._repository.tokens(
                 connection,
-                project_id=caller.token.project_id,
+                project_id=caller.grant.project_id,
                 with_owner=caller.principal.is_owner,
                 before=before,
                 limit=limit,
@@ -108,10 +111,10 @@ class IdentityService:
         """Revoke it; False when it was revoked already. A token that the caller may not manage is not found.
 
         Requests under way finish; the next one is refused, by other servers of this database within a second."""
-        caller.require(Action.ADMIN, caller.token.project_id)
+        caller.require(Action.ADMIN, caller.grant.project_id)
         async with self._database.transaction() as connection:
             token = await self._repository.token(connection, token_id)
-            if token is None or not caller.token.may_manage(token):
+            if token is None or not caller.may_manage(token):
                 raise NotFound(f"There is no token {token_id} that you may revoke.")
             now = await self._repository.revoke(connection, token_id, self._clock.now())
             if now:
@@ -141,7 +144,7 @@ class IdentityService:
                 connection, owner, request, now=now, expires_at=now + _OWNER_TOKEN_LIFE
             )
             system = await self._repository.ensure_principal(connection, PrincipalKind.SYSTEM, "system")
-            caller = Caller(principal=system, token=token, origin="local")
+            caller = Caller.chore(system, frozenset({Action.ADMIN}))
             await self._record(connection, caller, "token.create", "Made the owner's token.", token.id)
         return new_secret
 
@@ -169,18 +172,8 @@ class IdentityService:
         return token, secret
 
     async def _record(self, connection: Connection, caller: Caller, action: str, summary: str, about: TokenId) -> None:
-        system = caller.principal.kind is PrincipalKind.SYSTEM
-        entry = AuditEntry(
-            at=self._clock.now(),
-            operator_type=OperatorType.SYSTEM if system else OperatorType.API,
-            principal_id=caller.principal.id,
-            token_id=None if system else caller.token.id,
-            action=action,
-            summary=summary,
-            origin=caller.origin,
-            trace_id=caller.trace_id,
-            details={"token_id": str(about)},
-        )
+        details: dict[str, object] = {"token_id": str(about)}
+        entry = AuditEntry(at=self._clock.now(), by=caller.actor, action=action, summary=summary, details=details)
         await self._audit.append(connection, SYSTEM_CHAIN, [entry])
 
 

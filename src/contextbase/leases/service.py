@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 from uuid import uuid4
 
-from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, Forbidden, InvalidInput, LeaseHeld, LeaseLost
@@ -129,7 +129,7 @@ class LeaseService:
             )
         return renewed
 
-    async def release(self, caller: Caller, project_id: ProjectId, token: int, *, operator_type: OperatorType) -> None:
+    async def release(self, caller: Caller, project_id: ProjectId, token: int) -> None:
         """End a lease; harmless when it has ended. Somebody else's takes 'admin'."""
         caller.require(Action.WRITE, project_id)
         authority = await self._authority(caller, project_id)
@@ -138,27 +138,25 @@ class LeaseService:
         is_own = found is not None and _is_of(found, _owner(caller))
         if found is None or not (is_own or sees(authority, found.pattern)):
             return
-        if not is_own and Action.ADMIN not in caller.token.actions:
+        if not is_own and Action.ADMIN not in caller.grant.actions:
             whose = f"{found.owner}'s" if caller.may_read else "somebody else's"
             raise Forbidden(f"The lease is {whose}: to end it for them takes a token that allows 'admin'.")
-        await self._release(caller, project_id, lambda lease: lease.token == token, operator_type)
+        await self._release(caller, project_id, lambda lease: lease.token == token)
 
-    async def release_all(
-        self, caller: Caller, project_id: ProjectId, owner: str | None = None, *, operator_type: OperatorType
-    ) -> int:
+    async def release_all(self, caller: Caller, project_id: ProjectId, owner: str | None = None) -> int:
         """End every lease of an owner, with those of its workers; the caller's own, or with 'admin' anybody's."""
         caller.require(Action.WRITE, project_id)
         own = _owner(caller)
         wanted = own if owner is None else owner
         is_own = wanted == own or wanted.startswith(f"{own}/")
-        if not is_own and Action.ADMIN not in caller.token.actions:
+        if not is_own and Action.ADMIN not in caller.grant.actions:
             raise Forbidden(f"To end the leases of {wanted[:120]} takes a token that allows 'admin'.")
         authority = await self._authority(caller, project_id)
 
         def is_meant(lease: Lease) -> bool:
             return _is_of(lease, wanted) and (is_own or sees(authority, lease.pattern))
 
-        return await self._release(caller, project_id, is_meant, operator_type)
+        return await self._release(caller, project_id, is_meant)
 
     async def page(
         self,
@@ -217,13 +215,12 @@ class LeaseService:
         caller: Caller,
         project_id: ProjectId,
         is_meant: Callable[[Lease], bool],
-        operator_type: OperatorType,
     ) -> int:
         released = await self._books.change(project_id, lambda book, _: book.take_out(is_meant), by=caller.principal.id)
         taken = [lease for lease in released if not _is_of(lease, _owner(caller))]
         if taken:
             async with self._database.transaction() as connection:
-                entries = [self._entry(caller, lease, operator_type) for lease in taken]
+                entries = [self._entry(caller, lease) for lease in taken]
                 await self._audit.append(connection, project_id, entries)
         return len(released)
 
@@ -231,17 +228,13 @@ class LeaseService:
         async with self._database.connection() as connection:
             return await self._gate.authority(connection, caller, project_id)
 
-    def _entry(self, caller: Caller, lease: Lease, operator_type: OperatorType) -> AuditEntry:
+    def _entry(self, caller: Caller, lease: Lease) -> AuditEntry:
         return AuditEntry(
             at=self._clock.now(),
-            operator_type=operator_type,
-            principal_id=caller.principal.id,
-            token_id=caller.token.id,
+            by=caller.actor,
             action="lease.release",
             summary=f"{caller.principal.name} ended {lease.owner}'s lease.",
             path=place(lease.pattern),
-            origin=caller.origin,
-            trace_id=caller.trace_id,
             details={"pattern": lease.pattern, "owner": lease.owner, "token": lease.token},
         )
 

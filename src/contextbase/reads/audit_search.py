@@ -9,7 +9,7 @@ from uuid import UUID
 
 import asyncpg
 
-from contextbase.audit.model import SYSTEM_CHAIN, OperatorType
+from contextbase.audit.model import SYSTEM_CHAIN, WayIn
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import InvalidInput
@@ -37,7 +37,7 @@ class AuditQueryFilter:
     first_seq: Seq | None = None
     last_seq: Seq | None = None
     node_id: NodeId | None = None
-    operator_type: OperatorType | None = None
+    way_in: WayIn | None = None
 
     def __post_init__(self) -> None:
         for moment in (self.since, self.until):
@@ -57,9 +57,11 @@ class AuditRecord:
 
     number: int
     at: datetime
-    operator_type: str
+    way_in: str
     principal: str  # kind:name
+    grant: str | None  # where the right to do it came from; None in a row of the system that is older than grants
     token_id: UUID | None
+    on_behalf_of: str | None  # kind:name
     action: str
     path: str | None
     node_id: UUID | None
@@ -158,7 +160,7 @@ class _Search:
             wanted.until,
             wanted.first_seq,
             wanted.last_seq,
-            wanted.operator_type,
+            wanted.way_in,
             wanted.node_id,
         )
 
@@ -170,10 +172,15 @@ class _Search:
         nodes |= {row["node_id"] for row in rows if row["node_id"] is not None}
         heads = await connection.fetch(_SQL.node_heads, self.chain, list(nodes)) if nodes else []
         now = {row["node_id"]: row["path"] for row in heads}
-        records = ((row["number"], self._record(row, details[row["number"]], now)) for row in rows)
+        asked = {UUID(detail["on_behalf_of"]) for detail in details.values() if "on_behalf_of" in detail}
+        found = await connection.fetch(_SQL.principals_by_id, list(asked)) if asked else []
+        names = {str(row["id"]): f"{row['kind']}:{row['name']}" for row in found}
+        records = ((row["number"], self._record(row, details[row["number"]], now, names)) for row in rows)
         return {number: record for number, record in records if record is not None}
 
-    def _record(self, row: asyncpg.Record, details: dict[str, Any], now: dict[UUID, str]) -> AuditRecord | None:
+    def _record(
+        self, row: asyncpg.Record, details: dict[str, Any], now: dict[UUID, str], names: dict[str, str]
+    ) -> AuditRecord | None:
         if row["path"] is not None and not self._sees_all(_places(row["path"], details), now.get(row["node_id"])):
             return None
         changes = details.get("changes")
@@ -199,9 +206,11 @@ class _Search:
         return AuditRecord(
             number=row["number"],
             at=row["at"],
-            operator_type=row["operator_type"],
+            way_in=row["operator_type"],
             principal=f"{row['principal_kind']}:{row['principal_name']}",
+            grant=details.get("grant", None if row["token_id"] is None else "token"),
             token_id=row["token_id"],
+            on_behalf_of=names.get(details.get("on_behalf_of", "")),
             action=row["action"],
             path=row["path"],
             node_id=row["node_id"],

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
-from contextbase.audit.model import OperatorType
+from contextbase.audit.model import WayIn
 from contextbase.identity.model import PrincipalKind
 from contextbase.ids import ContentHash, NodeId, Seq, TreePath
 from contextbase.storage.model import Kind, Version
@@ -16,7 +16,7 @@ __all__ = ["Checkout", "CommitAuthor", "SideVersionEntry", "SnapshotEntry", "Sto
 
 # Quicker than to call the types, for thousands of rows.
 _PRINCIPAL_KINDS: Final = {kind.value: kind for kind in PrincipalKind}
-_OPERATOR_TYPES: Final = {kind.value: kind for kind in OperatorType}
+_WAYS_IN: Final = {kind.value: kind for kind in WayIn}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +42,7 @@ class CommitAuthor:
 
     kind: PrincipalKind
     name: str
-    operator_type: OperatorType
+    way_in: WayIn
     message: str  # empty for who may not see all of the commit
     at: datetime
 
@@ -51,7 +51,7 @@ class CommitAuthor:
         return cls(
             kind=_PRINCIPAL_KINDS[row["principal_kind"]],
             name=row["principal_name"],
-            operator_type=_OPERATOR_TYPES[row["operator_type"]],
+            way_in=_WAYS_IN[row["operator_type"]],
             message=row["message"],
             at=row["committed_at"],
         )

@@ -351,7 +351,7 @@ def _view_of(
         seq=head.seq if seq is None else seq,
         policy_version=head.policy.version,
         authority=head.authority,
-        only=caller.token.path_prefix,
+        only=caller.grant.path_prefix,
     )
 
 

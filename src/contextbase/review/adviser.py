@@ -4,7 +4,6 @@ import logging
 from typing import Final
 from uuid import UUID
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, Unavailable
 from contextbase.gate.model import RESOLVER, ReviewState
@@ -102,13 +101,12 @@ class Adviser:
         item = standing.item
         try:
             await self._desk.commit(
-                await self._system.caller(),
+                await self._system.caller(project_id),
                 project_id,
                 standing,
                 changes_of(standing, ReviewDecision(choice=Choice.SUGGESTED), suggested=texts),
                 message=f"Resolved {item.path} by {item.author.name} as {suggestion.by} suggested",
                 state=ReviewState.RESOLVED,
-                operator_type=OperatorType.SYSTEM,
                 how=Settling(strategy=RESOLVER, told=f": it was merged as {suggestion.by} suggested"),
             )
         except Conflict as error:  # the head moved on: the next round looks at it anew

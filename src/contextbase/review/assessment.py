@@ -107,7 +107,7 @@ class Assessments:
         """The item against a snapshot (None: the head). To its author, a file that was moved where it may not write is
         gone."""
         async with self._database.connection() as connection:
-            opened = await self._gate.opened(connection, in_the_name_of(item.author), project_id)
+            opened = await self._gate.opened(connection, in_the_name_of(item.author, project_id), project_id)
             if seq is not None and seq > opened.seq:
                 raise InvalidInput(f"The seq {seq} is after the project's head {opened.seq}.")
             met, left = await self._at_the_gate(connection, project_id, item)

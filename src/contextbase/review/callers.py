@@ -4,29 +4,19 @@ from dataclasses import replace
 from typing import Final
 
 from contextbase.db.database import Database
-from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, Token
+from contextbase.identity.model import Action, Caller, Principal, PrincipalKind
 from contextbase.identity.repository import IdentityRepository
-from contextbase.ids import Clock, SystemClock, TokenId
+from contextbase.ids import ProjectId
 
 __all__ = ["SystemPrincipal", "in_the_name_of"]
 
 _NAME: Final = "review"
+_ACTIONS: Final = frozenset({Action.READ, Action.WRITE})
 
 
-def in_the_name_of(principal: Principal, clock: Clock | None = None) -> Caller:
+def in_the_name_of(principal: Principal, project_id: ProjectId) -> Caller:
     """With all that the principal itself may do: the limits of the token it once used are not known any more."""
-    now = (clock or SystemClock()).now()
-    token = Token(
-        id=TokenId(principal.id),
-        principal=principal,
-        name="",
-        actions=frozenset({Action.READ, Action.WRITE}),
-        project_id=None,
-        path_prefix=None,
-        created_at=now,
-        expires_at=now,
-    )
-    return Caller(principal=principal, token=token)
+    return Caller.chore(principal, _ACTIONS, project_id)
 
 
 class SystemPrincipal:
@@ -34,11 +24,11 @@ class SystemPrincipal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._caller: Caller | None = None
+        self._principal: Principal | None = None
 
-    async def caller(self) -> Caller:
-        if self._caller is None:
+    async def caller(self, project_id: ProjectId) -> Caller:
+        if self._principal is None:
             async with self._database.transaction() as connection:
                 stored = await IdentityRepository().ensure_principal(connection, PrincipalKind.SYSTEM, _NAME)
-            self._caller = in_the_name_of(replace(stored, is_owner=True))
-        return self._caller
+            self._principal = replace(stored, is_owner=True)
+        return Caller.chore(self._principal, _ACTIONS, project_id)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, Forbidden
@@ -55,13 +54,12 @@ class ReviewCloser:
         item: ReviewItem,
         state: ReviewState,
         *,
-        operator_type: OperatorType,
         how: Settling,
     ) -> None:
         """Close it, nothing changed; raises `Conflict` if it is not open any more."""
         async with self._database.transaction() as connection:
             await self._reviews.hold_project(connection, project_id)
-            await self.close_within(connection, caller, project_id, item, state, operator_type=operator_type, how=how)
+            await self.close_within(connection, caller, project_id, item, state, how=how)
         self._hint(project_id)
 
     async def close_within(
@@ -72,14 +70,13 @@ class ReviewCloser:
         item: ReviewItem,
         state: ReviewState,
         *,
-        operator_type: OperatorType,
         how: Settling,
     ) -> None:
         """As `close`, in the caller's transaction, which holds the project."""
         closed = ClosedReview(id=item.id, state=state, closed_by=caller.principal.id, seq=None)
         await self._repository.close_reviews(connection, project_id, [closed])
         closing = _closing(item, state, how)
-        entry = audit_of_closing(caller, closing, operator_type=operator_type, seq=None, at=self._clock.now())
+        entry = audit_of_closing(caller, closing, seq=None, at=self._clock.now())
         await self._audit.append(connection, project_id, [entry])
 
     async def commit(
@@ -91,7 +88,6 @@ class ReviewCloser:
         *,
         message: str,
         state: ReviewState,
-        operator_type: OperatorType,
         how: Settling,
     ) -> None:
         """Commit the changes, made from the head the standing is about, and close the item: both or neither. Raises
@@ -105,7 +101,7 @@ class ReviewCloser:
             atomic=True,
             closes=(_closing(item, state, how),),
         )
-        answer = await self._gate.commit(caller, request, operator_type=operator_type)
+        answer = await self._gate.commit(caller, request)
         refused = [change for change in answer.changes if change.status is ChangeStatus.REFUSED]
         if refused:
             raise _refusal(item, refused)

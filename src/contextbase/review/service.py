@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
-from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, CursorOutdated, Forbidden, InvalidInput, NotFound
@@ -137,15 +137,13 @@ class ReviewService:
             raise Conflict("You have not claimed it.")
         return (await self._found(caller, project_id, review_id))[0]
 
-    async def comment(
-        self, caller: Caller, project_id: ProjectId, review_id: UUID, text: str, *, operator_type: OperatorType
-    ) -> Comment:
+    async def comment(self, caller: Caller, project_id: ProjectId, review_id: UUID, text: str) -> Comment:
         """Add to what is said about an item, open or closed; its author is told through the feed."""
         caller.require(Action.WRITE, project_id)
         item, _ = await self._found(caller, project_id, review_id)
         async with self._database.transaction() as connection:
             await self._repository.hold_project(connection, project_id)
-            comment = await self._say(connection, caller, project_id, item, text, operator_type=operator_type)
+            comment = await self._say(connection, caller, project_id, item, text)
         self._hint(project_id)
         return comment
 
@@ -155,8 +153,6 @@ class ReviewService:
         project_id: ProjectId,
         review_id: UUID,
         decision: ReviewDecision,
-        *,
-        operator_type: OperatorType,
     ) -> ReviewItem:
         """Decide it. What others changed since the head that was shown is merged with the decision; where that
         conflicts, it raises `Conflict` and nothing is changed: nobody decides about what they have not seen."""
@@ -177,16 +173,13 @@ class ReviewService:
                 changes,
                 message=decision.message or f"Resolved {item.path} by {item.author.name}: {decision.choice}",
                 state=ReviewState.RESOLVED,
-                operator_type=operator_type,
                 how=how,
             )
         else:
-            await self._desk.close(caller, project_id, item, ReviewState.RESOLVED, operator_type=operator_type, how=how)
+            await self._desk.close(caller, project_id, item, ReviewState.RESOLVED, how=how)
         return (await self._found(caller, project_id, review_id))[0]
 
-    async def reject(
-        self, caller: Caller, project_id: ProjectId, review_id: UUID, *, reason: str = "", operator_type: OperatorType
-    ) -> ReviewItem:
+    async def reject(self, caller: Caller, project_id: ProjectId, review_id: UUID, *, reason: str = "") -> ReviewItem:
         """Close it without taking anything of it in. Its author may, too: it takes its change back."""
         item, opened = await self._open(caller, project_id, review_id)
         if caller.principal.id != item.author.id:
@@ -194,14 +187,13 @@ class ReviewService:
         async with self._database.transaction() as connection:
             await self._repository.hold_project(connection, project_id)
             if reason:
-                await self._say(connection, caller, project_id, item, reason, operator_type=operator_type)
+                await self._say(connection, caller, project_id, item, reason)
             await self._desk.close_within(
                 connection,
                 caller,
                 project_id,
                 item,
                 ReviewState.REJECTED,
-                operator_type=operator_type,
                 how=Settling(strategy=MANUAL, told=": nothing of it was taken in"),
             )
         self._hint(project_id)
@@ -262,8 +254,6 @@ class ReviewService:
         project_id: ProjectId,
         item: ReviewItem,
         text: str,
-        *,
-        operator_type: OperatorType,
     ) -> Comment:
         if not text.strip() or len(text.encode()) > LONGEST_COMMENT or "\x00" in text:
             raise InvalidInput(f"A comment has 1 to {LONGEST_COMMENT} bytes and no NUL.")
@@ -281,15 +271,11 @@ class ReviewService:
         await self._streams.append(connection, Scope.project(project_id), [event])
         entry = AuditEntry(
             at=self._clock.now(),
-            operator_type=operator_type,
-            principal_id=caller.principal.id,
-            token_id=caller.token.id,
+            by=caller.actor,
             action="review.comment",
             summary=f"{caller.principal.name} commented on the review of {item.path}.",
             path=item.path,
             node_id=item.node_id,
-            origin=caller.origin,
-            trace_id=caller.trace_id,
             details={"review_id": str(item.id), "number": comment.number},
         )
         await self._audit.append(connection, project_id, [entry])

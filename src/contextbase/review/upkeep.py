@@ -4,7 +4,6 @@ import asyncio
 import logging
 from typing import Final
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, ContentPurged, ContextbaseError, Forbidden
 from contextbase.gate.model import AUTO_MERGE, ReviewState
@@ -102,24 +101,22 @@ class Upkeep:
     async def _settle(self, project_id: ProjectId, standing: Assessment) -> None:
         item = standing.item
         if standing.is_done:
-            caller = await self._system.caller()
+            caller = await self._system.caller(project_id)
             await self._desk.close(
                 caller,
                 project_id,
                 item,
                 ReviewState.OBSOLETE,
-                operator_type=OperatorType.SYSTEM,
                 how=Settling(strategy=AUTO_MERGE, told=": the head has all of it"),
             )
         elif standing.is_clean and not standing.needs_person:
             await self._desk.commit(
-                await self._system.caller(),
+                await self._system.caller(project_id),
                 project_id,
                 standing,
                 changes_of(standing, ReviewDecision(choice=Choice.THEIRS)),
                 message=f"Merged {item.path} by {item.author.name} after the conflict went away",
                 state=ReviewState.OBSOLETE,
-                operator_type=OperatorType.SYSTEM,
                 how=Settling(strategy=AUTO_MERGE, told=": it was merged, because the conflict went away"),
             )
         else:

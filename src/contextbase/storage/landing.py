@@ -104,7 +104,7 @@ class Landing:
             [*seqs],
             [commit.id for commit in self.commits],
             [commit.principal_id for commit in self.commits],
-            [commit.operator_type for commit in self.commits],
+            [commit.way_in for commit in self.commits],
             [commit.message for commit in self.commits],
             [commit.run for commit in self.commits],
             [node_id for node_id, _ in made],

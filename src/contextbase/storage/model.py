@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
-from contextbase.audit.model import OperatorType
+from contextbase.audit.model import WayIn
 from contextbase.errors import InvalidInput
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
 
@@ -78,7 +78,7 @@ class Commit:
     seq: Seq
     id: UUID
     principal_id: PrincipalId
-    operator_type: OperatorType
+    way_in: WayIn
     message: str
     committed_at: datetime
 
@@ -104,7 +104,7 @@ class NewVersion:
 class NewCommit:
     id: UUID  # chosen by the writer, so that it can ask whether the commit happened
     principal_id: PrincipalId
-    operator_type: OperatorType
+    way_in: WayIn
     message: str
     run: str | None = None
     versions: tuple[NewVersion, ...]

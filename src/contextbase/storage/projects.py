@@ -5,7 +5,7 @@ from typing import Final
 
 import asyncpg
 
-from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
@@ -53,7 +53,7 @@ class ProjectService:
             row = await connection.fetchrow(_SQL.project_by_name, name_or_id)
             if row is None and (project_id := as_project_id(name_or_id)):
                 row = await connection.fetchrow(_SQL.project_by_id, project_id)
-        only = caller.token.project_id
+        only = caller.grant.project_id
         if row is None or only not in (None, row["id"]):
             raise NotFound(f"There is no project '{name_or_id[:120]}'.")
         caller.require(action, row["id"])
@@ -62,7 +62,7 @@ class ProjectService:
     async def id_of(self, caller: Caller, name_or_id: str, *, action: Action = Action.READ) -> ProjectId:
         """Like `find`, for callers who need no more than the id; a name may be a second old."""
         project_id = self._ids.get(name_or_id)
-        if project_id is None or caller.token.project_id not in (None, project_id):
+        if project_id is None or caller.grant.project_id not in (None, project_id):
             project_id = (await self.find(caller, name_or_id, action=action)).id
             self._ids.put(name_or_id, project_id)
         caller.require(action, project_id)
@@ -70,10 +70,10 @@ class ProjectService:
 
     async def list(self, caller: Caller, *, after: str = "", limit: int = 100) -> "list[Project]":
         """By name, after a name."""
-        caller.require(Action.READ, caller.token.project_id)
+        caller.require(Action.READ, caller.grant.project_id)
         async with self._database.connection() as connection:
-            if caller.token.project_id is not None:
-                rows = await connection.fetch(_SQL.project_by_id, caller.token.project_id)
+            if caller.grant.project_id is not None:
+                rows = await connection.fetch(_SQL.project_by_id, caller.grant.project_id)
                 return [_project(row) for row in rows if row["name"] > after]
             return [_project(row) for row in await connection.fetch(_SQL.project_page, after, limit)]
 
@@ -141,13 +141,9 @@ class ProjectService:
     ) -> None:
         entry = AuditEntry(
             at=self._clock.now(),
-            operator_type=OperatorType.API,
-            principal_id=caller.principal.id,
-            token_id=caller.token.id,
+            by=caller.actor,
             action=action,
             summary=summary,
-            origin=caller.origin,
-            trace_id=caller.trace_id,
             details=details,
         )
         await self._audit.append(connection, project_id, [entry])

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
-from contextbase.audit.model import OperatorType
+from contextbase.audit.model import WayIn
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
@@ -129,7 +129,7 @@ class TreeRepository:
                 seq=Seq(row["seq"]),
                 id=row["id"],
                 principal_id=row["principal_id"],
-                operator_type=OperatorType(row["operator_type"]),
+                way_in=WayIn(row["operator_type"]),
                 message=row["message"],
                 committed_at=row["committed_at"],
             )

@@ -9,7 +9,7 @@ from operator import is_
 from typing import Final, Self
 from uuid import UUID
 
-from contextbase.audit.model import OperatorType
+from contextbase.audit.model import WayIn
 from contextbase.errors import InvalidInput
 from contextbase.identity.levels import PathAuthority
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
@@ -121,7 +121,7 @@ class SetAside:
 class FeedCommit:
     seq: Seq
     author: EventAuthor
-    operator_type: OperatorType
+    way_in: WayIn
     message: str
     at: datetime
     changes: tuple[FeedChange, ...]

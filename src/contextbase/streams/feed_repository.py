@@ -5,7 +5,7 @@ from typing import Final
 
 import asyncpg
 
-from contextbase.audit.model import OperatorType
+from contextbase.audit.model import WayIn
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import NotFound
@@ -53,7 +53,7 @@ class FeedRepository:
             FeedCommit(
                 seq=Seq(row["seq"]),
                 author=author_of(row),
-                operator_type=OperatorType(row["operator_type"]),
+                way_in=WayIn(row["operator_type"]),
                 message=row["message"],
                 at=row["committed_at"],
                 changes=tuple(changes[row["seq"]]),

@@ -83,7 +83,11 @@ class AuditRecordView(BaseModel):
     at: datetime
     operator_type: str
     principal: str
+    grant: str | None = Field(
+        default=None, description="What allowed it: token, login, run or chore; null for old rows of the system."
+    )
     token_id: UUID | None
+    on_behalf_of: str | None = Field(default=None, description="Who had the principal do it, if somebody else did.")
     action: str
     path: str | None = Field(description="As it was then.")
     node_id: UUID | None

@@ -1,6 +1,6 @@
 """What agents do besides commits, in the audit trail of their project: workspaces, sandboxes, commands."""
 
-from contextbase.audit.model import AuditEntry, OperatorType
+from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.identity.model import Caller
@@ -22,7 +22,6 @@ class Activity:
         workspace: tuple[ProjectId, WorkspaceId],
         action: str,
         told: str,
-        operator_type: OperatorType,
         *,
         seq: Seq | None = None,
         connection: Connection | None = None,
@@ -33,14 +32,10 @@ class Activity:
         project_id, workspace_id = workspace
         entry = AuditEntry(
             at=self._clock.now(),
-            operator_type=operator_type,
-            principal_id=acting.principal.id,
-            token_id=acting.token.id,
+            by=acting.actor,
             action=action,
             summary=f"{acting.principal.name} {told}.",
             seq=seq,
-            origin=acting.origin,
-            trace_id=acting.trace_id,
             details={"workspace_id": str(workspace_id), **details},
         )
         if connection is not None:

@@ -79,12 +79,12 @@ class Admission:
     async def refuse_narrower(self, acting: Caller, record: WorkspaceRecord) -> None:
         """A token for one folder does not get a workspace that was made with one for more: what it shows, and what the
         agent has made in it since, may lie elsewhere."""
-        prefix = acting.token.path_prefix
+        prefix = acting.grant.path_prefix
         if prefix is None or await self._is_within(record, prefix):
             return
         raise Forbidden(
-            f"This token is for {prefix}, and the workspace was made with one for more; use that one, or complete the "
-            "workspace first."
+            f"This {acting.grant.source} is for {prefix}, and the workspace was made with a token for more; use that "
+            "one, or complete the workspace first."
         )
 
     async def _is_within(self, record: WorkspaceRecord, prefix: TreePath) -> bool:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Final
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.errors import Forbidden, InvalidInput, NotFound
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, PrincipalName
@@ -29,23 +28,16 @@ class Agents:
     ) -> Caller:
         """The caller as that agent (None: as itself); with `make` a new agent is made. Raises `Forbidden`, `NotFound`.
 
-        The audit trail keeps both: the agent as the one who acts, and the token that was used."""
+        The audit trail keeps both: the agent who acts, and on whose behalf."""
         if agent is None or _names(agent, caller.principal):
-            return caller
+            return caller.working_as(caller.principal)
         caller.require(Action.ADMIN, project_id)
-        if caller.token.path_prefix is not None:
-            raise Forbidden("This token is for one folder; it cannot act for another agent.")
+        if caller.grant.path_prefix is not None:
+            raise Forbidden(f"This {caller.grant.source} is for one folder; it cannot act for another agent.")
         principal = await self._principal(agent, make=make)
-        actions = caller.token.actions & _ACTIONS  # 'admin' alone neither reads nor writes files
-        token = replace(caller.token, principal=principal, actions=actions, project_id=project_id)
-        return replace(caller, principal=principal, token=token)
-
-    @staticmethod
-    def way_in(acting: Caller, caller: Caller, way_in: OperatorType) -> OperatorType:
-        """Under which operator type a commit is recorded: an agent's, if it is an agent's."""
-        if acting is not caller and acting.principal.kind is PrincipalKind.AGENT:
-            return OperatorType.AGENT
-        return way_in
+        actions = caller.grant.actions & _ACTIONS  # 'admin' alone neither reads nor writes files
+        grant = replace(caller.grant, actions=actions, project_id=project_id)
+        return replace(caller.working_as(principal), grant=grant)
 
     async def _principal(self, text: str, *, make: bool) -> Principal:
         name = PrincipalName.parse(text)

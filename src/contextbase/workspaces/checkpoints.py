@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.gate.model import ChangeStatus, check_words
 from contextbase.identity.model import Caller
@@ -102,13 +101,13 @@ class Checkpoints:
         return await self._sender.look(record)
 
     async def make(
-        self, caller: Caller, record: WorkspaceRecord, wish: Wish, *, operator_type: OperatorType, last: bool = False
+        self, caller: Caller, record: WorkspaceRecord, wish: Wish, *, last: bool = False
     ) -> tuple[WorkspaceRecord, Committed]:
         """Commit what is new; returns the workspace as it is then, too. With `last` it is closed and about to go: the
         folder is left alone, but for what was refused."""
         earlier: list[SettledChange] = []
         if record.pending is not None:
-            earlier, record = await self._send(caller, record, record.pending, wish, operator_type, last=last)
+            earlier, record = await self._send(caller, record, record.pending, wish, last=last)
         look = await self._sender.look(record, allow=wish.allow)
         checkpoint: Checkpoint | None = None
         busy: tuple[Reported, ...] = ()
@@ -116,7 +115,7 @@ class Checkpoints:
             checkpoint, busy = await self._sender.begin(caller, record, look, message=wish.message, run=wish.run)
         settled: list[SettledChange] = []
         if checkpoint is not None:
-            settled, record = await self._send(caller, record, checkpoint, wish, operator_type, last=last)
+            settled, record = await self._send(caller, record, checkpoint, wish, last=last)
         changes = (*earlier, *settled)
         return record, Committed(
             seq=max((one.answered.seq for one in changes if one.answered.is_committed), default=None),
@@ -132,12 +131,11 @@ class Checkpoints:
         record: WorkspaceRecord,
         checkpoint: Checkpoint,
         wish: Wish,
-        operator_type: OperatorType,
         *,
         last: bool,
     ) -> tuple[list[SettledChange], WorkspaceRecord]:
         """Returns what became of each change, and the record as it is then."""
-        answered, failure = await self._sender.commit(caller, record, checkpoint, operator_type=operator_type)
+        answered, failure = await self._sender.commit(caller, record, checkpoint)
         settlement = await self._settle(record, answered, wish, last=last)
         notices = [one for one in settlement.settled if one.answered.answer.status in _NOTICES]
         async with self._database.transaction() as connection:

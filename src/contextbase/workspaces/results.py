@@ -44,7 +44,7 @@ def new_record(
         epoch=opened.epoch,
         base=opened.seq,
         policy_version=opened.policy.version,
-        scope=acting.token.path_prefix or "",
+        scope=acting.grant.path_prefix or "",
         state=WorkspaceState.OPEN,
         checkpoint=0,
         pending=None,

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.errors import BlobCorrupted, Conflict, ContextbaseError, TooLarge, Unavailable
 from contextbase.gate.model import ChangeAnswer, CommitRequest
@@ -140,7 +139,7 @@ class Sender:
         return checkpoint, reported
 
     async def commit(
-        self, caller: Caller, record: WorkspaceRecord, checkpoint: Checkpoint, *, operator_type: OperatorType
+        self, caller: Caller, record: WorkspaceRecord, checkpoint: Checkpoint
     ) -> tuple[list[AnsweredChange], ContextbaseError | None]:
         """Send what was written down. After a crash the same is sent again, and happens once.
 
@@ -159,7 +158,7 @@ class Sender:
                     is_spelt_out=True,
                     moved=checkpoint.moved_with(number),
                 )
-                answer = await self._gate.commit(caller, request, operator_type=operator_type)
+                answer = await self._gate.commit(caller, request)
             except Unavailable:
                 raise  # whether it happened is not known: the next call sends it again
             except ContextbaseError as error:

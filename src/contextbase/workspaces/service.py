@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Final
 from weakref import WeakValueDictionary
 
-from contextbase.audit.model import OperatorType
 from contextbase.compare import FileDiff
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, ContextbaseError, InvalidInput, MachineProblem, NotFound, TooBusy
@@ -76,16 +75,14 @@ class WorkspaceService:
         caller: Caller,
         project_id: ProjectId,
         agent: str | None = None,
-        *,
-        operator_type: OperatorType = OperatorType.API,
     ) -> Created:
         """The agent's workspace on the head; if it has one already, that one, as it is."""
         acting = await self._agents.acting(caller, project_id, agent, make=True)
         acting.require(Action.READ, project_id)
         for _ in range(_MOST_TRIES):
             if (made := await self._new(acting, project_id)) is not None:
-                way_in, told = self._agents.way_in(acting, caller, operator_type), f"made a workspace at {made.base}"
-                await self._activity.record(acting, (project_id, made.id), "workspace.create", told, way_in)
+                told = f"made a workspace at {made.base}"
+                await self._activity.record(acting, (project_id, made.id), "workspace.create", told)
                 return Created(record=made, is_new=True)
             async with AsyncExitStack() as stack:
                 try:
@@ -166,16 +163,14 @@ class WorkspaceService:
         agent: str | None = None,
         *,
         wish: Wish,
-        operator_type: OperatorType,
     ) -> tuple[WorkspaceRecord, Committed]:
         """A checkpoint: what changed goes through the gate, and the agent goes on in its folder."""
         acting = await self._agents.acting(caller, project_id, agent)
-        way_in = self._agents.way_in(acting, caller, operator_type)
         async with self._alone_with(acting, project_id) as opened:
-            record, committed = await self._checkpoints.make(acting, opened, wish, operator_type=way_in)
+            record, committed = await self._checkpoints.make(acting, opened, wish)
             if committed.changes:
                 told, about = f"committed a workspace: {committed.told}", (project_id, record.id)
-                await self._activity.record(acting, about, "workspace.commit", told, way_in, seq=committed.seq)
+                await self._activity.record(acting, about, "workspace.commit", told, seq=committed.seq)
             return record, committed
 
     async def complete(
@@ -185,14 +180,12 @@ class WorkspaceService:
         agent: str | None = None,
         *,
         wish: Wish,
-        operator_type: OperatorType,
         discard: bool = False,
     ) -> Completed:
         """Commit, then remove the folder, unless it holds what could not be committed (with `discard`, also then).
 
         Harmless when it was completed already."""
         acting = await self._agents.acting(caller, project_id, agent)
-        way_in = self._agents.way_in(acting, caller, operator_type)
         meant = await self._admission.last(acting, project_id)
         async with self.alone(meant.id):
             last = await self._admission.last(acting, project_id)
@@ -204,7 +197,7 @@ class WorkspaceService:
             record = await self._admission.found(acting, project_id)
             provider = (await self.node.site()).provider
             try:
-                completed = await self._complete(acting, record, provider, wish, way_in, discard=discard)
+                completed = await self._complete(acting, record, provider, wish, discard=discard)
             except Exception:
                 await provider.open_workspace(record.id)
                 raise
@@ -217,8 +210,6 @@ class WorkspaceService:
         caller: Caller,
         project_id: ProjectId,
         agent: str | None = None,
-        *,
-        operator_type: OperatorType = OperatorType.API,
     ) -> WorkspaceRecord:
         """Remove the folder and what is in it for good; `Conflict` while a process is in it."""
         acting = await self._agents.acting(caller, project_id, agent)
@@ -227,8 +218,7 @@ class WorkspaceService:
         async with self._alone_with(acting, project_id) as record:
             await self._occupants.leave(record.id)
             await provider.close_workspace(record.id)
-            way_in, told = self._agents.way_in(acting, caller, operator_type), "abandoned a workspace"
-            await self._end(acting, provider, record, WorkspaceState.ABANDONED, told=told, operator_type=way_in)
+            await self._end(acting, provider, record, WorkspaceState.ABANDONED, told="abandoned a workspace")
         return replace(record, state=WorkspaceState.ABANDONED)
 
     async def list(
@@ -242,7 +232,7 @@ class WorkspaceService:
     ) -> list[WorkspaceRecord]:
         """Newest first: everybody's for who may manage the project (None: all), else the caller's own. With a token for
         one folder the caller's own that show no more than that."""
-        everybody = Action.ADMIN in caller.token.actions
+        everybody = Action.ADMIN in caller.grant.actions
         caller.require(Action.ADMIN if everybody else Action.READ, project_id)
         async with self._database.connection() as connection:
             return await self._registry.page(
@@ -252,12 +242,12 @@ class WorkspaceService:
                 state=state,
                 before=before,
                 limit=limit,
-                within=caller.token.path_prefix,
+                within=caller.grant.path_prefix,
             )
 
     async def project_of(self, caller: Caller, agent: str) -> ProjectId:
         """The one project that the agent has a workspace in, or had its last; `InvalidInput` when there are several."""
-        acting = await self._agents.acting(caller, caller.token.project_id, agent)
+        acting = await self._agents.acting(caller, caller.grant.project_id, agent)
         async with self._database.connection() as connection:
             projects = await self._registry.projects_of(connection, acting.principal.id)
         if not projects:
@@ -315,14 +305,11 @@ class WorkspaceService:
         record: WorkspaceRecord,
         provider: FolderBackend,
         wish: Wish,
-        operator_type: OperatorType,
         *,
         discard: bool,
     ) -> Completed:
         kept_because = [*await self._closed(provider, record)]
-        record, committed = await self._checkpoints.make(
-            acting, record, wish, operator_type=operator_type, last=not kept_because
-        )
+        record, committed = await self._checkpoints.make(acting, record, wish, last=not kept_because)
         if not discard:
             if committed.refused and not kept_because:
                 kept_because += await self._written_since(acting, provider, record, committed)
@@ -338,7 +325,7 @@ class WorkspaceService:
                 record=record, committed=committed, is_removed=False, kept_because=tuple(dict.fromkeys(kept_because))
             )
         told, state = f"completed a workspace: {committed.told}", WorkspaceState.COMPLETED
-        await self._end(acting, provider, record, state, told=told, operator_type=operator_type, seq=committed.seq)
+        await self._end(acting, provider, record, state, told=told, seq=committed.seq)
         ended = replace(record, state=WorkspaceState.COMPLETED, ended_at=SystemClock().now())
         return Completed(record=ended, committed=committed, is_removed=True)
 
@@ -371,16 +358,13 @@ class WorkspaceService:
         state: WorkspaceState,
         *,
         told: str,
-        operator_type: OperatorType,
         seq: Seq | None = None,
     ) -> None:
         """From the row on it counts as gone; a folder that is left is removed by the next sweep."""
         async with self._database.transaction() as connection:
             if await self._registry.end(connection, record.id, state):
                 about = (record.project_id, record.id)
-                await self._activity.record(
-                    acting, about, _ENDED[state], told, operator_type, seq=seq, connection=connection
-                )
+                await self._activity.record(acting, about, _ENDED[state], told, seq=seq, connection=connection)
         try:
             await provider.cleanup(record.id)
         except (Conflict, MachineProblem, OSError) as error:

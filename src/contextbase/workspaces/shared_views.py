@@ -13,8 +13,8 @@ from uuid import uuid4
 from contextbase.db.database import Database
 from contextbase.errors import NotFound
 from contextbase.gate.service import Gate
-from contextbase.identity.model import Action, Caller
-from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath
+from contextbase.identity.model import Action, Caller, Grant
+from contextbase.ids import PrincipalId, ProjectId, TreePath
 from contextbase.threads import in_thread
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import View
@@ -34,7 +34,7 @@ class SharedView:
 @dataclass(kw_only=True, slots=True)
 class _Followed:
     project_id: ProjectId
-    callers: dict[tuple[TokenId, PrincipalId], Caller]  # who was shown it; the next to be asked for comes first
+    callers: dict[tuple[Grant, PrincipalId], Caller]  # who was shown it; the next to be asked for comes first
     sight: Hashable  # what all of them see; None: they have come apart
     policy_version: int
     view: View
@@ -69,7 +69,7 @@ class SharedViews:
                 view=view,
             ),
         )
-        followed.callers[caller.token.id, caller.principal.id] = caller
+        followed.callers[caller.grant, caller.principal.id] = caller
         followed.view = view
         return SharedView(path=link, view=view)
 

@@ -8,7 +8,6 @@ import pytest
 from tests.support.backups import LARGE, System, filled
 from tests.support.tree_writer import in_pieces
 
-from contextbase.audit.model import OperatorType
 from contextbase.backup import verify_backup
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, DatabaseUnavailable
@@ -43,7 +42,7 @@ async def test_a_purge_is_refused_while_a_backup_runs_and_before_it_did_anything
     purge, wanted = system.services.purge, PurgeWanted(path=TreePath("large.bin"))
 
     async def do_purge() -> None:
-        await purge.purge(system.owner, project.id, wanted, confirm="notes", operator_type=OperatorType.API)
+        await purge.purge(system.owner, project.id, wanted, confirm="notes")
 
     before = await system.tree(project.id, 100)
     async with blobs_kept(system.services.database):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,12 @@ from tests.support.postgres import database_copy
 from tests.support.run_world import RunWorld, open_run_world
 from tests.support.workspaces import mounts_below
 
-from contextbase.audit.model import OperatorType
 from contextbase.commands.model import CommitWhen, KeptWorkspace, Started, lowered
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Conflict, Forbidden, InvalidInput, TooBusy, TooLarge
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
+from contextbase.identity.model import Action
 from contextbase.sandbox.model import Output
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.repository import WorkspaceRepository
@@ -127,23 +128,21 @@ async def test_a_hidden_file_is_not_there_for_the_command(runs: RunWorld) -> Non
 async def test_who_stops_reading_ends_the_command_and_its_work_stays(runs: RunWorld) -> None:
     services = runs.world.services
     request = runs.request("echo x > a.txt; echo begun; sleep 600")
-    steps = services.runs.run(runs.world.owner, runs.world.project_id, "one", request, operator_type=OperatorType.API)
+    steps = services.runs.run(runs.world.owner, runs.world.project_id, "one", request)
     started = await anext(steps)
     assert isinstance(started, Started)
     assert isinstance(await anext(steps), Output)
     await steps.aclose()
     await services.runs.close()
     assert (started.workspace.path / "a.txt").read_bytes() == b"x\n"
-    completed = await services.workspaces.complete(
-        runs.world.owner, runs.world.project_id, "one", wish=Wish(), operator_type=OperatorType.API
-    )
+    completed = await services.workspaces.complete(runs.world.owner, runs.world.project_id, "one", wish=Wish())
     assert completed.is_removed
 
 
 async def test_a_command_that_was_given_up_and_had_changed_nothing_leaves_nothing(runs: RunWorld) -> None:
     services = runs.world.services
     request = runs.request("sleep 600")
-    steps = services.runs.run(runs.world.owner, runs.world.project_id, "one", request, operator_type=OperatorType.API)
+    steps = services.runs.run(runs.world.owner, runs.world.project_id, "one", request)
     started = await anext(steps)
     assert isinstance(started, Started)
     await steps.aclose()
@@ -177,13 +176,11 @@ async def test_a_command_that_is_given_up_while_its_workspace_is_made_leaves_non
 async def test_completing_while_a_command_runs_commits_and_keeps_the_folder(runs: RunWorld) -> None:
     services = runs.world.services
     request = runs.request("echo x > a.txt; echo begun; sleep 600")
-    steps = services.runs.run(runs.world.owner, runs.world.project_id, "one", request, operator_type=OperatorType.API)
+    steps = services.runs.run(runs.world.owner, runs.world.project_id, "one", request)
     started = await anext(steps)
     assert isinstance(started, Started)
     await anext(steps)
-    completed = await services.workspaces.complete(
-        runs.world.owner, runs.world.project_id, "one", wish=Wish(), operator_type=OperatorType.API
-    )
+    completed = await services.workspaces.complete(runs.world.owner, runs.world.project_id, "one", wish=Wish())
     assert not completed.is_removed
     assert "A command still runs" in completed.kept_because[0]
     with pytest.raises(Conflict, match="A command still runs"):
@@ -204,9 +201,7 @@ async def test_an_agent_with_an_open_workspace_is_left_alone(runs: RunWorld) -> 
 
 async def test_more_commands_than_the_server_takes_are_told_to_come_later(runs: RunWorld) -> None:
     steps = [
-        runs.world.services.runs.run(
-            runs.world.owner, runs.world.project_id, None, runs.request("sleep 600"), operator_type=OperatorType.API
-        )
+        runs.world.services.runs.run(runs.world.owner, runs.world.project_id, None, runs.request("sleep 600"))
         for _ in range(8)
     ]
     await asyncio.gather(*(anext(one) for one in steps))
@@ -219,9 +214,7 @@ async def test_more_commands_than_the_server_takes_are_told_to_come_later(runs: 
 
 async def test_nobody_runs_commands_without_the_right_to_write(runs: RunWorld) -> None:
     ann = await runs.world.agent("ann")
-    reader = type(ann)(
-        principal=ann.principal, token=type(ann.token)(**_fields(ann.token) | {"actions": frozenset({"read"})})
-    )
+    reader = replace(ann, grant=replace(ann.grant, actions=frozenset({Action.READ})))
     with pytest.raises(Forbidden):
         await runs.run("true", who=reader)
 
@@ -232,7 +225,3 @@ def test_limits_can_be_lowered_and_not_raised(runs: RunWorld) -> None:
     assert lowered(most, {}) == most
     with pytest.raises(InvalidInput, match="max_processes"):
         lowered(most, {"max_processes": 100_000})
-
-
-def _fields(value: object) -> dict[str, object]:
-    return {name: getattr(value, name) for name in value.__slots__}  # type: ignore[attr-defined] # a slotted dataclass

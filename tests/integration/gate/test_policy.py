@@ -4,7 +4,6 @@ from pathlib import Path
 
 from tests.support.gate_world import GateWorld
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.identity.levels import Level
 from contextbase.identity.policies import Subject
@@ -16,11 +15,10 @@ async def test_the_gate_goes_by_the_same_rules_that_people_are_shown(
 ) -> None:
     world = await GateWorld.start(embedded_database, tmp_path)
     agent, group = await world.agent("indexer"), f"g{new_uuid().hex}"
-    await world.policies.create_group(world.owner, group, operator_type=OperatorType.API)
+    await world.policies.create_group(world.owner, group)
     for subject, level in [("agent:indexer", "RA"), (f"group:{group}", "hidden"), ("everyone", "R")]:
         await world.policies.put_rule(
             world.owner, world.project.id, subject=Subject.parse(subject), pattern="docs/**", level=Level.parse(level),
-            operator_type=OperatorType.API,
         )  # fmt: skip
     shown = await world.policies.show(world.owner, world.project.id)
     async with world.database.connection() as connection:

@@ -9,7 +9,6 @@ import pytest
 from tests.support.gate_world import GateWorld, delete, write
 from tests.support.tree_writer import TEST_AUDIT_KEY
 
-from contextbase.audit.model import OperatorType
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
 from contextbase.errors import ContentPurged, Forbidden, InvalidInput, NotFound
@@ -41,9 +40,7 @@ async def purge(world: GateWorld, path: str | None = None, content: bytes | None
         path=None if path is None else TreePath(path), content=None if content is None else ContentHash.of(content)
     )
     confirm = more.get("confirm", world.project.name)
-    return await purging(world).purge(
-        world.owner, world.project.id, wanted, confirm=confirm, operator_type=OperatorType.API
-    )
+    return await purging(world).purge(world.owner, world.project.id, wanted, confirm=confirm)
 
 
 async def everything_stored(world: GateWorld) -> str:
@@ -239,11 +236,10 @@ async def test_a_purge_is_confirmed_by_name_and_for_administrators_of_everything
         await purge(world, "conf", confirm="yes")
     with pytest.raises(NotFound):
         await purge(world, "elsewhere")
-    limited = replace(world.owner, token=replace(world.owner.token, project_id=world.project.id))
+    limited = replace(world.owner, grant=replace(world.owner.grant, project_id=world.project.id))
     with pytest.raises(Forbidden):
         await purging(world).purge(
             limited, world.project.id, PurgeWanted(path=TreePath("conf")), confirm=world.project.name,
-            operator_type=OperatorType.API,
         )  # fmt: skip
     assert await world.files() == {"conf": SECRET}
 
@@ -302,6 +298,5 @@ async def test_who_may_not_delete_a_file_is_told_so_and_nothing_is_purged(world:
     with pytest.raises(Forbidden, match="only read"):
         await purging(world).purge(
             admin, world.project.id, PurgeWanted(path=TreePath("a")), confirm=world.project.name,
-            operator_type=OperatorType.API,
         )  # fmt: skip
     assert await world.files() == {"a": SECRET}

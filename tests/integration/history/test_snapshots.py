@@ -7,7 +7,6 @@ import pytest
 from tests.support.gate_world import write
 from tests.support.history_world import HistoryWorld
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, Forbidden, InvalidInput, NotFound
 from contextbase.identity.model import Action
@@ -86,7 +85,7 @@ async def test_a_name_is_given_once_until_it_is_taken_back(database: Database, t
     await world.tag("v1", "1")
     with pytest.raises(Conflict):
         await world.tag("v1", "2")
-    await world.snapshots.delete_tag(owner, project, "v1", operator_type=OperatorType.API)
+    await world.snapshots.delete_tag(owner, project, "v1")
     with pytest.raises(NotFound):
         await world.seq("v1")
     assert (await world.tag("v1", "2")).seq == 2
@@ -105,9 +104,9 @@ async def test_an_empty_project_has_no_snapshot_to_name(database: Database, tmp_
 async def test_only_who_may_write_to_the_whole_project_names_snapshots(database: Database, tmp_path: Path) -> None:
     world = await a_world(database, tmp_path)
     owner = world.gate.owner
-    reader = replace(owner, token=replace(owner.token, actions=frozenset({Action.READ})))
+    reader = replace(owner, grant=replace(owner.grant, actions=frozenset({Action.READ})))
     limited = replace(
-        owner, token=replace(owner.token, project_id=world.gate.project.id, path_prefix=TreePath("a.txt"))
+        owner, grant=replace(owner.grant, project_id=world.gate.project.id, path_prefix=TreePath("a.txt"))
     )
     for caller in (reader, limited):
         with pytest.raises(Forbidden):

@@ -8,7 +8,6 @@ import pytest
 from tests.support.gate_world import delete, write
 from tests.support.review_world import ReviewWorld
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, ContentPurged, CursorOutdated, Forbidden, InvalidInput
 from contextbase.gate.model import ReviewState
@@ -171,7 +170,7 @@ async def test_comments_are_numbered_shown_and_told_of(world: ReviewWorld) -> No
     review = await world.contested("a.txt", BASE, OURS, THEIRS, bob)
     say = world.reviews.comment
     for who, text in ((world.gate.owner, "Why TWO?"), (bob, "It shouts.")):
-        await say(who, world.gate.project.id, review, text, operator_type=OperatorType.API)
+        await say(who, world.gate.project.id, review, text)
     comments = (await world.show(review)).comments
     assert [(comment.number, comment.text) for comment in comments] == [(1, "Why TWO?"), (2, "It shouts.")]
     events = await world.events()
@@ -186,8 +185,8 @@ async def test_a_rejected_item_is_closed_with_its_reason_and_the_head_stays(worl
     await world.gate.rule("a.txt", "R", bob)
     project, reject = world.gate.project.id, world.reviews.reject
     with pytest.raises(Forbidden):
-        await reject(carl, project, review, operator_type=OperatorType.AGENT)
-    item = await reject(bob, project, review, reason="Never mind.", operator_type=OperatorType.AGENT)
+        await reject(carl, project, review)
+    item = await reject(bob, project, review, reason="Never mind.")
     assert item.state is ReviewState.REJECTED
     assert [comment.text for comment in (await world.show(review)).comments] == ["Never mind."]
     assert await world.file("a.txt") == OURS
@@ -239,9 +238,7 @@ async def test_a_decision_from_before_a_restore_is_refused(world: ReviewWorld) -
         await connection.execute("UPDATE projects SET epoch = gen_random_uuid() WHERE id = $1", world.gate.project.id)
     decision = ReviewDecision(choice=Choice.THEIRS, epoch=shown.epoch, ours_seq=shown.ours_seq)
     with pytest.raises(CursorOutdated):
-        await world.reviews.resolve(
-            world.gate.owner, world.gate.project.id, review, decision, operator_type=OperatorType.API
-        )
+        await world.reviews.resolve(world.gate.owner, world.gate.project.id, review, decision)
     assert (await world.stored(review)).state is ReviewState.OPEN
 
 
@@ -259,7 +256,7 @@ async def test_deciding_talking_publishing_and_committing_at_once_never_lock_eac
 
     async def talk(review: UUID) -> None:
         for _ in range(3):
-            await world.reviews.comment(owner, project, review, "Well?", operator_type=OperatorType.API)
+            await world.reviews.comment(owner, project, review, "Well?")
 
     async def write_elsewhere() -> None:
         for number in range(20):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.support.tree_writer import TreeWriter
 
-from contextbase.audit.model import AuditEntry, ChainHead, OperatorType
+from contextbase.audit.model import AuditEntry, ChainHead, WayIn
 from contextbase.db.database import Database
 from contextbase.errors import BlobMissing
 from contextbase.ids import ContentHash, NodeId, Seq, SystemClock, TreePath, new_uuid
@@ -31,13 +31,11 @@ async def landing_of(writer: TreeWriter) -> Landing:
         node_id=NodeId(new_uuid()), number=1, path=TreePath("file"), kind=Kind.FILE, content_hash=_NAME,
         size=len(_CONTENT),
     )  # fmt: skip
-    entry = AuditEntry(
-        at=SystemClock().now(), operator_type=OperatorType.API, principal_id=who, action="commit", summary="One file."
-    )
+    entry = AuditEntry(at=SystemClock().now(), by=writer.caller.actor, action="commit", summary="One file.")
     async with writer.database.transaction() as connection:
         head = await writer.head.lock(connection, writer.project.id)
         audit = await writer.audit.extension(connection, writer.project.id, [entry])
-    commit = NewCommit(id=new_uuid(), principal_id=who, operator_type=OperatorType.API, message="", versions=(version,))
+    commit = NewCommit(id=new_uuid(), principal_id=who, way_in=WayIn.API, message="", versions=(version,))
     answer = KeptAnswer(principal_id=who, key="key", request_hash=bytes(32), answer="{}")
     return Landing(head=head, audit=audit, commits=[commit], contents={_NAME: _CONTENT}, answers=[answer])
 

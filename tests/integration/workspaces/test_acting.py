@@ -8,7 +8,6 @@ from tests.support.postgres import database_copy
 from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import read_tree
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import DatabaseAddress
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
@@ -41,7 +40,5 @@ async def test_an_agent_may_change_no_more_because_its_manager_may(world: Worksp
     created = await workspaces.create(world.owner, world.project_id, "ann")
     (created.record.path / "a.txt").write_bytes(b"mine\n")
     await world.put({"b.txt": b"b\n"})
-    _, committed = await workspaces.commit(
-        world.owner, world.project_id, "ann", wish=Wish(), operator_type=OperatorType.API
-    )
+    _, committed = await workspaces.commit(world.owner, world.project_id, "ann", wish=Wish())
     assert [one.answered.answer.status for one in committed.changes] == [ChangeStatus.REFUSED]

@@ -13,7 +13,6 @@ from tests.support.postgres import database_copy
 from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import PROVIDERS
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Conflict, DatabaseUnavailable, Forbidden, InvalidInput
 from contextbase.gate.model import ChangeStatus, CommitAnswer
@@ -185,10 +184,10 @@ async def test_who_may_only_read_does_not_give_up_what_is_under_way(
         with pytest.raises(DatabaseUnavailable):
             await world.commit("ann")
     ann = await world.agent("ann")
-    reading = replace(ann, token=replace(ann.token, actions=frozenset({Action.READ})))
+    reading = replace(ann, grant=replace(ann.grant, actions=frozenset({Action.READ})))
     workspaces = world.services.workspaces
     with pytest.raises(Forbidden):
-        await workspaces.commit(reading, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
+        await workspaces.commit(reading, world.project_id, wish=Wish())
     [record] = await workspaces.list(world.owner, world.project_id)
     assert record.pending is not None
 

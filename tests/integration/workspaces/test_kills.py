@@ -16,7 +16,6 @@ from tests.support.workspace_worker import AGENTS, PROJECT, SHARED
 from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import PROVIDERS, mounts_below, unmount_all
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import DatabaseAddress
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.repository import WorkspaceState
@@ -76,7 +75,7 @@ async def _complete_all(world: WorkspaceWorld) -> None:
     for record in await world.services.workspaces.list(world.owner, world.project_id, state=WorkspaceState.OPEN):
         assert record.principal.name in AGENTS
         completed = await world.services.workspaces.complete(
-            world.owner, world.project_id, record.principal.name, wish=Wish(), operator_type=OperatorType.API
+            world.owner, world.project_id, record.principal.name, wish=Wish()
         )
         assert completed.is_removed, completed.kept_because
 

@@ -10,7 +10,6 @@ from tests.support.postgres import database_copy
 from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import PROVIDERS, read_tree
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Forbidden
 from contextbase.identity.levels import Level
@@ -41,7 +40,6 @@ async def rule_for(world: WorkspaceWorld, agent: str, pattern: str, level: Level
         subject=Subject.parse(f"agent:{agent}"),
         pattern=pattern,
         level=level,
-        operator_type=OperatorType.API,
     )
 
 
@@ -58,13 +56,13 @@ async def test_a_token_for_one_folder_neither_looks_into_nor_ends_a_workspace_th
             await call(narrow, world.project_id)
     for end in (workspaces.commit, workspaces.complete):
         with pytest.raises(Forbidden, match="for docs"):
-            await end(narrow, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
+            await end(narrow, world.project_id, wish=Wish())
     assert (folder / "secret.txt").read_bytes() == b"mine\n"
     await world.complete("ann")
     created = await workspaces.create(narrow, world.project_id)
     assert read_tree(created.record.path) == {"docs/d.txt": b"d\n"}
     (created.record.path / "docs" / "d.txt").write_bytes(b"mine\n")
-    completed = await workspaces.complete(narrow, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
+    completed = await workspaces.complete(narrow, world.project_id, wish=Wish())
     assert completed.is_removed
 
 
@@ -81,7 +79,7 @@ async def test_a_token_for_one_folder_gets_no_workspace_in_which_more_may_have_b
     assert await workspaces.list(narrow, world.project_id) == []
     await world.complete("ann")
     with pytest.raises(Forbidden, match="for docs"):
-        await workspaces.complete(narrow, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
+        await workspaces.complete(narrow, world.project_id, wish=Wish())
     record = (await workspaces.create(narrow, world.project_id)).record
     assert [one.id for one in await workspaces.list(narrow, world.project_id)] == [record.id]
     deeper = await world.narrow_token("ann", "docs/deep")

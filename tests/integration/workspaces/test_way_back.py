@@ -14,7 +14,6 @@ from tests.support.snapshots import FOLDER, Link, Script
 from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import PROVIDERS, read_tree
 
-from contextbase.audit.model import OperatorType
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import DatabaseUnavailable, Forbidden, HeldElsewhere, NotFound, TooLarge
 from contextbase.gate.model import ChangeStatus
@@ -207,11 +206,11 @@ async def test_complete_from_two_sides_at_once_is_harmless(world: WorkspaceWorld
 async def test_who_may_only_read_stores_and_changes_nothing(world: WorkspaceWorld) -> None:
     await world.create("ann")
     ann = await world.agent("ann")
-    reader = replace(ann, token=replace(ann.token, actions=frozenset({Action.READ})))
+    reader = replace(ann, grant=replace(ann.grant, actions=frozenset({Action.READ})))
     folder = (await world.services.workspaces.path(reader, world.project_id)).path
     (folder / "a.txt").write_bytes(b"a\n")
     with pytest.raises(Forbidden):
-        await world.services.workspaces.commit(reader, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT)
+        await world.services.workspaces.commit(reader, world.project_id, wish=Wish())
     async with world.services.database.connection() as connection:
         assert await connection.fetchval("SELECT count(*) FROM blobs") == 0
     assert (await world.complete("ann")).is_removed
@@ -222,7 +221,7 @@ async def test_who_may_only_read_abandons_nobodys_work(world: WorkspaceWorld) ->
     folder = await world.create("ann")
     (folder / "a.txt").write_bytes(b"a\n")
     ann = await world.agent("ann")
-    reader = replace(ann, token=replace(ann.token, actions=frozenset({Action.READ})))
+    reader = replace(ann, grant=replace(ann.grant, actions=frozenset({Action.READ})))
     with pytest.raises(Forbidden):
         await world.services.workspaces.abandon(reader, world.project_id)
     assert (folder / "a.txt").read_bytes() == b"a\n"
@@ -232,9 +231,7 @@ async def test_every_answer_counts_the_commits_that_were_made(world: WorkspaceWo
     folder = await world.create("ann")
     ann = await world.agent("ann")
     (folder / "a.txt").write_bytes(b"a\n")
-    record, _ = await world.services.workspaces.commit(
-        ann, world.project_id, wish=Wish(), operator_type=OperatorType.AGENT
-    )
+    record, _ = await world.services.workspaces.commit(ann, world.project_id, wish=Wish())
     assert record.checkpoint == 1
     (folder / "b.txt").write_bytes(b"b\n")
     assert (await world.complete("ann")).record.checkpoint == 2
@@ -438,8 +435,8 @@ async def test_only_who_may_make_tokens_for_an_agent_acts_for_it(world: Workspac
     with pytest.raises(Forbidden):
         await workspaces.create(ben, project, "ann")
     with pytest.raises(Forbidden):
-        await workspaces.complete(ben, project, "ann", wish=Wish(), operator_type=OperatorType.AGENT)
-    await workspaces.complete(world.owner, project, "ann", wish=Wish(), operator_type=OperatorType.API)
+        await workspaces.complete(ben, project, "ann", wish=Wish())
+    await workspaces.complete(world.owner, project, "ann", wish=Wish())
     async with world.services.database.connection() as connection:
         row = await connection.fetchrow(
             "SELECT p.name, c.operator_type FROM commits c JOIN principals p ON p.id = c.principal_id"

@@ -28,7 +28,7 @@ def a_caller(actions: frozenset[Action] = EVERYTHING, *, project: UUID | None = 
         created_at=now,
         expires_at=now + timedelta(days=1),
     )
-    return Caller(principal=principal, token=token)
+    return Caller.with_token(token)
 
 
 class OneSession:

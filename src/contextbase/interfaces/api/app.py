@@ -88,13 +88,11 @@ def _asked_most(services: Services) -> list[DirectRoute]:
         DirectRoute(
             path=commits.COMMIT,
             body=CommitCreate,
-            answer=lambda body, caller, way_in: commits.commit(
-                body=body, caller=caller, services=services, way_in=way_in
-            ),
+            answer=lambda body, caller: commits.commit(body=body, caller=caller, services=services),
         ),
         DirectRoute(
             path=snapshots.CHECKOUT,
             body=CheckoutRequest,
-            answer=lambda body, caller, _: snapshots.checkout(body, caller, services),
+            answer=lambda body, caller: snapshots.checkout(body, caller, services),
         ),
     ]

@@ -5,19 +5,16 @@ from typing import Annotated, Final
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
-from contextbase.audit.model import OperatorType
 from contextbase.bootstrap import Services
 from contextbase.errors import Forbidden, Unauthenticated
-from contextbase.identity.model import Caller, PrincipalKind
+from contextbase.identity.model import Caller, GrantSource
 from contextbase.logs import trace_id
 
 __all__ = [
     "COOKIE",
     "AuthenticatedCaller",
     "AuthenticatedServices",
-    "WayIn",
     "authenticate",
-    "operator_type",
     "services_of",
 ]
 
@@ -31,13 +28,15 @@ def services_of(request: HTTPConnection) -> Services:
 
 
 async def authenticate(request: HTTPConnection) -> Caller:
-    secret = _bearer(request)
+    """The caller. How the token came, in a header or with a login's cookie, is part of its grant."""
+    secret, source = _bearer(request), GrantSource.TOKEN
     if secret is None and (secret := request.cookies.get(COOKIE)):
         _refuse_foreign_pages(request)
+        source = GrantSource.LOGIN
     if not secret:
         raise Unauthenticated("Send a token: 'Authorization: Bearer cb_…'. `contextbase token create` makes one.")
     origin = request.client.host if request.client else ""
-    return await services_of(request).identity.authenticate(secret, origin=origin, trace_id=trace_id.get())
+    return await services_of(request).identity.authenticate(secret, source, origin=origin, trace_id=trace_id.get())
 
 
 def _bearer(request: HTTPConnection) -> str | None:
@@ -60,25 +59,6 @@ def _refuse_foreign_pages(request: HTTPConnection) -> None:
 
 
 AuthenticatedCaller = Annotated[Caller, Depends(authenticate)]
-
-
-_OPERATOR_OF_KIND: Final = {
-    PrincipalKind.USER: OperatorType.API,
-    PrincipalKind.AGENT: OperatorType.AGENT,
-    PrincipalKind.ADAPTER: OperatorType.SAAS_ADAPTER,
-    PrincipalKind.SYSTEM: OperatorType.SYSTEM,
-}
-
-
-async def operator_type(request: HTTPConnection, caller: AuthenticatedCaller) -> OperatorType:
-    """By which way the caller came: from whose token it is and how it was sent, never from the body."""
-    by_cookie = "authorization" not in request.headers
-    if caller.principal.kind is PrincipalKind.USER and by_cookie:
-        return OperatorType.WEB_UI
-    return _OPERATOR_OF_KIND[caller.principal.kind]
-
-
-WayIn = Annotated[OperatorType, Depends(operator_type)]
 
 
 async def _services(request: Request) -> Services:

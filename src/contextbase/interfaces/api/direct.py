@@ -12,10 +12,9 @@ from fastapi import Request, Response
 from pydantic import BaseModel, ValidationError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from contextbase.audit.model import OperatorType
 from contextbase.errors import ContextbaseError
 from contextbase.identity.model import Caller
-from contextbase.interfaces.api.authentication import authenticate, operator_type
+from contextbase.interfaces.api.authentication import authenticate
 from contextbase.interfaces.api.problems import error_response
 
 __all__ = ["DirectRoute", "DirectRoutes"]
@@ -29,7 +28,7 @@ class DirectRoute:
 
     path: str
     body: type[BaseModel]
-    answer: Callable[[Any, Caller, OperatorType], Awaitable[Response]]
+    answer: Callable[[Any, Caller], Awaitable[Response]]
 
 
 class DirectRoutes:
@@ -52,7 +51,7 @@ class DirectRoutes:
             except ValidationError:
                 await self._app(scope, _again(messages, receive), send)
                 return
-            response = await route.answer(body, caller, await operator_type(request, caller))
+            response = await route.answer(body, caller)
         except ContextbaseError as error:
             response = error_response(error)
         await response(scope, receive, send)

@@ -25,7 +25,7 @@ def _commit_fields(body: FeedCommit) -> dict[str, Any]:
         "seq": body.seq,
         "at": body.at,
         "author": _author_view(body.author),
-        "operator_type": body.operator_type,
+        "operator_type": body.way_in,
         "message": body.message,
         "changes": [_change_view(change) for change in body.changes],
         "set_aside": [_set_aside_view(aside) for aside in body.set_aside],

@@ -75,7 +75,8 @@ def audit(
     for record in records:
         where = f"  {record.path}" if record.path else ""
         when = local_time(record.at, seconds=True)
-        print_line(f"{record.number}  {when}  {record.principal}  {record.action}{where}  {record.summary}")
+        who = record.principal + (f" for {record.on_behalf_of}" if record.on_behalf_of else "")
+        print_line(f"{record.number}  {when}  {who}  {record.action}{where}  {record.summary}")
 
 
 def _operator_type(given: str | None) -> OperatorTypeName | None:

@@ -22,7 +22,7 @@ from contextbase.gate.model import (
 from contextbase.identity.model import Action
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.interfaces.api.answers import as_json
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.etags import ANY, etags_in
 from contextbase.wire.commit import (
@@ -56,7 +56,6 @@ async def commit(
     body: CommitCreate,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    way_in: WayIn,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
     if_match: Annotated[str | None, Header(max_length=8000, description="ETags, or *; for a single change.")] = None,
     if_none_match: Annotated[str | None, Header(max_length=8000, description="Only *: the file must be new.")] = None,
@@ -79,7 +78,7 @@ async def commit(
         lease=body.lease,
         expects=_expectation(if_match, if_none_match),
     )
-    answer = await services.gate.commit(caller, request, operator_type=way_in)
+    answer = await services.gate.commit(caller, request)
     if request.expects is not None and answer.changes[0].code == PreconditionFailed.code:
         raise PreconditionFailed(answer.changes[0].reason or "")
     return as_json(_view(answer))

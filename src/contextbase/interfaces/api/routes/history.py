@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
 
-from contextbase.audit.model import OperatorType
+from contextbase.audit.model import WayIn
 from contextbase.identity.model import Action, PrincipalName
 from contextbase.ids import NodeId, Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
@@ -83,7 +83,7 @@ async def audit_filter(query: Annotated[AuditQuery, Depends()]) -> AuditQueryFil
         first_seq=None if query.first_seq is None else Seq(query.first_seq),
         last_seq=None if query.last_seq is None else Seq(query.last_seq),
         node_id=None if query.node_id is None else NodeId(query.node_id),
-        operator_type=None if query.operator_type is None else OperatorType(query.operator_type),
+        way_in=None if query.operator_type is None else WayIn(query.operator_type),
     )
 
 
@@ -177,4 +177,5 @@ def _change_view(change: LogChange) -> LogChangeView:
 
 
 def _record_view(record: AuditRecord) -> AuditRecordView:
-    return AuditRecordView.model_validate(asdict(record))
+    fields = asdict(record)
+    return AuditRecordView(operator_type=fields.pop("way_in"), **fields)

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Query, Request
 
 from contextbase.identity.model import Action
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.leases import Lease
 from contextbase.wire.commit import MOST_SEQ, ProjectName
@@ -90,11 +90,11 @@ async def renew_lease(
 
 @router.delete(f"{LEASES}/{{token}}", status_code=204)
 async def release_lease(
-    token: Token, project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+    token: Token, project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> None:
     """End a lease; also succeeds when it has ended. Somebody else's needs 'admin'."""
     project_id = await services.projects.id_of(caller, project, action=Action.WRITE)
-    await services.leases.release(caller, project_id, token, operator_type=way_in)
+    await services.leases.release(caller, project_id, token)
 
 
 @router.delete(LEASES)
@@ -102,12 +102,11 @@ async def release_leases(
     project: Project,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    way_in: WayIn,
     owner: Owner = None,
 ) -> LeasesReleased:
     """End all leases of an owner and its workers: your own, or with 'admin' anybody's."""
     project_id = await services.projects.id_of(caller, project, action=Action.WRITE)
-    return LeasesReleased(released=await services.leases.release_all(caller, project_id, owner, operator_type=way_in))
+    return LeasesReleased(released=await services.leases.release_all(caller, project_id, owner))
 
 
 def _view(lease: Lease, services: AuthenticatedServices) -> LeaseView:

@@ -43,7 +43,7 @@ async def start_page(request: Request) -> HTMLResponse:
         )
     base = html.escape(services_of(request).settings.public_url or str(request.base_url).rstrip("/"))
     name = html.escape(caller.principal.name)
-    allowed = ", ".join(sorted(caller.token.actions))
+    allowed = ", ".join(sorted(caller.grant.actions))
     return _page(
         "contextbase",
         f"""<p>A shared, versioned context base for AI agents: each works in a private copy of a folder, and what it

@@ -8,7 +8,7 @@ from contextbase.identity.levels import Level, LevelDecision, PathRule
 from contextbase.identity.model import Action, PrincipalName
 from contextbase.identity.policies import EffectivePolicy, Subject
 from contextbase.ids import TreePath
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.policy import (
@@ -46,9 +46,7 @@ async def show_policy(project: Project, caller: AuthenticatedCaller, services: A
 
 
 @router.put("/rules")
-async def put_rule(
-    body: RulePut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> RuleView:
+async def put_rule(body: RulePut, caller: AuthenticatedCaller, services: AuthenticatedServices) -> RuleView:
     """Give a subject a level on a pattern; the rule it had there is replaced."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
     rule = await services.policies.put_rule(
@@ -57,7 +55,6 @@ async def put_rule(
         subject=Subject.parse(body.subject),
         pattern=body.pattern,
         level=Level.parse(body.level),
-        operator_type=way_in,
     )
     return _rule_view(rule)
 
@@ -70,56 +67,47 @@ async def delete_rule(
     pattern: Annotated[str, Query(max_length=1024)],
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    way_in: WayIn,
 ) -> None:
     """Remove the rule of a subject on a pattern."""
     project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
-    await services.policies.delete_rule(
-        caller, project_id, subject=Subject.parse(subject), pattern=pattern, operator_type=way_in
-    )
+    await services.policies.delete_rule(caller, project_id, subject=Subject.parse(subject), pattern=pattern)
 
 
 @router.put("/default")
-async def put_default(
-    body: DefaultPut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> PolicyView:
+async def put_default(body: DefaultPut, caller: AuthenticatedCaller, services: AuthenticatedServices) -> PolicyView:
     """The level where no rule matches."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
-    await services.policies.put_default(caller, project_id, Level.parse(body.level), operator_type=way_in)
+    await services.policies.put_default(caller, project_id, Level.parse(body.level))
     return _policy_view(await services.policies.show(caller, project_id))
 
 
 @router.put("/merge")
 async def put_merge_rules(
-    body: MergeRulesPut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+    body: MergeRulesPut, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> PolicyView:
     """All merge rules, in order: the last that matches decides."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
     rules = [(rule.pattern, rule.strategy) for rule in body.rules]
-    await services.policies.put_merge_rules(caller, project_id, rules, operator_type=way_in)
+    await services.policies.put_merge_rules(caller, project_id, rules)
     return _policy_view(await services.policies.show(caller, project_id))
 
 
 @router.put("/leases")
 async def put_lease_rules(
-    body: LeaseRulesPut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+    body: LeaseRulesPut, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> PolicyView:
     """Where leases bind, in order: the last that matches decides."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
     rules = [(rule.pattern, rule.binding) for rule in body.rules]
-    await services.policies.put_lease_rules(caller, project_id, rules, operator_type=way_in)
+    await services.policies.put_lease_rules(caller, project_id, rules)
     return _policy_view(await services.policies.show(caller, project_id))
 
 
 @router.put("/ranks")
-async def put_rank(
-    body: RankPut, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> RankView:
+async def put_rank(body: RankPut, caller: AuthenticatedCaller, services: AuthenticatedServices) -> RankView:
     """A principal's rank, for the strategy 'priority'."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
-    name = await services.policies.put_rank(
-        caller, project_id, PrincipalName.parse(body.principal), body.rank, operator_type=way_in
-    )
+    name = await services.policies.put_rank(caller, project_id, PrincipalName.parse(body.principal), body.rank)
     return RankView(principal=str(name), rank=body.rank)
 
 
@@ -152,29 +140,27 @@ async def list_groups(
 
 
 @router.post("/groups", status_code=201)
-async def create_group(
-    body: GroupCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> GroupView:
+async def create_group(body: GroupCreate, caller: AuthenticatedCaller, services: AuthenticatedServices) -> GroupView:
     """Make an empty group."""
-    await services.policies.create_group(caller, body.name, operator_type=way_in)
+    await services.policies.create_group(caller, body.name)
     return GroupView(name=body.name, members=[])
 
 
 @router.put("/groups/{group}/members/{principal}")
 async def add_member(
-    group: GroupName, principal: Member, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+    group: GroupName, principal: Member, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> MembershipView:
     """Put a principal into a group."""
-    name = await services.policies.add_member(caller, group, PrincipalName.parse(principal), operator_type=way_in)
+    name = await services.policies.add_member(caller, group, PrincipalName.parse(principal))
     return MembershipView(group=group, principal=str(name), member=True)
 
 
 @router.delete("/groups/{group}/members/{principal}")
 async def remove_member(
-    group: GroupName, principal: Member, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+    group: GroupName, principal: Member, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> MembershipView:
     """Take a principal out of a group."""
-    name = await services.policies.remove_member(caller, group, PrincipalName.parse(principal), operator_type=way_in)
+    name = await services.policies.remove_member(caller, group, PrincipalName.parse(principal))
     return MembershipView(group=group, principal=str(name), member=False)
 
 

@@ -11,7 +11,7 @@ from contextbase.history.rollback import RollbackWanted
 from contextbase.history.undo import UndoWanted
 from contextbase.identity.model import Action, PrincipalName
 from contextbase.ids import ContentHash, Seq, TreePath
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.routes.commits import change_view
 from contextbase.wire.reverting import (
@@ -31,23 +31,19 @@ router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem
 
 
 @router.post("/rollback")
-async def rollback(
-    body: RollbackCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> RevertingView:
+async def rollback(body: RollbackCreate, caller: AuthenticatedCaller, services: AuthenticatedServices) -> RevertingView:
     """Make a file, a folder or everything as it was, as new commits: all or nothing. Needs 'read' and 'write'."""
     project_id = await services.projects.id_of(caller, body.project, action=_action(body.dry_run))
     wanted = RollbackWanted(to=body.to or "", path=_path(body.path), number=body.number)
     if body.dry_run:
         diffs = await services.rollback.preview(caller, project_id, wanted)
         return _preview(diffs)
-    made = await services.rollback.roll_back(caller, project_id, wanted, message=body.message, operator_type=way_in)
+    made = await services.rollback.roll_back(caller, project_id, wanted, message=body.message)
     return RevertingView(seqs=list(made.seqs), changes=list(map(change_view, made.changes)), preview=[], contested=[])
 
 
 @router.post("/undo")
-async def undo(
-    body: UndoCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> RevertingView:
+async def undo(body: UndoCreate, caller: AuthenticatedCaller, services: AuthenticatedServices) -> RevertingView:
     """Take back what a principal, a run or commits did, and keep what others did since. What they built upon it becomes
     a review item. Needs 'read' and 'write'."""
     project_id = await services.projects.id_of(caller, body.project, action=_action(body.dry_run))
@@ -55,26 +51,22 @@ async def undo(
     if body.dry_run:
         preview = await services.undo.preview(caller, project_id, wanted)
         return _preview(preview.diffs, preview.contested)
-    made = await services.undo.undo(caller, project_id, wanted, message=body.message, operator_type=way_in)
+    made = await services.undo.undo(caller, project_id, wanted, message=body.message)
     return RevertingView(seqs=list(made.seqs), changes=list(map(change_view, made.changes)), preview=[], contested=[])
 
 
 @router.post("/bring-back")
 async def bring_back(
-    body: BringBackCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+    body: BringBackCreate, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> RevertingView:
     """Put what was set aside where it was meant to be, in the place of what is there now. Needs 'read' and 'write'."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
-    made = await services.rollback.bring_back(
-        caller, project_id, body.side_version_id, message=body.message, operator_type=way_in
-    )
+    made = await services.rollback.bring_back(caller, project_id, body.side_version_id, message=body.message)
     return RevertingView(seqs=list(made.seqs), changes=list(map(change_view, made.changes)), preview=[], contested=[])
 
 
 @router.post("/purge")
-async def purge(
-    body: PurgeCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> PurgeView:
+async def purge(body: PurgeCreate, caller: AuthenticatedCaller, services: AuthenticatedServices) -> PurgeView:
     """Remove contents from all history of all projects, for good. Needs 'admin', and the project's name to confirm."""
     caller.require(Action.ADMIN)  # of everything: equal contents are stored once for all projects
     project_id = await services.projects.id_of(caller, body.project, action=Action.ADMIN)
@@ -82,7 +74,7 @@ async def purge(
     preview = await services.purge.preview(caller, project_id, wanted)
     deleted = preview.heads
     if not body.dry_run:
-        made = await services.purge.purge(caller, project_id, wanted, confirm=body.confirm, operator_type=way_in)
+        made = await services.purge.purge(caller, project_id, wanted, confirm=body.confirm)
         deleted = made.deleted
     return PurgeView(
         hashes=list(map(str, preview.contents)),

@@ -10,7 +10,7 @@ from contextbase.gate.answers import conflict_to_dict
 from contextbase.gate.model import ReviewState
 from contextbase.identity.model import Action, Principal, PrincipalName
 from contextbase.ids import Seq, TreePath
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.routes.commits import bytes_of, content_of
 from contextbase.review.model import (
@@ -107,17 +107,17 @@ async def release_review(
 
 @router.post("/{review_id}/comments", status_code=201)
 async def comment_on_review(
-    review_id: UUID, body: CommentCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+    review_id: UUID, body: CommentCreate, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> CommentView:
     """Add to what is said about an item; its author is told through the feed."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
-    comment = await services.reviews.comment(caller, project_id, review_id, body.text, operator_type=way_in)
+    comment = await services.reviews.comment(caller, project_id, review_id, body.text)
     return _comment_view(comment)
 
 
 @router.post("/{review_id}/resolve", responses=_DECIDED)
 async def resolve_review(
-    review_id: UUID, body: ReviewResolve, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+    review_id: UUID, body: ReviewResolve, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> ReviewView:
     """Decide it, in one commit that also closes it. What others changed since `ours_seq` is merged; what conflicts with
     that is answered with 409, and nothing is changed."""
@@ -137,16 +137,16 @@ async def resolve_review(
         content=content_of(text=body.text, encoded=body.base64, name=body.hash, path="the edited file"),
         message=body.message,
     )
-    return _view(await services.reviews.resolve(caller, project_id, review_id, decision, operator_type=way_in))
+    return _view(await services.reviews.resolve(caller, project_id, review_id, decision))
 
 
 @router.post("/{review_id}/reject", responses=_DECIDED)
 async def reject_review(
-    review_id: UUID, body: ReviewReject, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
+    review_id: UUID, body: ReviewReject, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> ReviewView:
     """Close it without taking any of it in. Its author may, too."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
-    item = await services.reviews.reject(caller, project_id, review_id, reason=body.reason, operator_type=way_in)
+    item = await services.reviews.reject(caller, project_id, review_id, reason=body.reason)
     return _view(item)
 
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from contextbase.commands.conversation import answers
 from contextbase.commands.model import lowered
 from contextbase.commands.shell import continued
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.event_stream import EVENT_STREAM
 from contextbase.interfaces.api.item_stream import begun_item_stream, unless_hung_up
@@ -47,7 +47,6 @@ async def create(
     body: SandboxCreate,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    way_in: WayIn,
     response: Response,
 ) -> SandboxView:
     """A sandbox on the agent's workspace, which is made if need be; or the one it has already, as it is."""
@@ -59,7 +58,6 @@ async def create(
         limits=lowered(services.sandbox_limits, body.limits.model_dump()),
         network=Network(body.network),
         environment=body.environment,
-        operator_type=way_in,
     )
     if not is_new:
         response.status_code = 200
@@ -78,7 +76,7 @@ async def list_sandboxes(
     """Newest first: everybody's for 'admin', else your own."""
     found = await services.sandboxes.list(
         caller,
-        await services.projects.id_of(caller, project_id) if project_id else caller.token.project_id,
+        await services.projects.id_of(caller, project_id) if project_id else caller.grant.project_id,
         before=None if before is None else _id(before),
         limit=limit + 1,
     )
@@ -102,7 +100,6 @@ async def exec_command(
     request: Request,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    way_in: WayIn,
 ) -> Any:
     """Run a command to its end. Files stay, and so does the folder that a `cd` went to; what is left running in the
     background goes on.
@@ -110,9 +107,7 @@ async def exec_command(
     With `Accept: text/event-stream` the output is told as it comes: items of the type output, then ended, or failed.
     Either way, whoever hangs up ends the command."""
     given = None if body.stdin is None else bytes_of(body.stdin, "stdin")
-    execution = await services.sandboxes.exec(
-        caller, _id(sandbox_id), _command(body, _id(sandbox_id)), operator_type=way_in
-    )
+    execution = await services.sandboxes.exec(caller, _id(sandbox_id), _command(body, _id(sandbox_id)))
     steps = _steps(execution, given)
     if EVENT_STREAM in request.headers.get("accept", ""):
         return begun_item_stream(_items(steps))
@@ -120,11 +115,9 @@ async def exec_command(
 
 
 @router.delete("/{sandbox_id}")
-async def remove(
-    sandbox_id: UUID, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> SandboxView:
+async def remove(sandbox_id: UUID, caller: AuthenticatedCaller, services: AuthenticatedServices) -> SandboxView:
     """End all that runs in it, and the sandbox. The workspace stays, with the work in it: commit or complete that."""
-    return sandbox_view(await services.sandboxes.remove(caller, _id(sandbox_id), operator_type=way_in))
+    return sandbox_view(await services.sandboxes.remove(caller, _id(sandbox_id)))
 
 
 def _command(body: CommandBody, sandbox_id: SandboxId) -> Command:

@@ -29,8 +29,8 @@ async def me(caller: AuthenticatedCaller) -> Me:
         principal=caller.principal.name,
         kind=caller.principal.kind.value,
         is_owner=caller.principal.is_owner,
-        token=caller.token.name,
-        actions=sorted(caller.token.actions),
+        token=caller.grant.name,
+        actions=sorted(caller.grant.actions),
     )
 
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query
 
 from contextbase.history.snapshots import Tag
 from contextbase.identity.model import Action
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.snapshot import LONGEST_REF, SnapshotView, TagCreate, TagPage, TagView
@@ -49,14 +49,10 @@ async def tags(
 
 
 @router.post("/tags", status_code=201, responses=problem_answers(409))
-async def create_tag(
-    body: TagCreate, caller: AuthenticatedCaller, services: AuthenticatedServices, way_in: WayIn
-) -> TagView:
+async def create_tag(body: TagCreate, caller: AuthenticatedCaller, services: AuthenticatedServices) -> TagView:
     """Give a snapshot a name."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
-    tag = await services.snapshots.create_tag(
-        caller, project_id, body.name, ref=body.ref, message=body.message, operator_type=way_in
-    )
+    tag = await services.snapshots.create_tag(caller, project_id, body.name, ref=body.ref, message=body.message)
     return _view(tag)
 
 
@@ -67,11 +63,10 @@ async def delete_tag(
     project: Project,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    way_in: WayIn,
 ) -> None:
     """Take a name away; the snapshot stays."""
     project_id = await services.projects.id_of(caller, project, action=Action.WRITE)
-    await services.snapshots.delete_tag(caller, project_id, name, operator_type=way_in)
+    await services.snapshots.delete_tag(caller, project_id, name)
 
 
 def _view(tag: Tag) -> TagView:

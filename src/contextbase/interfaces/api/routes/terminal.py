@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from contextbase.commands.shell import continued
 from contextbase.errors import Conflict, ContextbaseError
-from contextbase.interfaces.api.authentication import authenticate, operator_type, services_of
+from contextbase.interfaces.api.authentication import authenticate, services_of
 from contextbase.interfaces.api.problems import error_response
 from contextbase.interfaces.api.run_views import outcome_view
 from contextbase.sandbox.model import Command, SandboxId, TerminalSize
@@ -47,7 +47,6 @@ async def terminal(
                 terminal=TerminalSize(rows=rows, columns=columns),
                 asked=command or "a terminal",
             ),
-            operator_type=await operator_type(websocket, caller),
         )
     except ContextbaseError as error:
         await websocket.send_denial_response(error_response(error))

@@ -9,7 +9,7 @@ from contextbase.bootstrap import Services
 from contextbase.identity.levels import check_pattern
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, TreePath
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices, WayIn
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.json_body import JsonBodyRoute
 from contextbase.interfaces.api.routes.diffs import Patch
@@ -58,12 +58,11 @@ async def create(
     body: WorkspaceCreate,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    way_in: WayIn,
     response: Response,
 ) -> WorkspaceView:
     """A folder that shows the head as the agent may see it; or the one the agent has already, as it is."""
     project_id = await services.projects.id_of(caller, body.project_id)
-    created = await services.workspaces.create(caller, project_id, _named(body.agent_id), operator_type=way_in)
+    created = await services.workspaces.create(caller, project_id, _named(body.agent_id))
     if not created.is_new:
         response.status_code = 200
     return workspace_view(created.record)
@@ -82,7 +81,7 @@ async def list_workspaces(
     """Newest first: everybody's for 'admin', else your own."""
     found = await services.workspaces.list(
         caller,
-        await services.projects.id_of(caller, project_id) if project_id else caller.token.project_id,
+        await services.projects.id_of(caller, project_id) if project_id else caller.grant.project_id,
         state=None if state is None else WorkspaceState(state),
         before=None if before is None else WorkspaceId(int=before.int),
         limit=limit + 1,
@@ -160,7 +159,6 @@ async def commit(
     agent_id: Agent,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    way_in: WayIn,
     project_id: Project = None,
     body: WorkspaceCommit | None = None,
 ) -> WorkspaceCommitView:
@@ -168,9 +166,7 @@ async def commit(
 
     Sent again after a lost answer, it commits what is new since: nothing happens twice."""
     found = await _project(services, caller, agent_id, project_id)
-    record, committed = await services.workspaces.commit(
-        caller, found, _named(agent_id), wish=_wish(body), operator_type=way_in
-    )
+    record, committed = await services.workspaces.commit(caller, found, _named(agent_id), wish=_wish(body))
     return commit_view(record, committed)
 
 
@@ -180,16 +176,13 @@ async def complete(
     agent_id: Agent,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    way_in: WayIn,
     project_id: Project = None,
     discard: Annotated[bool, Query(description="Remove the folder even with what could not be committed.")] = False,
     body: WorkspaceCommit | None = None,
 ) -> WorkspaceCompleteView:
     """Commit, then remove the folder, unless it holds what could not be committed. Harmless when done already."""
     found = await _project(services, caller, agent_id, project_id)
-    completed = await services.workspaces.complete(
-        caller, found, _named(agent_id), wish=_wish(body), operator_type=way_in, discard=discard
-    )
+    completed = await services.workspaces.complete(caller, found, _named(agent_id), wish=_wish(body), discard=discard)
     return complete_view(completed)
 
 
@@ -198,12 +191,11 @@ async def abandon(
     agent_id: Agent,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    way_in: WayIn,
     project_id: Project = None,
 ) -> WorkspaceView:
     """Remove the folder and what is in it, for good."""
     found = await _project(services, caller, agent_id, project_id)
-    ended = await services.workspaces.abandon(caller, found, _named(agent_id), operator_type=way_in)
+    ended = await services.workspaces.abandon(caller, found, _named(agent_id))
     return workspace_view(ended)
 
 
@@ -211,8 +203,8 @@ async def _project(services: Services, caller: Caller, agent_id: str, project: s
     """The project that was named, or the only one there can be."""
     if project is not None:
         return await services.projects.id_of(caller, project)
-    if caller.token.project_id is not None:
-        return caller.token.project_id
+    if caller.grant.project_id is not None:
+        return caller.grant.project_id
     return await services.workspaces.project_of(caller, _named(agent_id) or caller.principal.name)
 
 
