@@ -45,6 +45,14 @@ def test_create_prints_the_path_and_nothing_else(shared: Cli) -> None:
     assert os.environ["CONTEXTBASE_PROJECT"] in listed
 
 
+def test_create_at_a_snapshot_shows_the_files_of_then(shared: Cli) -> None:
+    then = shared("log", "--json", "-n", "1").json[0]["seq"]
+    shared("rm", "plan.md")
+    made = shared("workspace", "create", "-a", "late", "--at", str(then))
+    assert (Path(made.stdout.rstrip()) / "plan.md").read_text() == PLAN
+    assert shared("workspace", "create", "-a", "none", "--at", "no-such-tag").code != 0
+
+
 def test_credentials_are_held_back_until_they_are_allowed_and_the_folder_stays(shared: Cli) -> None:
     folder = Path(shared("workspace", "create", "-a", "one").stdout.rstrip())
     (folder / ".env").write_text("PASSWORD=1")

@@ -41,7 +41,7 @@ class Agent:
         found: dict[str, Any] = answer.json()
         return found
 
-    async def create(self, project: Project, **fields: str) -> Path:
+    async def create(self, project: Project, **fields: str | int) -> Path:
         created = await self.done("POST", "/create", json={"project_id": project.name} | fields)
         return Path(created["workspace_path"])
 
@@ -64,6 +64,27 @@ async def test_an_agent_has_one_workspace_in_a_project_and_asking_again_gives_th
     again = await agent.ask("POST", "/create", json={"project_id": project.name, "agent_id": agent.name})
     assert (again.status_code, again.json()["workspace_id"]) == (200, made["workspace_id"])
     assert await agent.done("GET", f"/{project.name}/path") == again.json()
+
+
+async def test_a_workspace_starts_from_the_snapshot_that_a_seq_a_ref_or_a_tag_means(api: Api) -> None:
+    project = await a_project(api)
+    changed = PLAN.replace("May", "June")
+    await project.write("plan.md", changed, base=2)
+    tagged = {"project": project.name, "name": "before", "ref": "2"}
+    assert (await api.client.post("/api/v1/history/tags", json=tagged)).status_code == 201
+    for ref in (2, "2", "head~1", "before"):
+        agent = await an_agent(project)
+        folder = await agent.create(project, base_snapshot_id=ref)
+        assert (folder / "plan.md").read_text() == PLAN
+        assert (await agent.done("GET", f"/{project.name}/path"))["base_snapshot_id"] == 2
+        other = await agent.ask("POST", "/create", json={"project_id": project.name, "base_snapshot_id": 3})
+        assert (other.status_code, other.json()["code"]) == (409, "conflict")
+    agent = await an_agent(project)
+    for wrong, code in ((99, "invalid_input"), (-1, "invalid_input"), ("no-such-tag", "not_found")):
+        answer = await agent.ask("POST", "/create", json={"project_id": project.name, "base_snapshot_id": wrong})
+        assert answer.json()["code"] == code
+    narrow = await agent.ask("GET", f"/{project.name}/path")
+    assert narrow.status_code == 404  # nothing was made
 
 
 async def test_the_way_back_tells_what_became_of_each_change(api: Api) -> None:

@@ -70,9 +70,14 @@ class WorkspaceWorld:
         _, secret = await self.services.identity.create_token(self.owner, request)
         return await self.services.identity.authenticate(secret)
 
-    async def create(self, name: str) -> Path:
-        created = await self.services.workspaces.create(await self.agent(name), self.project_id)
+    async def create(self, name: str, *, at: Seq | None = None) -> Path:
+        created = await self.services.workspaces.create(await self.agent(name), self.project_id, at=at)
         return created.record.path
+
+    async def status(self, name: str) -> set[TreePath]:
+        """The paths that are not committed yet."""
+        _, look = await self.services.workspaces.status(await self.agent(name), self.project_id)
+        return {change.path for change in look.changes}
 
     async def commit(self, name: str, wish: Wish | None = None) -> Committed:
         agent = await self.agent(name)

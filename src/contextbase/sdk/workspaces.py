@@ -59,9 +59,10 @@ class AsyncWorkspaces:
         self._connection = connection
 
     @checked
-    async def create(self, project: str, *, agent: str | None = None) -> WorkspaceView:
-        """Create a folder on the head of the project; an agent that has one there already gets that one."""
-        body = WorkspaceCreate(project_id=project, agent_id=agent)
+    async def create(self, project: str, *, agent: str | None = None, at: str | int | None = None) -> WorkspaceView:
+        """Create a folder on a snapshot of the project (`at`: a seq, a ref such as head~3, or a tag; None: the head).
+        An agent that has one there already gets that one; raises `Conflict` if it is on another snapshot than `at`."""
+        body = WorkspaceCreate(project_id=project, agent_id=agent, base_snapshot_id=at)
         return await self._connection.retried(
             lambda: self._connection.call(
                 WorkspaceView, "POST", f"{_WORKSPACE}/create", body, read_seconds=_LONGEST_SECONDS
@@ -157,12 +158,18 @@ class AsyncWorkspaces:
 
     @asynccontextmanager
     async def open(
-        self, project: str, *, agent: str | None = None, message: str = "", run: str | None = None
+        self,
+        project: str,
+        *,
+        agent: str | None = None,
+        at: str | int | None = None,
+        message: str = "",
+        run: str | None = None,
     ) -> AsyncIterator[OpenWorkspace]:
         """A workspace on this machine for a block, completed at its end. If the block raises, the workspace stays open
         with the work in it, and a note on the exception says so. Raises `HeldElsewhere` if the folder is not on this
         machine."""
-        opened = await self._opened(project, agent)
+        opened = await self._opened(project, agent, at)
         try:
             yield opened
         except BaseException as error:
@@ -170,8 +177,8 @@ class AsyncWorkspaces:
             raise
         opened.completed = await self.complete(project, agent=agent, message=message, run=run)
 
-    async def _opened(self, project: str, agent: str | None) -> OpenWorkspace:
-        view = await self.create(project, agent=agent)
+    async def _opened(self, project: str, agent: str | None, at: str | int | None) -> OpenWorkspace:
+        view = await self.create(project, agent=agent, at=at)
         path = Path(view.workspace_path)
         if not await asyncio.to_thread(path.is_dir):
             raise HeldElsewhere(
@@ -203,8 +210,8 @@ class Workspaces:
         self._workspaces = workspaces
         self._portal = portal
 
-    def create(self, project: str, *, agent: str | None = None) -> WorkspaceView:
-        return self._portal.run(self._workspaces.create(project, agent=agent))
+    def create(self, project: str, *, agent: str | None = None, at: str | int | None = None) -> WorkspaceView:
+        return self._portal.run(self._workspaces.create(project, agent=agent, at=at))
 
     def get(self, project: str, *, agent: str | None = None) -> WorkspaceView:
         return self._portal.run(self._workspaces.get(project, agent=agent))
@@ -274,9 +281,15 @@ class Workspaces:
 
     @contextmanager
     def open(
-        self, project: str, *, agent: str | None = None, message: str = "", run: str | None = None
+        self,
+        project: str,
+        *,
+        agent: str | None = None,
+        at: str | int | None = None,
+        message: str = "",
+        run: str | None = None,
     ) -> Iterator[OpenWorkspace]:
-        opening = self._workspaces.open(project, agent=agent, message=message, run=run)
+        opening = self._workspaces.open(project, agent=agent, at=at, message=message, run=run)
         with self._portal.entered(opening) as opened:
             yield opened
 

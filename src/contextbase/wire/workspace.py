@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from contextbase.wire.commit import ChangeView, ProjectName
 from contextbase.wire.diff import CellView, HunkView, ValueChangeView
+from contextbase.wire.snapshot import LONGEST_REF
 
 __all__ = [
     "AgentName",
@@ -42,6 +43,10 @@ class WorkspaceCreate(BaseModel):
 
     project_id: ProjectName
     agent_id: AgentName | None = Field(default=None, description="Whose it is; null: the caller's. Another's: 'admin'.")
+    base_snapshot_id: Annotated[int, Field(ge=0)] | Annotated[str, Field(max_length=LONGEST_REF)] | None = Field(
+        default=None,
+        description="The snapshot to start from: a seq, or a ref (head~3, a time, a tag); null: the head.",
+    )
 
 
 class WorkspaceCommit(BaseModel):

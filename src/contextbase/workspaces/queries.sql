@@ -70,6 +70,12 @@ JOIN versions v ON v.project_id = $1 AND v.node_id = asked.node_id AND v.number 
 SELECT v.path FROM versions v
 WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind <> 'deleted'
 
+-- name: places_of_snapshot
+-- Every node of a snapshot: where it stood then, and where it is now, or was last.
+SELECT v.path, h.path AS path_now
+FROM versions v JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
+WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind <> 'deleted'
+
 -- name: sharing_of_project
 -- Which new files its workspaces commit.
 SELECT reads_gitignore, allowed_secrets FROM projects WHERE id = $1

@@ -199,6 +199,13 @@ class WorkspaceRepository:
         rows = await connection.fetch(_SQL.paths_of_snapshot, project_id, seq)
         return [TreePath.stored(row["path"]) for row in rows]
 
+    async def places_of(
+        self, connection: Connection, project_id: ProjectId, seq: Seq
+    ) -> list[tuple[TreePath, TreePath]]:
+        """Of every node of a snapshot: its path then, and its path now."""
+        rows = await connection.fetch(_SQL.places_of_snapshot, project_id, seq)
+        return [(TreePath.stored(row["path"]), TreePath.stored(row["path_now"])) for row in rows]
+
     async def keep_uploads(
         self, connection: Connection, project_id: ProjectId, agent: PrincipalId, sizes: Mapping[ContentHash, int]
     ) -> None:

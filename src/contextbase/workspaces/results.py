@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from contextbase.gate.service import OpenedProject
 from contextbase.identity.model import Caller
-from contextbase.ids import ProjectId, SystemClock, new_uuid
+from contextbase.ids import SystemClock, new_uuid
 from contextbase.workspaces.checkpoints import Committed
 from contextbase.workspaces.machine import Machine
-from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.model import View, WorkspaceId
 from contextbase.workspaces.ports import FolderBackend
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceState
 
@@ -29,20 +29,20 @@ class Completed:
 
 
 def new_record(
-    acting: Caller, node: Machine, provider: FolderBackend, project_id: ProjectId, opened: OpenedProject
+    acting: Caller, node: Machine, provider: FolderBackend, opened: OpenedProject, view: View
 ) -> WorkspaceRecord:
-    """Of an agent's workspace on the head."""
+    """Of an agent's workspace that shows a view of the opened project."""
     now = SystemClock().now()
     workspace_id = WorkspaceId(int=new_uuid().int)
     return WorkspaceRecord(
         id=workspace_id,
-        project_id=project_id,
+        project_id=view.snapshot.project_id,
         principal=acting.principal,
         node=node.name,
         provider=provider.name,
         path=node.root / "workspaces" / str(workspace_id),
-        epoch=opened.epoch,
-        base=opened.seq,
+        epoch=view.snapshot.epoch,
+        base=view.snapshot.seq,
         policy_version=opened.policy.version,
         scope=acting.grant.path_prefix or "",
         state=WorkspaceState.OPEN,

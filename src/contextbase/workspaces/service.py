@@ -75,12 +75,15 @@ class WorkspaceService:
         caller: Caller,
         project_id: ProjectId,
         agent: str | None = None,
+        *,
+        at: Seq | None = None,
     ) -> Created:
-        """The agent's workspace on the head; if it has one already, that one, as it is."""
+        """The agent's workspace on a snapshot (None: the head). If it has one already, that one, as it is; `Conflict`
+        if that one was made from another snapshot than the one asked for."""
         acting = await self._agents.acting(caller, project_id, agent, make=True)
         acting.require(Action.READ, project_id)
         for _ in range(_MOST_TRIES):
-            if (made := await self._new(acting, project_id)) is not None:
+            if (made := await self._new(acting, project_id, at)) is not None:
                 told = f"made a workspace at {made.base}"
                 await self._activity.record(acting, (project_id, made.id), "workspace.create", told)
                 return Created(record=made, is_new=True)
@@ -89,25 +92,32 @@ class WorkspaceService:
                     existing = await stack.enter_async_context(self._alone_with(acting, project_id))
                 except NotFound:  # another call has just ended it
                     continue
+                if at not in (None, existing.base):
+                    raise Conflict(
+                        f"{acting.principal.name} has a workspace on snapshot {existing.base}; complete or abandon it "
+                        f"before you make one on snapshot {at}."
+                    )
                 await self._admission.refuse_narrowed(acting, existing)
                 await (await self.node.site()).provider.open_workspace(existing.id)
                 return Created(record=existing, is_new=False)
         raise TooBusy(f"Other calls end the workspaces of {acting.principal.name} as they are made; try again.")
 
-    async def _new(self, acting: Caller, project_id: ProjectId) -> WorkspaceRecord | None:
+    async def _new(self, acting: Caller, project_id: ProjectId, at: Seq | None) -> WorkspaceRecord | None:
         """None when the agent has one already."""
         provider = (await self.node.site()).provider
-        remembered = self._gate.last_opened(acting, project_id)
+        remembered = None if at is not None else self._gate.last_opened(acting, project_id)
         view = None if remembered is None else self._sight.known(project_id, remembered)
         if remembered is not None and view is not None:
             # A trip to the database less, if what we remember is true: the row says so, while the folder is made.
-            record = new_record(acting, self.node, provider, project_id, remembered)
+            record = new_record(acting, self.node, provider, remembered, view)
             if (made_at := await self._make(provider, record, view, on_head=True)) is not None:
                 return replace(record, created_at=made_at, seen_at=made_at)
         async with self._database.connection() as connection:
             opened = await self._gate.opened(connection, acting, project_id)
-            view = await self._sight.of_head(connection, project_id, opened)
-        record = new_record(acting, self.node, provider, project_id, opened)
+            if at is not None and at > opened.seq:
+                raise InvalidInput(f"There is no snapshot {at}: the project's are 0 to {opened.seq}.")
+            view = await self._sight.of_snapshot(connection, project_id, opened, opened.seq if at is None else at)
+        record = new_record(acting, self.node, provider, opened, view)
         made_at = await self._make(provider, record, view)
         return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)
 

@@ -29,7 +29,22 @@ class ViewCache:
         """The head, as its opener may see it."""
         return await self.at(connection, project_id, opened, opened.seq)
 
+    async def of_snapshot(self, connection: Connection, project_id: ProjectId, opened: OpenedProject, seq: Seq) -> View:
+        """An earlier snapshot, as its opener may see it now: files whose nodes have moved to a hidden path since are
+        hidden, too."""
+        snapshot = SnapshotKey(project_id=project_id, epoch=opened.epoch, seq=seq)
+        if opened.authority.sees_everything or seq == opened.seq:
+            return await self.at(connection, project_id, opened, seq)
+        key = (snapshot, opened.seq, opened.authority.sight)
+        if key not in self._known:
+            places = await self._registry.places_of(connection, project_id, seq)
+            shown = {then for then, now in places if opened.authority.shows(then, now)}
+            paths = [then for then, _ in places]
+            self._remember(key, await in_thread(masked_paths, paths, shown.__contains__))
+        return View(snapshot=snapshot, masked=self._known[key])
+
     async def at(self, connection: Connection, project_id: ProjectId, opened: OpenedProject, seq: Seq) -> View:
+        """A snapshot by what its opener may see of its paths alone, wherever the files are now."""
         snapshot = SnapshotKey(project_id=project_id, epoch=opened.epoch, seq=seq)
         return View(snapshot=snapshot, masked=await self._masked(connection, snapshot, opened.authority))
 
@@ -54,11 +69,14 @@ class ViewCache:
         key = (snapshot, authority.sight)
         if key not in self._known:
             paths = await self._registry.paths_of(connection, snapshot.project_id, snapshot.seq)
-            self._known[key] = await in_thread(masked_paths, paths, authority.sees)
-            while len(self._known) > _MOST_KNOWN:
-                self._known.popitem(last=False)
+            self._remember(key, await in_thread(masked_paths, paths, authority.sees))
         self._known.move_to_end(key)
         return self._known[key]
+
+    def _remember(self, key: Hashable, masked: frozenset[TreePath]) -> None:
+        self._known[key] = masked
+        while len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
 
 
 def hides_more(masked: frozenset[TreePath], shown: View) -> bool:

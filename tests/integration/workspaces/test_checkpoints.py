@@ -3,33 +3,18 @@
 import os
 import shutil
 import unicodedata
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from tests.support.gate_world import rename
-from tests.support.postgres import database_copy
-from tests.support.workspace_world import WorkspaceWorld, open_world
-from tests.support.workspaces import PROVIDERS
+from tests.support.workspace_world import WorkspaceWorld
 
-from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Conflict, DatabaseUnavailable, Forbidden, InvalidInput
 from contextbase.gate.model import ChangeStatus, CommitAnswer
 from contextbase.identity.levels import Level
 from contextbase.identity.model import Action
 from contextbase.workspaces.checkpoints import Wish
-
-
-@pytest.fixture(params=PROVIDERS)
-async def world(
-    request: pytest.FixtureRequest, embedded_database_server: DatabaseAddress, tmp_path: Path
-) -> AsyncIterator[WorkspaceWorld]:
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_world(address, tmp_path / "data", request.param) as world,
-    ):
-        yield world
 
 
 async def test_what_cannot_be_read_now_is_neither_reverted_nor_deleted(world: WorkspaceWorld) -> None:

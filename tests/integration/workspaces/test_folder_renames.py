@@ -4,16 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support.gate_world import delete
-from tests.support.postgres import database_copy
-from tests.support.workspace_world import WorkspaceWorld, open_world
-from tests.support.workspaces import PROVIDERS
+from tests.support.workspace_world import WorkspaceWorld
 
-from contextbase.db.database import DatabaseAddress
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.workspaces.checkpoints import Committed
@@ -22,17 +19,6 @@ LIST = b'{\n  "a": 1,\n  "b": 1\n}\n'
 THEIRS = b'{\n  "a": 2,\n  "b": 1\n}\n'
 OURS = b'{\n  "a": 1,\n  "b": 2\n}\n'
 BOTH = b'{\n  "a": 2,\n  "b": 2\n}\n'
-
-
-@pytest.fixture(params=PROVIDERS)
-async def world(
-    request: pytest.FixtureRequest, embedded_database_server: DatabaseAddress, tmp_path: Path
-) -> AsyncIterator[WorkspaceWorld]:
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_world(address, tmp_path / "data", request.param) as world,
-    ):
-        yield world
 
 
 def _by_mv(folder: Path) -> None:

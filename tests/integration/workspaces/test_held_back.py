@@ -1,31 +1,14 @@
 """Files that look like credentials do not leave a workspace unless somebody says so, and are not lost with it."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
-from tests.support.postgres import database_copy
-from tests.support.workspace_world import WorkspaceWorld, open_world
-from tests.support.workspaces import PROVIDERS
+from tests.support.workspace_world import WorkspaceWorld
 
-from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Forbidden, InvalidPath, NotFound
 from contextbase.workspaces.checkpoints import Committed, Wish
 from contextbase.workspaces.model import ScanProblem
 
 TOKEN = "gh" + "p_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 OTHER = "gh" + "p_Z1y2X3w4V5u6T7s8R9q0P1o2N3m4L5k6J7i8"
-
-
-@pytest.fixture(params=PROVIDERS)
-async def world(
-    request: pytest.FixtureRequest, embedded_database_server: DatabaseAddress, tmp_path: Path
-) -> AsyncIterator[WorkspaceWorld]:
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_world(address, tmp_path / "data", request.param) as world,
-    ):
-        yield world
 
 
 def held_back(committed: Committed) -> list[str]:

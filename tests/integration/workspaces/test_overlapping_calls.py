@@ -7,27 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.postgres import database_copy
-from tests.support.workspace_world import WorkspaceWorld, open_world
-from tests.support.workspaces import PROVIDERS, mounts_below
+from tests.support.workspace_world import WorkspaceWorld
+from tests.support.workspaces import mounts_below
 
-from contextbase.db.database import DatabaseAddress
 from contextbase.errors import NotFound
 from contextbase.gate.model import CommitAnswer
 from contextbase.identity.levels import Level
 from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.settlement import FolderSettlement, settle
-
-
-@pytest.fixture(params=PROVIDERS)
-async def world(
-    request: pytest.FixtureRequest, embedded_database_server: DatabaseAddress, tmp_path: Path
-) -> AsyncIterator[WorkspaceWorld]:
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_world(address, tmp_path / "data", request.param) as world,
-    ):
-        yield world
 
 
 @asynccontextmanager

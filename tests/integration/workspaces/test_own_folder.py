@@ -2,32 +2,18 @@
 
 import os
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from tests.support.gate_world import rename as rename_to
-from tests.support.postgres import database_copy
-from tests.support.workspace_world import WorkspaceWorld, open_world
-from tests.support.workspaces import PROVIDERS, read_tree, unmount_all
+from tests.support.workspace_world import WorkspaceWorld
+from tests.support.workspaces import read_tree, unmount_all
 
-from contextbase.db.database import DatabaseAddress
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.settlement import ConflictsIn
 from contextbase.workspaces.syscalls import Rename, rename, unmount
-
-
-@pytest.fixture(params=PROVIDERS)
-async def world(
-    request: pytest.FixtureRequest, embedded_database_server: DatabaseAddress, tmp_path: Path
-) -> AsyncIterator[WorkspaceWorld]:
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_world(address, tmp_path / "data", request.param) as world,
-    ):
-        yield world
 
 
 @pytest.mark.parametrize("in_the_way", ["file", "link", "pipe"])

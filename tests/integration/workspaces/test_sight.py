@@ -2,15 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable
 
 import pytest
-from tests.support.postgres import database_copy
-from tests.support.workspace_world import WorkspaceWorld, open_world
-from tests.support.workspaces import PROVIDERS, read_tree
+from tests.support.workspace_world import WorkspaceWorld
+from tests.support.workspaces import read_tree
 
-from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Forbidden
 from contextbase.identity.levels import Level
 from contextbase.identity.policies import Subject
@@ -20,17 +17,6 @@ from contextbase.workspaces.masks import masked_paths
 from contextbase.workspaces.repository import WorkspaceRepository
 from contextbase.workspaces.shared_views import SharedViews
 from contextbase.workspaces.view_cache import ViewCache
-
-
-@pytest.fixture(params=PROVIDERS)
-async def world(
-    request: pytest.FixtureRequest, embedded_database_server: DatabaseAddress, tmp_path: Path
-) -> AsyncIterator[WorkspaceWorld]:
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_world(address, tmp_path / "data", request.param) as world,
-    ):
-        yield world
 
 
 async def rule_for(world: WorkspaceWorld, agent: str, pattern: str, level: Level) -> None:

@@ -60,12 +60,26 @@ Run = Annotated[
 
 @commands.command("create")
 @errors_shown
-def create(agent: Agent = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+def create(
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="REF",
+            help="Start from this snapshot: a seq, head~3, a time or a tag. Default: the head.",
+            show_default=False,
+        ),
+    ] = None,
+    agent: Agent = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
     """Create a folder with the project's files, and print its path: cd "$(contextbase workspace create)"
 
     If the agent has a workspace already, that one is printed, as it is."""
     with connect(data) as client:
-        workspace = client.workspaces.create(named(project), agent=agent)
+        workspace = client.workspaces.create(named(project), agent=agent, at=at)
     _print_path(workspace, as_json=as_json)
 
 

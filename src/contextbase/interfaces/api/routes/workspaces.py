@@ -60,9 +60,12 @@ async def create(
     services: AuthenticatedServices,
     response: Response,
 ) -> WorkspaceView:
-    """A folder that shows the head as the agent may see it; or the one the agent has already, as it is."""
+    """A folder that shows the head, or an earlier snapshot, as the agent may see it; or the one the agent has already,
+    as it is. Asked for another snapshot than that one was made from, the answer is 409."""
     project_id = await services.projects.id_of(caller, body.project_id)
-    created = await services.workspaces.create(caller, project_id, _named(body.agent_id))
+    ref = body.base_snapshot_id
+    at = None if ref is None else await services.snapshots.find(caller, project_id, str(ref))
+    created = await services.workspaces.create(caller, project_id, _named(body.agent_id), at=at)
     if not created.is_new:
         response.status_code = 200
     return workspace_view(created.record)
