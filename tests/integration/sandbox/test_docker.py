@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
-import aiodocker
 import pytest
 from tests.support.docker_engine import DockerEngine
 
@@ -43,9 +42,7 @@ async def driver(docker_engine: DockerEngine) -> AsyncIterator[DockerDriver]:
     made = DockerDriver(node=node, owner=AGENT, image=docker_engine.image, address=docker_engine.address)
     yield made
     await made.close()
-    async with aiodocker.Docker(docker_engine.address) as docker:
-        for container in await docker.containers.list(all=True, filters=f'{{"label": ["contextbase.node={node}"]}}'):
-            await container.delete(force=True)
+    docker_engine.remove_containers(node)
 
 
 @pytest.fixture
@@ -112,12 +109,7 @@ async def test_the_kernel_and_the_engine_agree_that_a_container_is_kept_in(
         assert "docker-init" in words  # reaps what is left behind
         root_options = next(line.split()[3] for line in status.splitlines() if " / overlay " in line)
         assert root_options.startswith("ro," if place else "rw,")
-        async with aiodocker.Docker(docker_engine.address) as docker:
-            (container,) = [
-                await listed.show()
-                for listed in await docker.containers.list(all=True)
-                if str(sandbox_id) in listed["Names"][0]
-            ]
+        (container,) = docker_engine.containers(str(sandbox_id))
         host = container["HostConfig"]
         assert (host["Memory"], host["MemorySwap"], host["NanoCpus"]) == (128 << 20, 128 << 20, 10**9)
         assert host["LogConfig"]["Type"] == "none"
@@ -304,11 +296,9 @@ async def test_what_a_single_command_left_behind_is_swept_away(
     later = DockerDriver(
         node=driver._node, owner=AGENT, image=docker_engine.image, address=docker_engine.address, clock=LateClock()
     )
-    async with aiodocker.Docker(docker_engine.address) as docker:
-        for each, left in ((driver, 1), (later, 0)):
-            assert await each.found() == []
-            containers = await docker.containers.list(all=True)
-            assert len([container for container in containers if driver._node in container["Names"][0]]) == left
+    for each, left in ((driver, 1), (later, 0)):
+        assert await each.found() == []
+        assert len(docker_engine.containers(driver._node)) == left
     assert not (await execution.wait()).succeeded
     await later.close()
 

@@ -1,4 +1,4 @@
-"""How a sandbox is put to the engine, and how the engine's refusals are told."""
+"""How a sandbox is described to the engine."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from contextbase.errors import ContextbaseError, InvalidInput, MachineProblem, Unavailable
+from contextbase.errors import InvalidInput
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.docker.container import Container, Mode, configuration, size_limited
 from contextbase.sandbox.docker.engine import Engine
@@ -63,19 +63,6 @@ def test_a_size_limit_changes_nothing_else() -> None:
     assert limited["HostConfig"].pop("StorageOpt") == {"size": str(1 << 30)}
     assert limited == plain
     assert not {"Mounts", "Tmpfs", "Binds"} & plain["HostConfig"].keys()
-
-
-@pytest.mark.parametrize(
-    ("status", "message", "error"),
-    [
-        (900, "Cannot connect [Permission denied]", MachineProblem),
-        (900, "Cannot connect [Connection refused]", Unavailable),
-        (500, "something broke", Unavailable),
-    ],
-)
-def test_whose_business_a_refusal_is_is_told(status: int, message: str, error: type[ContextbaseError]) -> None:
-    told = Engine("unix:///run/engine.sock", timeout=1)._explained(status, message, "it")
-    assert type(told) is error
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:2375", "/run/docker.sock", "unix://relative.sock"])

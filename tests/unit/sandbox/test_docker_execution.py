@@ -9,7 +9,8 @@ import pytest
 from contextbase.errors import Conflict, InvalidInput, Unavailable
 from contextbase.limits import Limit
 from contextbase.sandbox.cgroups import NO_LIMITS
-from contextbase.sandbox.docker.engine import Engine, Hijacked
+from contextbase.sandbox.docker.connection import Hijacked
+from contextbase.sandbox.docker.engine import Engine
 from contextbase.sandbox.docker.execution import DockerExecution, Surroundings
 from contextbase.sandbox.model import Command, Stream
 

@@ -15,6 +15,7 @@ from contextbase.errors import Conflict, ContextbaseError, InvalidInput, Machine
 from contextbase.ids import Clock, ContentHash, SystemClock
 from contextbase.sandbox import archives
 from contextbase.sandbox.docker.channel import RelayChannel, relay_command
+from contextbase.sandbox.docker.connection import DEFAULT_ADDRESS
 from contextbase.sandbox.docker.container import (
     HOLDER,
     NODE_LABEL,
@@ -24,7 +25,7 @@ from contextbase.sandbox.docker.container import (
     foundation,
     size_limited,
 )
-from contextbase.sandbox.docker.engine import DEFAULT_ADDRESS, Engine
+from contextbase.sandbox.docker.engine import Engine
 from contextbase.sandbox.docker.execution import DockerExecution
 from contextbase.sandbox.docker.inside import Inside
 from contextbase.sandbox.model import (
@@ -117,7 +118,7 @@ class DockerDriver:
         """Removes what `run` left behind where its driver died."""
         infos = []
         for listed in await self._engine.containers(f"{NODE_LABEL}={self._node}"):
-            container = Container.listed(listed.id, listed["Labels"], listed["State"])
+            container = Container.listed(listed["Id"], listed["Labels"], listed["State"])
             if container.mode is not Mode.ONE_COMMAND:
                 infos.append(container.info)
             elif _is_left_behind(container, self._clock.now()):

@@ -13,7 +13,8 @@ from typing import Final
 from contextbase.errors import Conflict, ContextbaseError, InvalidInput, NotFound, Unavailable
 from contextbase.limits import Limit, ResourceLimits
 from contextbase.sandbox.cgroups import ControlGroup, Usage
-from contextbase.sandbox.docker.engine import Engine, Hijacked
+from contextbase.sandbox.docker.connection import Hijacked
+from contextbase.sandbox.docker.engine import Engine
 from contextbase.sandbox.model import WORKSPACE, Command, CommandOutcome, Output, Stream, TerminalSize
 
 __all__ = ["DockerExecution", "Surroundings", "entering"]
