@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from contextbase.audit.chain import AuditKey
-from contextbase.audit.model import SYSTEM_CHAIN, Actor, AuditEntry, WayIn
+from contextbase.audit.model import SYSTEM_CHAIN, Actor, AuditEntry, ChainHead, WayIn
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
 from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq, TokenId, TreePath
@@ -216,3 +216,18 @@ async def test_an_entry_is_there_exactly_if_what_it_tells_of_is(embedded_databas
 
 def test_the_key_is_not_shown() -> None:
     assert "kkkk" not in repr(KEY)
+
+
+def test_a_row_of_a_token_is_what_it_was_before_rows_named_grants() -> None:
+    """Else the chains of older databases would not verify. The link was made by the code before that."""
+    by = Actor(
+        way_in=WayIn.AGENT, principal_id=PrincipalId(UUID(int=1)), grant="token", token_id=TokenId(UUID(int=2)),
+        origin="127.0.0.1", trace_id="f" * 32,
+    )  # fmt: skip
+    written = AuditEntry(
+        at=datetime(2026, 1, 1, 12, tzinfo=UTC), by=by, action="commit", summary="Wrote a.md.", path=TreePath("a.md"),
+        seq=Seq(7), details={"target": "b.md"},
+    )  # fmt: skip
+    begin = ChainHead(chain=UUID(int=3), number=0, mac=b"")
+    extension = AuditKey(b"golden").extension(begin, [written])
+    assert extension.end.mac.hex() == "0bcc64c33b13f5c25659e4a400055f582194e61707e23da03c84a58bdb654fef"

@@ -108,14 +108,14 @@ class WorkspaceWorld:
         folder = await self.create(name)
         await self.put({"list.json": b'{\n  "a": 2,\n  "b": 1\n}\n'})
         (folder / "list.json").write_bytes(b'{\n  "a": 1,\n  "b": 2\n}\n')
-        commit = self.services.gate.commit
+        commit = self.services.gate.commit_trusted
 
         async def meanwhile(*args: object, **options: object) -> object:
             answer = await commit(*args, **options)  # type: ignore[arg-type]  # passed on
             (folder / "list.json").write_bytes(written_meanwhile)
             return answer
 
-        patched.setattr(self.services.gate, "commit", meanwhile)
+        patched.setattr(self.services.gate, "commit_trusted", meanwhile)
         return folder
 
     async def make_folder(self, path: str) -> None:

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from contextbase.gate.model import ChangeAction, ChangeAnswer, ChangeStatus, Closing, RequestedChange
+from contextbase.gate.model import ChangeAction, ChangeAnswer, ChangeStatus, RequestedChange
 from contextbase.gate.policy import CRITICAL
+from contextbase.gate.trusted import Closing
 
 __all__ = ["summary_of_commit"]
 

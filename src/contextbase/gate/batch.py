@@ -7,6 +7,7 @@ from uuid import UUID
 from contextbase.audit.model import AuditEntry
 from contextbase.gate.content_types import BYTES_LOOKED_AT
 from contextbase.gate.model import CommitAnswer, CommitRequest, ReviewState
+from contextbase.gate.trusted import TrustedTerms
 from contextbase.identity.model import Caller
 from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq
 from contextbase.merge import TooLargeToMerge
@@ -80,6 +81,7 @@ class Submitted:
     """A request with all that is known of it before it is settled."""
 
     request: CommitRequest
+    terms: TrustedTerms
     caller: Caller
     request_hash: bytes
     commit_id: UUID

@@ -235,7 +235,7 @@ class Drafter:
     async def _authorities(
         self, connection: Connection, rules: CachedPolicy, batch: Sequence[Submitted]
     ) -> dict[Hashable, PathAuthority]:
-        """By token and whom it acts for. Memberships are read anew: they are not part of the policy's version."""
+        """By what decides them. Memberships are read anew: they are not part of the policy's version."""
         callers = {_who(submitted): submitted.caller for submitted in batch}
         principals = {caller.principal.id for caller in callers.values()} if rules.policy.uses_groups else ()
         groups = await self._repository.groups(connection, principals)
@@ -269,12 +269,12 @@ class Drafter:
             try:
                 if any(change.base_version is not None for change in changes):
                     changes = await self._from_versions(connection, request.project_id, authority, changes)
-                if not request.is_spelt_out:
+                if not submitted.terms.is_spelt_out:
                     changes = await expand_folders(
                         connection, self._tree, request.project_id, authority, changes, tree=draft.tree
                     )
-                elif request.moved:
-                    changes = await brought_along(connection, self._repository, draft.tree, authority, request)
+                elif submitted.terms.moved:
+                    changes = await brought_along(connection, self._repository, draft.tree, authority, submitted)
                 spelt_out = request if changes is request.changes else replace(request, changes=changes)
             except InvalidInput as error:
                 draft.answer_at_once(submitted, error if submitted.caller.may_read else _one_place_twice())
@@ -390,7 +390,7 @@ def _runs(batch: Sequence[Submitted], authorities: Mapping[Hashable, PathAuthori
     start, has_renames = 0, False
     for position, submitted in enumerate(batch):
         changes = submitted.request.changes
-        follows_others = bool(submitted.request.moved)  # what they add to a folder that it moves goes along
+        follows_others = bool(submitted.terms.moved)  # what they add to a folder that it moves goes along
         sees_less = has_renames and may_name_folders(changes) and not authorities[_who(submitted)].sees_everything
         if (follows_others and position > start) or sees_less:
             yield batch[start:position]

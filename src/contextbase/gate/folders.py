@@ -9,8 +9,10 @@ from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import InvalidPath, TooLarge
 from contextbase.gate.access import refusal_of
-from contextbase.gate.model import MOST_CHANGES, ChangeAction, CommitRequest, MovedFolder, RequestedChange
+from contextbase.gate.batch import Submitted
+from contextbase.gate.model import MOST_CHANGES, ChangeAction, RequestedChange
 from contextbase.gate.repository import GateRepository
+from contextbase.gate.trusted import MovedFolder
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import PathAuthority
 from contextbase.ids import NodeId, ProjectId, TreePath
@@ -67,13 +69,14 @@ async def brought_along(
     repository: GateRepository,
     tree: WorkingTree,
     authority: PathAuthority,
-    request: CommitRequest,
+    submitted: Submitted,
 ) -> tuple[RequestedChange, ...]:
     """The request's changes, and a rename of everything that others have put since into the folders it moves. What the
     writer may not move, or would put in another's place, stays where it is."""
+    request = submitted.request
     named = {place for change in request.changes for place in (change.path, change.target)}
     wanted: dict[TreePath, RequestedChange] = {}  # by target
-    for folder in sorted(request.moved, key=lambda moved: len(moved.path), reverse=True):  # inner folders first
+    for folder in sorted(submitted.terms.moved, key=lambda moved: len(moved.path), reverse=True):  # inner folders first
         for live in await repository.came_since(connection, request.project_id, tree, folder):
             change = _along(folder, live, authority)
             if change is None or change.target is None or {change.path, change.target} & named:

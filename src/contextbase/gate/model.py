@@ -17,13 +17,11 @@ __all__ = [
     "ChangeAction",
     "ChangeAnswer",
     "ChangeStatus",
-    "Closing",
     "CommitAnswer",
     "CommitRequest",
     "Content",
     "ContentKind",
     "Expectation",
-    "MovedFolder",
     "RequestedChange",
     "ReviewState",
     "check_words",
@@ -91,27 +89,6 @@ class RequestedChange:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MovedFolder:
-    """A folder whose entries the request renames one by one: what others have put in it since goes along."""
-
-    path: TreePath
-    target: TreePath
-    base: Seq  # the snapshot in which the writer saw it
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Closing:
-    """A review item that a commit settles."""
-
-    review_id: UUID
-    path: TreePath  # the item's, and the node it is about: for the audit trail
-    node_id: NodeId
-    state: ReviewState = ReviewState.RESOLVED
-    strategy: str = MANUAL  # how it was decided
-    told: str = ""  # the same as a part of a sentence
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Expectation:
     """What must stand at the path of a commit's only change. A path can have one of several contents, any, or none."""
 
@@ -144,10 +121,6 @@ class CommitRequest:
     run: str | None = None  # the execution it belongs to, as the writer names it
     lease: int | None = None  # the token of a lease that the writer must still hold
     expects: Expectation | None = None  # else its only change is refused
-    is_spelt_out: bool = False  # a folder's contents are named one by one, where they go as well; never from outside
-    moved: tuple[MovedFolder, ...] = ()  # with `is_spelt_out`; the answer has what went along after all others
-    is_decided: bool = False  # goes into critical files as well, as it were a person's decision; never from outside
-    closes: tuple[Closing, ...] = ()  # closed in the same transaction, if every change goes in; never from outside
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.changes) <= MOST_CHANGES:

@@ -12,10 +12,11 @@ from contextbase.audit.model import AuditEntry
 from contextbase.gate.audit_summary import summary_of_commit
 from contextbase.gate.batch import BatchContents, BatchPlan, ClosedReview, Submitted
 from contextbase.gate.leases import Reservations
-from contextbase.gate.model import ChangeAnswer, ChangeStatus, Closing, CommitAnswer, RequestedChange
+from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitAnswer, RequestedChange
 from contextbase.gate.policy import CRITICAL, ProjectPolicy
 from contextbase.gate.review_audit import audit_of_closing
 from contextbase.gate.settlement import RequestOutcome, Settlement, Trace
+from contextbase.gate.trusted import Closing
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import PathAuthority
 from contextbase.ids import ContentHash, Seq, TreePath
@@ -99,7 +100,7 @@ class Planner:
                     closed_by=submitted.caller.principal.id,
                     seq=head if committed else None,
                 )
-                for closing in submitted.request.closes
+                for closing in submitted.terms.closes
             ]
             self.plan.audit += [
                 audit_of_closing(
@@ -108,7 +109,7 @@ class Planner:
                     seq=head if committed else None,
                     at=at,
                 )
-                for closing in submitted.request.closes
+                for closing in submitted.terms.closes
             ]
         self.plan.audit.append(_audited(submitted, answer, outcome, at=at))
         return outcome.stored
@@ -142,14 +143,14 @@ def _audited(submitted: Submitted, answer: CommitAnswer, outcome: RequestOutcome
         at=at,
         by=submitted.caller.actor,
         action="commit",
-        summary=summary_of_commit(caller.principal.name, request.changes, answer.changes, request.closes),
+        summary=summary_of_commit(caller.principal.name, request.changes, answer.changes, submitted.terms.closes),
         path=single.path if single else None,
         node_id=single.node_id if single else None,
         base_seq=submitted.request.changes[0].base if single else None,
         seq=answer.seq if answer.committed else None,
         old_hash=only.old_hash if only else None,
         new_hash=only.new_hash if only else None,
-        strategy=_strategy(request.closes, single),
+        strategy=_strategy(submitted.terms.closes, single),
         details=_details(submitted.request.changes, answer.changes, outcome.traces),
     )
 

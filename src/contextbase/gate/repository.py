@@ -11,8 +11,9 @@ from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import Conflict, ContentPurged, NotFound
 from contextbase.gate.batch import ClosedReview
-from contextbase.gate.model import MOST_CHANGES, ChangeAction, MovedFolder, RequestedChange
+from contextbase.gate.model import MOST_CHANGES, ChangeAction, RequestedChange
 from contextbase.gate.policy import ProjectPolicy
+from contextbase.gate.trusted import MovedFolder
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import PathAuthority
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath

@@ -4,7 +4,8 @@ from datetime import datetime
 from typing import Final
 
 from contextbase.audit.model import AuditEntry
-from contextbase.gate.model import Closing, ReviewState
+from contextbase.gate.model import ReviewState
+from contextbase.gate.trusted import Closing
 from contextbase.identity.model import Caller
 from contextbase.ids import Seq
 

@@ -23,6 +23,7 @@ from contextbase.gate.model import CommitAnswer, CommitRequest, Content, Request
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.policy_cache import PolicyCache
 from contextbase.gate.repository import GateRepository, purged_at
+from contextbase.gate.trusted import TrustedTerms
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath, new_uuid
@@ -33,6 +34,7 @@ from contextbase.storage.head import HeadRepository
 __all__ = ["Gate", "OpenedProject"]
 
 _SQL: Final = load_queries("contextbase.gate")
+_NO_TERMS: Final = TrustedTerms()
 _MOST_REMEMBERED: Final = 10_000
 _MOST_LOOKED_INTO_AT_ONCE: Final = 16
 
@@ -77,6 +79,10 @@ class Gate:
         Raises `NotFound`, `Forbidden` (the token), `InvalidInput` (a base from the future, a content that is not the
         caller's to name), `Conflict` (an idempotency key used for something else) or `Unavailable`.
         """
+        return await self.commit_trusted(caller, request, _NO_TERMS)
+
+    async def commit_trusted(self, caller: Caller, request: CommitRequest, terms: TrustedTerms) -> CommitAnswer:
+        """As `commit`, on terms that only our own code may set."""
         caller.require(Action.WRITE, request.project_id)
         if request.tells_what_is_there:
             caller.require(Action.READ, request.project_id)
@@ -85,8 +91,9 @@ class Gate:
         answer = await self._group_commit.commit(
             Submitted(
                 request=checked,
+                terms=terms,
                 caller=caller,
-                request_hash=_hash_of(request),
+                request_hash=_hash_of(request, terms),
                 commit_id=new_uuid(),
                 stored=stored,
             )
@@ -235,14 +242,14 @@ def _known(change: RequestedChange, sizes: dict[ContentHash, int], starts: dict[
     return replace(change, content=known)
 
 
-def _hash_of(request: CommitRequest) -> bytes:
+def _hash_of(request: CommitRequest, terms: TrustedTerms) -> bytes:
     """What two sendings of one request have in common; a base given as "the head" was resolved by the writer."""
     fields: list[object] = [
         str(request.project_id),
         request.message,
         request.atomic,
         request.run,
-        [[str(closing.review_id), closing.state] for closing in request.closes],
+        [[str(closing.review_id), closing.state] for closing in terms.closes],
         *_expected(request),
         [
             [
@@ -259,7 +266,7 @@ def _hash_of(request: CommitRequest) -> bytes:
             for change in request.changes
         ],
     ]
-    fields += [[folder.path, folder.target, folder.base] for folder in request.moved]
+    fields += [[folder.path, folder.target, folder.base] for folder in terms.moved]
     return hashlib.sha256(json.dumps(fields).encode()).digest()
 
 

@@ -227,8 +227,8 @@ class Settlement:
         return self._answer(change, settled, status, self._write(change, settled), side=lost)
 
     def _needs_person(self, change: RequestedChange, settled: Settled) -> bool:
-        request = self.submitted.request
-        if request.is_decided or (request.closes and self.submitted.caller.principal.kind is PrincipalKind.USER):
+        terms = self.submitted.terms
+        if terms.is_decided or (terms.closes and self.submitted.caller.principal.kind is PrincipalKind.USER):
             return False  # a person has decided
         return any(map(self.policy.is_critical, {change.path, change.target or change.path, settled.path}))
 

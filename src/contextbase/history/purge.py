@@ -15,6 +15,7 @@ from contextbase.db.queries import load_queries
 from contextbase.errors import Conflict, Forbidden, InvalidInput, NotFound
 from contextbase.gate.model import MOST_CHANGES, ChangeAction, ChangeStatus, CommitRequest, RequestedChange
 from contextbase.gate.service import Gate
+from contextbase.gate.trusted import TrustedTerms
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import Clock, ContentHash, ProjectId, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
@@ -141,9 +142,8 @@ class Purge:
                     project_id=project_id,
                     changes=tuple(changes[start : start + MOST_CHANGES]),
                     message="Purge",
-                    is_decided=True,
                 )
-                answer = await self._gate.commit(caller, request)
+                answer = await self._gate.commit_trusted(caller, request, TrustedTerms(is_decided=True))
                 for change in answer.changes:
                     if change.status is ChangeStatus.REFUSED:
                         raise Forbidden(f"Nothing was purged from history: {change.reason}")

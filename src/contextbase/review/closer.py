@@ -7,10 +7,11 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, Forbidden
 from contextbase.gate.batch import ClosedReview
-from contextbase.gate.model import ChangeAnswer, ChangeStatus, Closing, CommitRequest, RequestedChange, ReviewState
+from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitRequest, RequestedChange, ReviewState
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.review_audit import audit_of_closing
 from contextbase.gate.service import Gate
+from contextbase.gate.trusted import Closing, TrustedTerms
 from contextbase.identity.model import Caller
 from contextbase.ids import Clock, ProjectId
 from contextbase.review.assessment import Assessment
@@ -99,9 +100,9 @@ class ReviewCloser:
             changes=tuple(changes),
             message=message,
             atomic=True,
-            closes=(_closing(item, state, how),),
         )
-        answer = await self._gate.commit(caller, request)
+        terms = TrustedTerms(closes=(_closing(item, state, how),))
+        answer = await self._gate.commit_trusted(caller, request, terms)
         refused = [change for change in answer.changes if change.status is ChangeStatus.REFUSED]
         if refused:
             raise _refusal(item, refused)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
-from contextbase.gate.model import MOST_CHANGES, MovedFolder
+from contextbase.gate.model import MOST_CHANGES
+from contextbase.gate.trusted import MovedFolder
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.model import Kind
 from contextbase.workspaces.commit_plan import PendingChange

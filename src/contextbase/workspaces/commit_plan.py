@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from contextbase.gate.model import ChangeAction, ContentKind, MovedFolder, RequestedChange
+from contextbase.gate.model import ChangeAction, ContentKind, RequestedChange
 from contextbase.gate.model import Content as SentContent
+from contextbase.gate.trusted import MovedFolder
 from contextbase.identity.levels import matches
 from contextbase.ids import Seq, TreePath
 from contextbase.storage.model import Kind

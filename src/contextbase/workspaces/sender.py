@@ -11,6 +11,7 @@ from contextbase.errors import BlobCorrupted, Conflict, ContextbaseError, TooLar
 from contextbase.gate.model import ChangeAnswer, CommitRequest
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
+from contextbase.gate.trusted import TrustedTerms
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
@@ -155,10 +156,9 @@ class Sender:
                     epoch=record.epoch,
                     key=checkpoint.key(record.id, number, part),
                     run=checkpoint.run,
-                    is_spelt_out=True,
-                    moved=checkpoint.moved_with(number),
                 )
-                answer = await self._gate.commit(caller, request)
+                terms = TrustedTerms(is_spelt_out=True, moved=checkpoint.moved_with(number))
+                answer = await self._gate.commit_trusted(caller, request, terms)
             except Unavailable:
                 raise  # whether it happened is not known: the next call sends it again
             except ContextbaseError as error:

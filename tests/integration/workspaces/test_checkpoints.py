@@ -100,7 +100,7 @@ async def test_when_the_gate_takes_only_the_first_parts_the_rest_is_sent_the_nex
     folder = await world.create("ann")
     for name in "abcd":
         (folder / name).write_bytes(b"one\n")
-    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit
+    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit_trusted
     calls: list[object] = []
 
     async def only_once(*arguments: object, **options: object) -> CommitAnswer:
@@ -110,7 +110,7 @@ async def test_when_the_gate_takes_only_the_first_parts_the_rest_is_sent_the_nex
         return await commit(*arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.services.gate, "commit", only_once)
+        patch.setattr(world.services.gate, "commit_trusted", only_once)
         with pytest.raises(Conflict, match="not this one"):
             await world.commit("ann")
     await world.put({"b": None})
@@ -125,14 +125,14 @@ async def test_what_was_given_up_does_not_stand_in_the_way_of_what_is_sent_after
 ) -> None:
     folder = await world.create("ann")
     (folder / "a").write_bytes(b"one\n")
-    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit
+    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit_trusted
 
     async def answer_is_lost(*arguments: object, **options: object) -> CommitAnswer:
         await commit(*arguments, **options)
         raise Forbidden("the token was revoked")
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.services.gate, "commit", answer_is_lost)
+        patch.setattr(world.services.gate, "commit_trusted", answer_is_lost)
         with pytest.raises(Forbidden):
             await world.commit("ann")
     (folder / "a").write_bytes(b"two\n")
@@ -158,14 +158,14 @@ async def test_who_may_only_read_does_not_give_up_what_is_under_way(
 ) -> None:
     folder = await world.create("ann")
     (folder / "a").write_bytes(b"one\n")
-    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit
+    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit_trusted
 
     async def answer_is_lost(*arguments: object, **options: object) -> CommitAnswer:
         await commit(*arguments, **options)
         raise DatabaseUnavailable("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.services.gate, "commit", answer_is_lost)
+        patch.setattr(world.services.gate, "commit_trusted", answer_is_lost)
         with pytest.raises(DatabaseUnavailable):
             await world.commit("ann")
     ann = await world.agent("ann")

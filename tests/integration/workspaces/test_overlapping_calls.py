@@ -21,7 +21,7 @@ from contextbase.workspaces.settlement import FolderSettlement, settle
 async def completing(world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[asyncio.Event]:
     """Ann's complete has committed, and goes on when the event is set; it is over when the block is."""
     committed, go_on = asyncio.Event(), asyncio.Event()
-    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit
+    commit: Callable[..., Awaitable[CommitAnswer]] = world.services.gate.commit_trusted
 
     async def held_up(*arguments: object, **options: object) -> CommitAnswer:
         answer = await commit(*arguments, **options)
@@ -30,7 +30,7 @@ async def completing(world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch) -> 
         return answer
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.services.gate, "commit", held_up)
+        patch.setattr(world.services.gate, "commit_trusted", held_up)
         task = asyncio.create_task(world.complete("ann"))
         await asyncio.wait_for(committed.wait(), 30)
         yield go_on

@@ -149,7 +149,7 @@ async def test_when_the_commit_fails_the_work_stays_and_completing_again_brings_
         raise failure
 
     with monkeypatch.context() as patched:
-        patched.setattr(world.services.gate, "commit", fails)
+        patched.setattr(world.services.gate, "commit_trusted", fails)
         with pytest.raises(type(failure)):
             await world.complete("ann")
     assert (folder / "a.txt").read_bytes() == b"work\n"
@@ -166,14 +166,14 @@ async def test_an_answer_that_was_lost_is_asked_for_again_and_nothing_happens_tw
     folder = await world.create("ann")
     await world.put({"inbox/mine.txt": b"somebody was quicker\n"})
     (folder / "inbox" / "mine.txt").write_bytes(b"mine\n")
-    commit = world.services.gate.commit
+    commit = world.services.gate.commit_trusted
 
     async def loses_the_answer(*args: object, **options: object) -> None:
         await commit(*args, **options)  # type: ignore[arg-type]  # passed on
         raise DatabaseUnavailable("The connection was lost.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(world.services.gate, "commit", loses_the_answer)
+        patched.setattr(world.services.gate, "commit_trusted", loses_the_answer)
         with pytest.raises(DatabaseUnavailable):
             await world.commit("ann")
     await world.commit("ann")
