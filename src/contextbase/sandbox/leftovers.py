@@ -10,7 +10,8 @@ from contextbase.sandbox.cgroups import ControlGroup, kill_group
 __all__ = ["Leftovers", "emptied", "words_of"]
 
 _LONGEST_WORDS: Final = 200
-_TRIES, _PAUSE = 500, 0.01
+_LONGEST_WAIT: Final = 5.0  # seconds
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02
 _UNKNOWN: Final = "a command from before the server was restarted"
 
 
@@ -21,14 +22,18 @@ def words_of(argv: Sequence[str]) -> str:
 
 
 async def emptied(group: ControlGroup) -> bool:
-    """Kill all that is in a group and wait until it has gone: also the ended, which count until they are reaped. False
-    when something is left after five seconds."""
-    for _ in range(_TRIES):
+    """Kill everything in a group and wait until it is gone. Dead processes count until they are reaped. False when
+    something is left after five seconds."""
+    clock, pause = asyncio.get_running_loop().time, _SHORTEST_PAUSE
+    deadline = clock() + _LONGEST_WAIT
+    while True:
         kill_group(group)
         if not group.usage().processes:
             return True
-        await asyncio.sleep(_PAUSE)
-    return False
+        if clock() >= deadline:
+            return False
+        await asyncio.sleep(pause)  # most processes are gone within a millisecond or two
+        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
