@@ -98,6 +98,7 @@ class Gate:
                 stored=stored,
             )
         )
+        self._last_opened.pop(request.project_id, None)  # the head has moved on
         return answer if caller.may_read else without_contents(request.changes, answer)
 
     async def upload(

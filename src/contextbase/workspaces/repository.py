@@ -176,9 +176,9 @@ class WorkspaceRepository:
         """The folder of an ended one is gone."""
         await connection.execute(_SQL.workspace_removed, workspace_id)
 
-    async def drop(self, connection: Connection, workspace_id: WorkspaceId) -> None:
-        """Forget one whose folder was never finished."""
-        await connection.execute(_SQL.drop_workspace, workspace_id)
+    async def drop(self, connection: Connection, workspace_id: WorkspaceId) -> bool:
+        """Forget one whose folder was never finished; False when there is none."""
+        return bool(await connection.execute(_SQL.drop_workspace, workspace_id) != "DELETE 0")
 
     async def nodes_at(
         self, connection: Connection, project_id: ProjectId, seq: Seq, paths: list[TreePath]

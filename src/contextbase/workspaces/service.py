@@ -84,8 +84,6 @@ class WorkspaceService:
         acting.require(Action.READ, project_id)
         for _ in range(_MOST_TRIES):
             if (made := await self._new(acting, project_id, at)) is not None:
-                told = f"made a workspace at {made.base}"
-                await self._activity.record(acting, (project_id, made.id), "workspace.create", told)
                 return Created(record=made, is_new=True)
             async with AsyncExitStack() as stack:
                 try:
@@ -110,7 +108,7 @@ class WorkspaceService:
         if remembered is not None and view is not None:
             # A trip to the database less, if what we remember is true: the row says so, while the folder is made.
             record = new_record(acting, self.node, provider, remembered, view)
-            if (made_at := await self._make(provider, record, view, on_head=True)) is not None:
+            if (made_at := await self._make(acting, provider, record, view, on_head=True)) is not None:
                 return replace(record, created_at=made_at, seen_at=made_at)
         async with self._database.connection() as connection:
             opened = await self._gate.opened(connection, acting, project_id)
@@ -118,7 +116,7 @@ class WorkspaceService:
                 raise InvalidInput(f"There is no snapshot {at}: the project's are 0 to {opened.seq}.")
             view = await self._sight.of_snapshot(connection, project_id, opened, opened.seq if at is None else at)
         record = new_record(acting, self.node, provider, opened, view)
-        made_at = await self._make(provider, record, view)
+        made_at = await self._make(acting, provider, record, view)
         return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)
 
     async def path(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> WorkspaceRecord:
@@ -271,43 +269,53 @@ class WorkspaceService:
         return workspace_id in self._creating
 
     async def _make(
-        self, provider: FolderBackend, record: WorkspaceRecord, view: View, *, on_head: bool = False
+        self, acting: Caller, provider: FolderBackend, record: WorkspaceRecord, view: View, *, on_head: bool = False
     ) -> datetime | None:
-        """The row and the folder at the same time; None when the agent has a workspace already, or (`on_head`) the
+        """The rows and the folder at the same time; None when the agent has a workspace already, or (`on_head`) the
         head is another."""
         self._creating.add(record.id)
         try:
             async with self.alone(record.id):  # others find the row before the folder is there
-                return await self._make_alone(provider, record, view, on_head=on_head)
+                return await self._make_alone(acting, provider, record, view, on_head=on_head)
         finally:
             self._creating.discard(record.id)
 
     async def _make_alone(
-        self, provider: FolderBackend, record: WorkspaceRecord, view: View, *, on_head: bool
+        self, acting: Caller, provider: FolderBackend, record: WorkspaceRecord, view: View, *, on_head: bool
     ) -> datetime | None:
         made = asyncio.create_task(provider.create_workspace(record.id, view))
         try:
-            async with self._database.connection() as connection:
-                made_at = await self._registry.insert(connection, record, on_head=on_head)
+            made_at = await self._insert(acting, record, on_head=on_head)
         except BaseException:
             await asyncio.gather(made, return_exceptions=True)
             with suppress(ContextbaseError):  # the database is away: the next sweep finds a row without a folder
-                await self._forget(record)  # a statement that was given up may have been carried out
+                await self._forget(acting, record)  # a commit that was given up may have been carried out
             await provider.cleanup(record.id)
             raise
+        if made_at is None:  # then it does not matter what became of the folder
+            await asyncio.gather(made, return_exceptions=True)
+            await provider.cleanup(record.id)
+            return None
         try:
             await made
         except BaseException:
-            if made_at is not None:
-                await self._forget(record)
+            await self._forget(acting, record)
             raise
-        if made_at is None:
-            await provider.cleanup(record.id)
         return made_at
 
-    async def _forget(self, record: WorkspaceRecord) -> None:
-        async with self._database.connection() as connection:
-            await self._registry.drop(connection, record.id)
+    async def _insert(self, acting: Caller, record: WorkspaceRecord, *, on_head: bool) -> datetime | None:
+        async with self._database.transaction() as connection:
+            made_at = await self._registry.insert(connection, record, on_head=on_head)
+            if made_at is not None:
+                about, told = (record.project_id, record.id), f"made a workspace at {record.base}"
+                await self._activity.record(acting, about, "workspace.create", told, connection=connection)
+        return made_at
+
+    async def _forget(self, acting: Caller, record: WorkspaceRecord) -> None:
+        async with self._database.transaction() as connection:
+            if await self._registry.drop(connection, record.id):
+                about, told = (record.project_id, record.id), "gave up a workspace whose folder could not be made"
+                await self._activity.record(acting, about, "workspace.abandon", told, connection=connection)
 
     async def _complete(
         self,

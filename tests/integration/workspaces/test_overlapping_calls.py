@@ -10,9 +10,10 @@ import pytest
 from tests.support.workspace_world import WorkspaceWorld
 from tests.support.workspaces import mounts_below
 
-from contextbase.errors import NotFound
+from contextbase.errors import MachineProblem, NotFound
 from contextbase.gate.model import CommitAnswer
 from contextbase.identity.levels import Level
+from contextbase.reads.audit_search import AuditQueryFilter
 from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.settlement import FolderSettlement, settle
 
@@ -129,6 +130,26 @@ async def test_who_completes_a_workspace_that_is_being_made_does_not_pull_it_fro
     await asyncio.wait_for(completing, 30)
     assert not folder.exists()  # or what the agent writes there now would belong to no workspace
     assert mounts_below(world.services.data.path) == []
+
+
+async def test_a_workspace_whose_folder_cannot_be_made_is_given_up_in_the_trail_too(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"a.txt": b"a\n"})
+    provider = (await world.site()).provider
+    make: Callable[..., Awaitable[object]] = provider.create_workspace
+
+    async def full(*arguments: object) -> object:
+        await make(*arguments)
+        raise MachineProblem("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(provider, "create_workspace", full)
+        with pytest.raises(MachineProblem):
+            await world.create("ann")
+    page = await world.services.trail.page(world.owner, world.project_id, AuditQueryFilter())
+    assert [row.action for row in page.records][:2] == ["workspace.abandon", "workspace.create"]
+    assert await world.services.workspaces.list(await world.agent("ann"), world.project_id) == []
 
 
 async def test_what_is_written_while_a_completed_folder_is_shown_to_give_back_what_was_refused_is_not_lost(
