@@ -21,7 +21,7 @@ import uvloop
 from tests.support.postgres import reachable_folder
 from tests.support.server import ServerProcess, start_server
 
-from contextbase.bootstrap import open_services
+from contextbase.bootstrap import open_core
 from contextbase.config import Settings
 from contextbase.gate.model import ChangeAction, CommitRequest, Content, RequestedChange
 from contextbase.ids import ContentHash, Seq, TreePath
@@ -57,7 +57,7 @@ def measure(readers: int, seconds: float, rate: float) -> dict[str, float]:
 
 
 async def _write(running: ServerProcess, token: str, *, readers: int, seconds: float, rate: float) -> dict[str, float]:
-    async with open_services(Settings(data=running.data)) as services:
+    async with open_core(Settings(data=running.data)) as services:
         owner = await services.identity.authenticate(token)
         project = await services.projects.create(owner, "bench")
 

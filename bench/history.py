@@ -29,7 +29,7 @@ from tests.support.postgres import reachable_folder
 from bench.history_git import GitHistory
 from bench.history_load import LONG_FILE, Commit, history
 from bench.history_undo import measure_undo
-from contextbase.bootstrap import Services, open_services
+from contextbase.bootstrap import CoreServices, open_core
 from contextbase.compare import render_patch
 from contextbase.compute.thread import ThreadCompute
 from contextbase.config import Settings
@@ -69,7 +69,7 @@ async def measure(commits: int, files: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as name, reachable_folder() as folder:
         print("making the history in git …", file=sys.stderr)
         git = await asyncio.to_thread(GitHistory.build, Path(name) / "git", history(commits, files))
-        async with open_services(Settings(data=folder / "data")) as services:
+        async with open_core(Settings(data=folder / "data")) as services:
             print("making the history through the gate …", file=sys.stderr)
             world = await World.build(services, commits, files)
             figures = await compare(world, git)
@@ -80,13 +80,13 @@ async def measure(commits: int, files: int) -> dict[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    services: Services
+    services: CoreServices
     owner: Caller
     project_id: ProjectId
     head: int
 
     @classmethod
-    async def build(cls, services: Services, commits: int, files: int) -> "World":
+    async def build(cls, services: CoreServices, commits: int, files: int) -> "World":
         secret = await services.identity.ensure_owner(None)
         assert secret is not None
         owner = await services.identity.authenticate(secret, origin="", trace_id="")

@@ -70,12 +70,12 @@ def main() -> None:
 async def _measure(folder: Path, *, files: int, rounds: int) -> dict[str, float]:
     settings = Settings(data=folder / "data", workspace_provider="overlay", sandbox_driver="bubblewrap")
     async with open_services(settings, own=True) as services:
-        secret = await services.identity.ensure_owner(None)
-        owner = await services.identity.authenticate(secret or "")
-        project_id = (await services.projects.create(owner, "bench")).id
+        secret = await services.core.identity.ensure_owner(None)
+        owner = await services.core.identity.authenticate(secret or "")
+        project_id = (await services.core.projects.create(owner, "bench")).id
         changes = tuple(write(f"{number // 100:03}/{number:06}.txt", os.urandom(2048), 0) for number in range(files))
-        await services.gate.commit(owner, CommitRequest(project_id=project_id, changes=changes))
-        workspace = (await services.workspaces.create(owner, project_id)).record.path
+        await services.core.gate.commit(owner, CommitRequest(project_id=project_id, changes=changes))
+        workspace = (await services.agents.workspaces.create(owner, project_id)).record.path
         return await _bubblewrap(folder, workspace, _Server(services, owner, project_id), rounds)
 
 
@@ -145,9 +145,9 @@ async def _bare(line: list[str]) -> None:
 
 
 async def _run(server: _Server, command: Command) -> None:
-    services = server.services
-    request = RunRequest(command=command, limits=services.sandbox_limits, wish=Wish())
-    steps = services.runs.run(server.owner, server.project_id, None, request)
+    agents = server.services.agents
+    request = RunRequest(command=command, limits=agents.sandbox_limits, wish=Wish())
+    steps = agents.runs.run(server.owner, server.project_id, None, request)
     async with aclosing(steps):
         [outcome] = [step async for step in steps if isinstance(step, CommandOutcome)]
     assert outcome.succeeded

@@ -28,14 +28,14 @@ async def measure_served(folder: Path, paths: list[str], random: Random) -> dict
     """Milliseconds of each round; the project has as many layers as the one without a database."""
     try:
         async with open_services(Settings(data=folder / "data", workspace_provider="overlay"), own=True) as services:
-            secret = await services.identity.ensure_owner(None)
-            owner = await services.identity.authenticate(secret or "")
-            project_id = (await services.projects.create(owner, "bench")).id
+            secret = await services.core.identity.ensure_owner(None)
+            owner = await services.core.identity.authenticate(secret or "")
+            project_id = (await services.core.projects.create(owner, "bench")).id
             for start in range(0, len(paths), _AT_ONCE):
                 await _commit(services, owner, project_id, paths[start : start + _AT_ONCE], random)
             for _ in range(_LAYERS - 1):
-                await services.workspaces.create(owner, project_id)
-                await services.workspaces.abandon(owner, project_id)
+                await services.agents.workspaces.create(owner, project_id)
+                await services.agents.workspaces.abandon(owner, project_id)
                 await _commit(services, owner, project_id, random.sample(paths, 10), random)
             os.sync()
             return await _rounds(services, owner, project_id, paths, random)
@@ -47,8 +47,8 @@ async def _rounds(
     services: Services, owner: Caller, project_id: ProjectId, paths: list[str], random: Random
 ) -> dict[str, list[float]]:
     took: dict[str, list[float]] = {"commit_floor": [], "create": [], "complete": []}
-    workspaces = services.workspaces
-    async with services.database.connection() as connection:
+    workspaces = services.agents.workspaces
+    async with services.core.database.connection() as connection:
         await connection.execute("CREATE TABLE bench_floor (number integer)")
         for number in range(_ROUNDS):
             began = time.perf_counter()
@@ -69,8 +69,8 @@ async def _rounds(
 
 
 async def _commit(services: Services, owner: Caller, project_id: ProjectId, paths: list[str], random: Random) -> None:
-    async with services.database.connection() as connection:
-        base = (await services.gate.opened(connection, owner, project_id)).seq
+    async with services.core.database.connection() as connection:
+        base = (await services.core.gate.opened(connection, owner, project_id)).seq
     changes = tuple(write(path, random.randbytes(_SIZE), base) for path in paths)
     request = CommitRequest(project_id=project_id, changes=changes)
-    await services.gate.commit(owner, request)
+    await services.core.gate.commit(owner, request)

@@ -15,7 +15,7 @@ from tests.support.gate_world import write
 from tests.support.postgres import reachable_folder
 from tests.support.server import ServerProcess, start_server
 
-from contextbase.bootstrap import Services, open_services
+from contextbase.bootstrap import CoreServices, open_core
 from contextbase.config import Settings
 from contextbase.errors import CursorOutdated, NotFound
 from contextbase.gate.model import CommitRequest
@@ -42,7 +42,7 @@ class World:
     """A project of the test's own and a user, written to by a process that is not the server."""
 
     server: ServerProcess
-    services: Services
+    services: CoreServices
     owner: Caller
     owner_secret: str
     project: Project
@@ -105,7 +105,7 @@ async def events_of(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, dict[
 
 @pytest.fixture
 async def world(server: ServerProcess) -> AsyncIterator[World]:
-    async with open_services(Settings(data=server.data)) as services:
+    async with open_core(Settings(data=server.data)) as services:
         secret = (server.data / "owner-token").read_text().strip()
         owner = await services.identity.authenticate(secret)
         project = await services.projects.create(owner, f"p{new_uuid().hex}")

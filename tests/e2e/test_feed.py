@@ -18,7 +18,7 @@ from tests.support.gate_world import write
 from tests.support.postgres import reachable_folder
 from tests.support.server import PROGRAM, ServerProcess, environment, run_cli, start_server
 
-from contextbase.bootstrap import Services, open_services
+from contextbase.bootstrap import CoreServices, open_core
 from contextbase.config import Settings
 from contextbase.errors import NotFound
 from contextbase.gate.model import CommitRequest
@@ -42,7 +42,7 @@ class Project:
     """A project of the test's own, written to by a process that is not the server."""
 
     server: ServerProcess
-    services: Services
+    services: CoreServices
     name: str
     secret: str
 
@@ -96,7 +96,7 @@ async def events_of(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, dict[
 
 @pytest.fixture
 async def project(server: ServerProcess) -> AsyncIterator[Project]:
-    async with open_services(Settings(data=server.data)) as services:
+    async with open_core(Settings(data=server.data)) as services:
         secret = (server.data / "owner-token").read_text().strip()
         owner = await services.identity.authenticate(secret)
         name = f"p{new_uuid().hex}"
@@ -308,7 +308,7 @@ def test_watch_prints_changes_as_they_land_and_goes_on_after_the_server_was_away
 
     def commit(name: str) -> None:
         async def run() -> None:
-            async with open_services(Settings(data=data)) as services:
+            async with open_core(Settings(data=data)) as services:
                 secret = (data / "owner-token").read_text().strip()
                 await Project(server=server, services=services, name="p", secret=secret).commit(name)
 

@@ -21,7 +21,7 @@ from tests.support.run_world import remove_sandboxes
 from tests.support.server import start_server
 from tests.support.workspaces import unmount_all
 
-from contextbase.bootstrap import open_services
+from contextbase.bootstrap import open_core
 from contextbase.config import Settings
 from contextbase.interfaces.api.app import create_app
 from contextbase.streams.model import SYSTEM, NewEvent
@@ -36,7 +36,7 @@ AGENT, GROUP = "agent:reader", "readers"
 LEFT_OUT = [positive_data_acceptance]
 
 schema = schemathesis.openapi.from_dict(
-    create_app(SimpleNamespace(settings=Settings(), metrics=CollectorRegistry())).openapi(),
+    create_app(SimpleNamespace(core=SimpleNamespace(settings=Settings(), metrics=CollectorRegistry()))).openapi(),
     config=schemathesis.Config.from_dict({"cache": {"enabled": False}}),  # or it keeps failures in the source folder
 )
 
@@ -100,7 +100,7 @@ def a_world(url: str, owner: httpx.Client) -> World:
 
 
 async def publish_large_event(data: Path) -> None:
-    async with open_services(Settings(data=data)) as services:
+    async with open_core(Settings(data=data)) as services:
         assert await services.streams.publish(SYSTEM, NewEvent(kind="large", payload={"text": "x" * 9000})) == [1]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from contextbase.bootstrap import Services, open_services
+from contextbase.bootstrap import CoreServices, open_services
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import BlobCorrupted, Misconfigured
@@ -24,7 +24,7 @@ BROKEN_ROUTES = {"/broken", "/misconfigured", "/damaged"}
 @dataclass(frozen=True, kw_only=True)
 class Api:
     app: FastAPI
-    services: Services
+    services: CoreServices
     owner_secret: str
     client: httpx.AsyncClient  # as the owner
     stranger: httpx.AsyncClient  # without a token
@@ -56,7 +56,7 @@ async def opened_api(settings: Settings) -> AsyncIterator[Api]:
         async def damaged() -> None:
             raise BlobCorrupted("/var/lib/contextbase/blobs/ab is not what it was.")
 
-        secret = await services.identity.ensure_owner(None)
+        secret = await services.core.identity.ensure_owner(None)
         assert secret
         transport = httpx.ASGITransport(app)
         async with (
@@ -65,7 +65,7 @@ async def opened_api(settings: Settings) -> AsyncIterator[Api]:
             ) as client,
             httpx.AsyncClient(transport=transport, base_url="http://api") as stranger,
         ):
-            yield Api(app=app, services=services, owner_secret=secret, client=client, stranger=stranger)
+            yield Api(app=app, services=services.core, owner_secret=secret, client=client, stranger=stranger)
 
 
 def url_of(address: DatabaseAddress) -> str:

@@ -13,7 +13,7 @@ from tests.support.postgres import database_copy
 
 from contextbase.backup.manifest import Manifest
 from contextbase.backup.model import OnProgress, Restored
-from contextbase.bootstrap import Services, open_restore, open_services
+from contextbase.bootstrap import CoreServices, Services, open_restore, open_services
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
 from contextbase.gate.model import CommitAnswer, CommitRequest, RequestedChange
@@ -55,9 +55,13 @@ def s3_settings(connection: S3Connection) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    services: Services
+    groups: Services
     owner: Caller
     secret: str  # the owner's token
+
+    @property
+    def services(self) -> CoreServices:
+        return self.groups.core
 
     async def project(self, name: str) -> Project:
         return await self.services.projects.create(self.owner, name)
@@ -93,10 +97,11 @@ class System:
 
 @asynccontextmanager
 async def opened_system(settings: Settings) -> AsyncIterator[System]:
-    async with open_services(settings) as services:
-        secret = await services.identity.ensure_owner(None)
+    async with open_services(settings) as groups:
+        identity = groups.core.identity
+        secret = await identity.ensure_owner(None)
         assert secret
-        yield System(services=services, owner=await services.identity.authenticate(secret), secret=secret)
+        yield System(groups=groups, owner=await identity.authenticate(secret), secret=secret)
 
 
 async def filled(system: System, name: str = "notes") -> Project:

@@ -12,7 +12,7 @@ from tests.support.tree_writer import TreeWriter, in_pieces, owner_of
 
 from contextbase.audit.chain import AuditKey
 from contextbase.audit.repository import AuditRepository
-from contextbase.bootstrap import Services, open_services
+from contextbase.bootstrap import CoreServices, open_core
 from contextbase.config import load_settings
 from contextbase.errors import ContextbaseError, NotFound
 
@@ -20,7 +20,7 @@ SIZES = (0, 17, 4_000, 200_000, 300_000, 1_500_000)  # on both sides of the inli
 
 
 async def work(folder: Path, seed: int, count: int) -> None:
-    async with open_services(load_settings(data=folder), own=True) as services:
+    async with open_core(load_settings(data=folder), own=True) as services:
         writer = await _writer(services)
         random = Random(seed)
         print("ready", flush=True)
@@ -37,7 +37,7 @@ async def work(folder: Path, seed: int, count: int) -> None:
             print("done", seq, version.path, blob.hash, flush=True)
 
 
-async def _writer(services: Services) -> TreeWriter:
+async def _writer(services: CoreServices) -> TreeWriter:
     audit = AuditRepository(AuditKey(services.data.secret_key("audit")))
     caller = await owner_of(services.database)
     try:

@@ -59,7 +59,7 @@ class RunWorld:
     def request(self, text: str, when: CommitWhen = CommitWhen.SUCCESS) -> RunRequest:
         return RunRequest(
             command=Command(argv=shell_argv(text), timeout=LONGEST),
-            limits=self.world.services.sandbox_limits,
+            limits=self.world.agents.sandbox_limits,
             commit_when=when,
             wish=Wish(),
         )
@@ -69,7 +69,7 @@ class RunWorld:
     ) -> Told:
         """As the owner, who may make agents."""
         world = self.world
-        steps = world.services.runs.run(
+        steps = world.agents.runs.run(
             who or world.owner,
             world.project_id,
             agent,
@@ -79,9 +79,9 @@ class RunWorld:
             return Told(tuple([step async for step in steps]))
 
     async def sandbox(self, who: Caller, network: Network = Network.NONE) -> SandboxStatus:
-        services = self.world.services
-        status, _ = await services.sandboxes.create(
-            who, self.world.project_id, None, limits=services.sandbox_limits, network=network, environment={}
+        agents = self.world.agents
+        status, _ = await agents.sandboxes.create(
+            who, self.world.project_id, None, limits=agents.sandbox_limits, network=network, environment={}
         )
         return status
 
@@ -89,7 +89,7 @@ class RunWorld:
         command = Command(
             argv=continued(text, sandbox_id, is_placed=False), cwd=WORKSPACE / PurePosixPath("."), timeout=LONGEST
         )
-        execution = await self.world.services.sandboxes.exec(who, sandbox_id, command)
+        execution = await self.world.agents.sandboxes.exec(who, sandbox_id, command)
         async with asyncio.timeout(LONGEST):
             written = b"".join([piece.data async for piece in execution.output()])
             return written.decode(), await execution.wait()

@@ -27,13 +27,14 @@ SHARED = "shared.json"
 async def _work(url: str, data: Path, provider: str, seed: int) -> None:
     chance = random.Random(seed)
     settings = Settings.model_validate({"data": data, "database_url": url, "workspace_provider": provider})
-    async with open_services(settings) as services:
+    async with open_services(settings) as opened:
+        services = opened.core
         secret = services.data.read_owner_token()
         assert secret
         owner = await services.identity.authenticate(secret)
         project_id = await services.projects.id_of(owner, PROJECT)
-        workspaces = services.workspaces
-        await services.workspace_upkeep.sweep()
+        workspaces = opened.agents.workspaces
+        await opened.agents.workspace_upkeep.sweep()
         print("started", flush=True)
         for number in range(200):
             agent = chance.choice(AGENTS)

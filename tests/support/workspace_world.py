@@ -13,7 +13,7 @@ from tests.support.gate_world import delete, mkdir, write
 from tests.support.require import require_root
 from tests.support.workspaces import read_tree, unmount_all
 
-from contextbase.bootstrap import Services, open_services
+from contextbase.bootstrap import AgentServices, CoreServices, open_services
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
 from contextbase.gate.model import ChangeStatus, CommitAnswer, CommitRequest, RequestedChange
@@ -30,14 +30,15 @@ __all__ = ["WorkspaceWorld", "open_world"]
 
 @dataclass
 class WorkspaceWorld:
-    services: Services
+    services: CoreServices
+    agents: AgentServices
     provider: str
     owner: Caller
     project_id: ProjectId
     callers: dict[str, Caller] = field(default_factory=dict)
 
     async def site(self) -> Site:
-        return await self.services.workspaces.node.site()
+        return await self.agents.workspaces.node.site()
 
     async def new_project(self) -> None:
         """Go on in a new, empty project."""
@@ -71,22 +72,22 @@ class WorkspaceWorld:
         return await self.services.identity.authenticate(secret)
 
     async def create(self, name: str, *, at: Seq | None = None) -> Path:
-        created = await self.services.workspaces.create(await self.agent(name), self.project_id, at=at)
+        created = await self.agents.workspaces.create(await self.agent(name), self.project_id, at=at)
         return created.record.path
 
     async def status(self, name: str) -> set[TreePath]:
         """The paths that are not committed yet."""
-        _, look = await self.services.workspaces.status(await self.agent(name), self.project_id)
+        _, look = await self.agents.workspaces.status(await self.agent(name), self.project_id)
         return {change.path for change in look.changes}
 
     async def commit(self, name: str, wish: Wish | None = None) -> Committed:
         agent = await self.agent(name)
-        _, committed = await self.services.workspaces.commit(agent, self.project_id, wish=wish or Wish())
+        _, committed = await self.agents.workspaces.commit(agent, self.project_id, wish=wish or Wish())
         return committed
 
     async def complete(self, name: str, *, discard: bool = False) -> Completed:
         agent = await self.agent(name)
-        return await self.services.workspaces.complete(agent, self.project_id, wish=Wish(), discard=discard)
+        return await self.agents.workspaces.complete(agent, self.project_id, wish=Wish(), discard=discard)
 
     async def write(self, *changes: RequestedChange) -> CommitAnswer:
         """The owner's own commit, past every workspace."""
@@ -137,9 +138,9 @@ class WorkspaceWorld:
 
     async def tree(self) -> dict[str, object]:
         """The head, as a workspace of the owner's shows it."""
-        created = await self.services.workspaces.create(self.owner, self.project_id)
+        created = await self.agents.workspaces.create(self.owner, self.project_id)
         tree = dict(read_tree(created.record.path))
-        await self.services.workspaces.abandon(self.owner, self.project_id)
+        await self.agents.workspaces.abandon(self.owner, self.project_id)
         return tree
 
 
@@ -153,12 +154,15 @@ async def open_world(
         {"data": folder, "database_url": url_of(address), "workspace_provider": provider, **options}
     )
     try:
-        async with open_services(settings) as services:
+        async with open_services(settings) as opened:
+            services = opened.core
             secret = await services.identity.ensure_owner(None)
             assert secret
             services.data.write_owner_token(secret)
             owner = await services.identity.authenticate(secret)
             project = await services.projects.create(owner, "first")
-            yield WorkspaceWorld(services=services, provider=provider, owner=owner, project_id=project.id)
+            yield WorkspaceWorld(
+                services=services, agents=opened.agents, provider=provider, owner=owner, project_id=project.id
+            )
     finally:
         unmount_all(folder)

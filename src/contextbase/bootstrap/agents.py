@@ -1,10 +1,12 @@
 """What agents work in: workspaces, and the sandboxes on them."""
 
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from contextbase.audit.repository import AuditRepository
-from contextbase.bootstrap.sandboxes import sandbox_driver
+from contextbase.bootstrap.core import CoreServices
+from contextbase.bootstrap.foundation import Foundation
+from contextbase.bootstrap.sandboxes import limits_of, sandbox_driver
 from contextbase.commands.driver import MachineDriver
 from contextbase.commands.occupancy import Occupancy
 from contextbase.commands.repository import SandboxRepository
@@ -13,14 +15,10 @@ from contextbase.commands.service import CommandService
 from contextbase.commands.upkeep import SandboxUpkeep
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
-from contextbase.db.database import Database
 from contextbase.gate.repository import GateRepository
-from contextbase.gate.service import Gate
 from contextbase.identity.repository import IdentityRepository
-from contextbase.ids import SystemClock
-from contextbase.storage.blobs.catalog import BlobCatalog
+from contextbase.limits import ResourceLimits
 from contextbase.storage.blobs.spool import SpoolFolder
-from contextbase.streams.notifier import Notifier
 from contextbase.workspaces.activity import Activity
 from contextbase.workspaces.admission import Admission
 from contextbase.workspaces.agents import Agents
@@ -37,38 +35,30 @@ from contextbase.workspaces.source import DatabaseSnapshots
 from contextbase.workspaces.upkeep import WorkspaceUpkeep
 from contextbase.workspaces.view_cache import ViewCache
 
-__all__ = ["AgentSide", "open_agent_side"]
+__all__ = ["AgentServices", "open_agent_services"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AgentSide:
+class AgentServices:
     workspaces: WorkspaceService
     shared_views: SharedViews
     workspace_upkeep: WorkspaceUpkeep
     sandboxes: AgentSandboxes
     sandbox_upkeep: SandboxUpkeep
+    sandbox_limits: ResourceLimits
     runs: CommandService
 
 
-def open_agent_side(
-    settings: Settings,
-    data: DataFolder,
-    database: Database,
-    gate: Gate,
-    *,
-    catalog: BlobCatalog,
-    notifier: Notifier,
-    audit: AuditRepository,
-    stack: AsyncExitStack,
-) -> AgentSide:
-    """What is to be closed goes on the stack."""
+@asynccontextmanager
+async def open_agent_services(foundation: Foundation, core: CoreServices) -> AsyncIterator[AgentServices]:
+    settings, data, database, gate = foundation.settings, foundation.data, foundation.database, core.gate
+    catalog = foundation.catalog
     source = DatabaseSnapshots(database=database, catalog=catalog, spool=SpoolFolder(data.node / "tmp"))
     node = _node(settings, data, source)
     registry, sight, repository = WorkspaceRepository(), ViewCache(WorkspaceRepository()), SandboxRepository()
     driving = MachineDriver(node.name, sandbox_driver(settings, node))
-    stack.push_async_callback(driving.close)
     occupancy = Occupancy(database=database, repository=repository, driving=driving)
-    activity = Activity(database=database, audit=audit, clock=SystemClock())
+    activity = Activity(database=database, audit=foundation.audit, clock=foundation.clock)
     sender = Sender(
         database=database,
         gate=gate,
@@ -85,7 +75,12 @@ def open_agent_side(
         agents=Agents(database=database, repository=IdentityRepository()),
         node=node,
         checkpoints=Checkpoints(
-            database=database, registry=registry, source=source, sender=sender, node=node, hint=notifier.hint_project
+            database=database,
+            registry=registry,
+            source=source,
+            sender=sender,
+            node=node,
+            hint=foundation.notifier.hint_project,
         ),
         diffs=WorkspaceDiffs(node=node, source=source),
         sight=sight,
@@ -103,8 +98,7 @@ def open_agent_side(
         activity=activity,
         most=settings.sandbox_most_running,
     )
-    stack.push_async_callback(runs.close)
-    return AgentSide(
+    services = AgentServices(
         workspaces=workspaces,
         shared_views=views,
         workspace_upkeep=WorkspaceUpkeep(
@@ -130,8 +124,13 @@ def open_agent_side(
             driving=driving,
             idle_seconds=settings.sandbox_idle_minutes * 60,
         ),
+        sandbox_limits=limits_of(settings),
         runs=runs,
     )
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(driving.close)
+        stack.push_async_callback(runs.close)
+        yield services
 
 
 def _node(settings: Settings, data: DataFolder, source: SnapshotSource) -> Machine:

@@ -28,7 +28,7 @@ CHANGED_BY_A_RESTORE = {"projects", "audit", "audit_heads"}  # epochs, and the r
 
 
 def client_of(system: System) -> AsyncClient:
-    return AsyncClient("http://api", system.secret, transport=httpx.ASGITransport(create_app(system.services)))
+    return AsyncClient("http://api", system.secret, transport=httpx.ASGITransport(create_app(system.groups)))
 
 
 async def rows_in(settings: Settings, query: str) -> object:

@@ -56,7 +56,7 @@ async def test_a_failed_command_commits_nothing_and_its_work_is_kept(runs: RunWo
     assert isinstance(told.end, KeptWorkspace)
     assert (await runs.world.tree())["a.txt"] == b"a\n"
     assert (told.end.workspace.path / "a.txt").read_bytes() == b"x\n"
-    await runs.world.services.workspaces.abandon(runs.world.owner, runs.world.project_id, "careless")
+    await runs.world.agents.workspaces.abandon(runs.world.owner, runs.world.project_id, "careless")
 
 
 async def test_a_failed_command_that_changed_nothing_leaves_no_workspace(runs: RunWorld) -> None:
@@ -74,7 +74,7 @@ async def test_it_is_said_when_to_commit(runs: RunWorld, when: CommitWhen, code:
     assert isinstance(told.end, Completed) is is_committed
     assert ((await runs.world.tree())["a.txt"] == b"x\n") is is_committed
     if not is_committed:
-        await runs.world.services.workspaces.abandon(runs.world.owner, runs.world.project_id, "one")
+        await runs.world.agents.workspaces.abandon(runs.world.owner, runs.world.project_id, "one")
 
 
 async def test_agents_side_by_side_on_one_file_are_all_in_it(runs: RunWorld) -> None:
@@ -111,10 +111,10 @@ async def test_who_had_no_name_for_the_agent_is_told_where_the_work_is_that_coul
             await runs.run("touch 1 2 3")
         agent = str(refused.value.details["agent_id"])
         assert agent in refused.value.message
-        record, look = await world.services.workspaces.status(world.owner, world.project_id, agent)
+        record, look = await world.agents.workspaces.status(world.owner, world.project_id, agent)
         assert str(record.id) == refused.value.details["workspace_id"]
         assert [change.path for change in look.changes] == ["1", "2", "3"]
-        await world.services.workspaces.abandon(world.owner, world.project_id, agent)
+        await world.agents.workspaces.abandon(world.owner, world.project_id, agent)
 
 
 async def test_a_hidden_file_is_not_there_for_the_command(runs: RunWorld) -> None:
@@ -126,27 +126,27 @@ async def test_a_hidden_file_is_not_there_for_the_command(runs: RunWorld) -> Non
 
 
 async def test_who_stops_reading_ends_the_command_and_its_work_stays(runs: RunWorld) -> None:
-    services = runs.world.services
+    agents = runs.world.agents
     request = runs.request("echo x > a.txt; echo begun; sleep 600")
-    steps = services.runs.run(runs.world.owner, runs.world.project_id, "one", request)
+    steps = agents.runs.run(runs.world.owner, runs.world.project_id, "one", request)
     started = await anext(steps)
     assert isinstance(started, Started)
     assert isinstance(await anext(steps), Output)
     await steps.aclose()
-    await services.runs.close()
+    await agents.runs.close()
     assert (started.workspace.path / "a.txt").read_bytes() == b"x\n"
-    completed = await services.workspaces.complete(runs.world.owner, runs.world.project_id, "one", wish=Wish())
+    completed = await agents.workspaces.complete(runs.world.owner, runs.world.project_id, "one", wish=Wish())
     assert completed.is_removed
 
 
 async def test_a_command_that_was_given_up_and_had_changed_nothing_leaves_nothing(runs: RunWorld) -> None:
-    services = runs.world.services
+    agents = runs.world.agents
     request = runs.request("sleep 600")
-    steps = services.runs.run(runs.world.owner, runs.world.project_id, "one", request)
+    steps = agents.runs.run(runs.world.owner, runs.world.project_id, "one", request)
     started = await anext(steps)
     assert isinstance(started, Started)
     await steps.aclose()
-    await services.runs.close()
+    await agents.runs.close()
     assert not started.workspace.path.exists()
 
 
@@ -169,24 +169,24 @@ async def test_a_command_that_is_given_up_while_its_workspace_is_made_leaves_non
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-    assert await world.services.workspaces.list(world.owner, world.project_id) == []
+    assert await world.agents.workspaces.list(world.owner, world.project_id) == []
     assert isinstance((await runs.run("true", "hasty")).end, Completed)
 
 
 async def test_completing_while_a_command_runs_commits_and_keeps_the_folder(runs: RunWorld) -> None:
-    services = runs.world.services
+    agents = runs.world.agents
     request = runs.request("echo x > a.txt; echo begun; sleep 600")
-    steps = services.runs.run(runs.world.owner, runs.world.project_id, "one", request)
+    steps = agents.runs.run(runs.world.owner, runs.world.project_id, "one", request)
     started = await anext(steps)
     assert isinstance(started, Started)
     await anext(steps)
-    completed = await services.workspaces.complete(runs.world.owner, runs.world.project_id, "one", wish=Wish())
+    completed = await agents.workspaces.complete(runs.world.owner, runs.world.project_id, "one", wish=Wish())
     assert not completed.is_removed
     assert "A command still runs" in completed.kept_because[0]
     with pytest.raises(Conflict, match="A command still runs"):
-        await services.workspaces.abandon(runs.world.owner, runs.world.project_id, "one")
+        await agents.workspaces.abandon(runs.world.owner, runs.world.project_id, "one")
     await steps.aclose()
-    await services.runs.close()
+    await agents.runs.close()
     assert (await runs.world.tree())["a.txt"] == b"x\n"
 
 
@@ -201,7 +201,7 @@ async def test_an_agent_with_an_open_workspace_is_left_alone(runs: RunWorld) -> 
 
 async def test_more_commands_than_the_server_takes_are_told_to_come_later(runs: RunWorld) -> None:
     steps = [
-        runs.world.services.runs.run(runs.world.owner, runs.world.project_id, None, runs.request("sleep 600"))
+        runs.world.agents.runs.run(runs.world.owner, runs.world.project_id, None, runs.request("sleep 600"))
         for _ in range(8)
     ]
     await asyncio.gather(*(anext(one) for one in steps))
@@ -209,7 +209,7 @@ async def test_more_commands_than_the_server_takes_are_told_to_come_later(runs: 
         await runs.run("true")
     await asyncio.gather(*(one.aclose() for one in steps))
     assert (await runs.run("true")).outcome.succeeded
-    await runs.world.services.runs.close()
+    await runs.world.agents.runs.close()
 
 
 async def test_nobody_runs_commands_without_the_right_to_write(runs: RunWorld) -> None:
@@ -220,7 +220,7 @@ async def test_nobody_runs_commands_without_the_right_to_write(runs: RunWorld) -
 
 
 def test_limits_can_be_lowered_and_not_raised(runs: RunWorld) -> None:
-    most = runs.world.services.sandbox_limits
+    most = runs.world.agents.sandbox_limits
     assert lowered(most, {"max_memory": 1 << 26, "max_cpu": None}).max_memory == 1 << 26
     assert lowered(most, {}) == most
     with pytest.raises(InvalidInput, match="max_processes"):

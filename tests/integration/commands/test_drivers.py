@@ -55,4 +55,4 @@ async def test_a_server_without_a_sandbox_says_why_and_leaves_nothing(
     ):
         with pytest.raises(Unavailable, match=why):
             await runs.run("true", "one")
-        assert await runs.world.services.workspaces.list(runs.world.owner, runs.world.project_id) == []
+        assert await runs.world.agents.workspaces.list(runs.world.owner, runs.world.project_id) == []

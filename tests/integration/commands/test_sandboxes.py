@@ -52,14 +52,14 @@ async def test_twenty_commands_with_a_restart_between_them_then_a_commit(
         {"data": tmp_path / "data", "database_url": url_of(address), "workspace_provider": "overlay"}
     )
     async with open_services(settings) as restarted:
-        again = RunWorld(replace(runs.world, services=restarted))
+        again = RunWorld(replace(runs.world, services=restarted.core, agents=restarted.agents))
         assert (await again.exec(ann, sandbox_id, "pwd; ls /tmp | wc -l; cd deep"))[0] == "/workspace/work\n9\n"
         for number in range(9):
             await again.exec(ann, sandbox_id, f"echo {number} >> ../log; pwd")
         await again.world.commit("ann")
         tree = await again.world.tree()
         assert tree["work/log"] == b"".join(b"%d\n" % number for number in [*range(9), *range(9)])
-        assert (await restarted.sandboxes.status(ann, sandbox_id)).state is SandboxState.RUNNING
+        assert (await restarted.agents.sandboxes.status(ann, sandbox_id)).state is SandboxState.RUNNING
 
 
 async def test_an_agent_has_one_sandbox_and_gets_it_again(runs: RunWorld) -> None:
@@ -121,7 +121,7 @@ async def test_removing_the_sandbox_leaves_the_workspace(runs: RunWorld) -> None
     ann = await runs.world.agent("ann")
     status = await runs.sandbox(ann)
     await runs.exec(ann, status.record.id, "echo new > n.txt")
-    await runs.world.services.sandboxes.remove(ann, status.record.id)
+    await runs.world.agents.sandboxes.remove(ann, status.record.id)
     assert (status.workspace.path / "n.txt").read_bytes() == b"new\n"
     assert (await runs.sandbox(ann)).record.id != status.record.id
     await runs.world.complete("ann")
@@ -133,19 +133,19 @@ async def test_a_sandbox_that_stopped_starts_again_with_the_next_command(runs: R
     await runs.exec(ann, sandbox_id, "echo kept > kept; echo gone > /tmp/gone")
     async with runs.world.services.database.connection() as connection:
         await connection.execute("UPDATE sandboxes SET seen_at = seen_at - interval '1 hour'")
-    await runs.world.services.sandbox_upkeep.sweep()
-    assert (await runs.world.services.sandboxes.status(ann, sandbox_id)).state is SandboxState.STOPPED
+    await runs.world.agents.sandbox_upkeep.sweep()
+    assert (await runs.world.agents.sandboxes.status(ann, sandbox_id)).state is SandboxState.STOPPED
     assert (await runs.exec(ann, sandbox_id, "cat kept; ls /tmp"))[0] == "kept\n"
 
 
 async def test_others_do_not_learn_of_a_sandbox(runs: RunWorld) -> None:
     ann, bob = await runs.world.agent("ann"), await runs.world.agent("bob")
     sandbox_id = (await runs.sandbox(ann)).record.id
-    for act in (runs.exec(bob, sandbox_id, "true"), runs.world.services.sandboxes.remove(bob, sandbox_id)):
+    for act in (runs.exec(bob, sandbox_id, "true"), runs.world.agents.sandboxes.remove(bob, sandbox_id)):
         with pytest.raises(NotFound):
             await act
-    assert await runs.world.services.sandboxes.list(bob, None) == []
-    assert [one.id for one in await runs.world.services.sandboxes.list(ann, None)] == [sandbox_id]
+    assert await runs.world.agents.sandboxes.list(bob, None) == []
+    assert [one.id for one in await runs.world.agents.sandboxes.list(ann, None)] == [sandbox_id]
 
 
 async def test_what_may_be_seen_no_more_is_not_shown_by_a_sandbox_either(runs: RunWorld) -> None:
@@ -156,7 +156,7 @@ async def test_what_may_be_seen_no_more_is_not_shown_by_a_sandbox_either(runs: R
     with pytest.raises(Forbidden):
         await runs.exec(ann, status.record.id, "cat a.txt")
     with pytest.raises(NotFound):
-        await runs.world.services.sandboxes.status(ann, status.record.id)
+        await runs.world.agents.sandboxes.status(ann, status.record.id)
     await runs.world.complete("ann", discard=True)
 
 
@@ -165,46 +165,46 @@ async def test_the_sandbox_of_a_workspace_that_ended_is_removed_by_the_upkeep(ru
     status = await runs.sandbox(ann)
     async with runs.world.services.database.connection() as connection:
         await connection.execute("UPDATE workspaces SET state = 'lost', ended_at = clock_timestamp()")
-    await runs.world.services.sandbox_upkeep.sweep()
-    assert await runs.world.services.sandboxes.list(runs.world.owner, None) == []
+    await runs.world.agents.sandbox_upkeep.sweep()
+    assert await runs.world.agents.sandboxes.list(runs.world.owner, None) == []
     assert status.workspace.path.exists()
 
 
 async def test_a_sandbox_of_another_driver_keeps_the_upkeep_from_no_other(runs: RunWorld) -> None:
-    services = runs.world.services
+    services, agents = runs.world.services, runs.world.agents
     stranger = (await runs.sandbox(await runs.world.agent("ann"))).record.id
     await runs.sandbox(await runs.world.agent("bob"))
     async with services.database.connection() as connection:
         await connection.execute("UPDATE sandboxes SET driver = 'docker' WHERE id = $1", stranger)
         await connection.execute("UPDATE workspaces SET state = 'lost', ended_at = clock_timestamp()")
-    await services.sandbox_upkeep.sweep()
-    assert [one.id for one in await services.sandboxes.list(runs.world.owner, None)] == [stranger]
+    await agents.sandbox_upkeep.sweep()
+    assert [one.id for one in await agents.sandboxes.list(runs.world.owner, None)] == [stranger]
 
 
 async def test_the_upkeep_stops_a_sandbox_after_a_silence_and_never_under_a_command(runs: RunWorld) -> None:
-    services = runs.world.services
+    services, agents = runs.world.services, runs.world.agents
     ann = await runs.world.agent("ann")
     sandbox_id = (await runs.sandbox(ann)).record.id
 
     async def half_an_hour_later() -> SandboxState:
         async with services.database.connection() as connection:
             await connection.execute("UPDATE sandboxes SET seen_at = seen_at - interval '31 minutes'")
-        await services.sandbox_upkeep.sweep()
-        return (await services.sandboxes.status(ann, sandbox_id)).state
+        await agents.sandbox_upkeep.sweep()
+        return (await agents.sandboxes.status(ann, sandbox_id)).state
 
-    execution = await services.sandboxes.exec(ann, sandbox_id, Command(argv=("cat",), has_input=True))
+    execution = await agents.sandboxes.exec(ann, sandbox_id, Command(argv=("cat",), has_input=True))
     assert await half_an_hour_later() is SandboxState.RUNNING
     await execution.end_input()
     assert (await execution.wait()).succeeded
-    await services.sandbox_upkeep.sweep()
-    assert (await services.sandboxes.status(ann, sandbox_id)).state is SandboxState.RUNNING, "it was just in use"
+    await agents.sandbox_upkeep.sweep()
+    assert (await agents.sandboxes.status(ann, sandbox_id)).state is SandboxState.RUNNING, "it was just in use"
     assert await half_an_hour_later() is SandboxState.STOPPED
 
 
 async def test_a_sandbox_waits_for_the_folder_of_a_workspace_that_is_about_to_end(
     runs: RunWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspaces = runs.world.services.workspaces
+    workspaces = runs.world.agents.workspaces
     provider = (await workspaces.node.site()).provider
     closed, ending = asyncio.Event(), []
     insert = SandboxRepository.insert
@@ -233,7 +233,7 @@ async def test_a_sandbox_waits_for_the_folder_of_a_workspace_that_is_about_to_en
 
 async def test_a_token_for_one_folder_gets_no_sandbox_on_a_workspace_that_may_hold_more(runs: RunWorld) -> None:
     await runs.world.put({"docs/d.txt": b"d\n"})
-    sandboxes = runs.world.services.sandboxes
+    sandboxes = runs.world.agents.sandboxes
     ann, narrow = await runs.world.agent("ann"), await runs.world.narrow_token("ann", "docs")
     sandbox_id = (await runs.sandbox(ann)).record.id
     for call in (sandboxes.status, sandboxes.remove):

@@ -14,7 +14,7 @@ import pytest
 from tests.support.postgres import reachable_folder
 from tests.support.tree_writer import owner_of
 
-from contextbase.bootstrap import Services, open_services
+from contextbase.bootstrap import CoreServices, open_core
 from contextbase.config import load_settings
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.tree import TreeRepository
@@ -74,13 +74,13 @@ async def test_kills_at_random_moments_lose_nothing_acknowledged_and_damage_noth
                 break
             acknowledged += run_until_killed(folder, random=random, seed=seed)
         assert len(acknowledged) >= PUTS
-        async with open_services(load_settings(data=folder), own=True) as services:
+        async with open_core(load_settings(data=folder), own=True) as services:
             problems = [step.problem async for step in services.fsck.run() if step.problem]
             assert problems == []
             await check_all_there(services, acknowledged)
 
 
-async def check_all_there(services: Services, acknowledged: list[Acknowledged]) -> None:
+async def check_all_there(services: CoreServices, acknowledged: list[Acknowledged]) -> None:
     project = await services.projects.find(await owner_of(services.database), "crash")
     tree = TreeRepository()
     async with services.database.connection() as connection:

@@ -28,7 +28,7 @@ async def test_an_agent_sees_no_more_because_its_manager_does_nor_the_reverse(wo
     await world.rule("secret.txt", Level.HIDDEN)
     everything = {"a.txt": b"a\n", "secret.txt": b"secret\n"}
     assert await world.tree() == everything
-    created = await world.services.workspaces.create(world.owner, world.project_id, "ann")
+    created = await world.agents.workspaces.create(world.owner, world.project_id, "ann")
     assert read_tree(created.record.path) == {"a.txt": b"a\n"}
     assert await world.tree() == everything
 
@@ -36,7 +36,7 @@ async def test_an_agent_sees_no_more_because_its_manager_does_nor_the_reverse(wo
 async def test_an_agent_may_change_no_more_because_its_manager_may(world: WorkspaceWorld) -> None:
     await world.put({"a.txt": b"a\n"})
     await world.rule("a.txt", Level.READ)
-    workspaces = world.services.workspaces
+    workspaces = world.agents.workspaces
     created = await workspaces.create(world.owner, world.project_id, "ann")
     (created.record.path / "a.txt").write_bytes(b"mine\n")
     await world.put({"b.txt": b"b\n"})

@@ -170,7 +170,7 @@ async def test_who_may_only_read_does_not_give_up_what_is_under_way(
             await world.commit("ann")
     ann = await world.agent("ann")
     reading = replace(ann, grant=replace(ann.grant, actions=frozenset({Action.READ})))
-    workspaces = world.services.workspaces
+    workspaces = world.agents.workspaces
     with pytest.raises(Forbidden):
         await workspaces.commit(reading, world.project_id, wish=Wish())
     [record] = await workspaces.list(world.owner, world.project_id)

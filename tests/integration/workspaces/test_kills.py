@@ -45,7 +45,7 @@ async def test_killed_at_any_moment_no_work_is_lost_and_nothing_is_left_behind(
         written, added = ({what for word, what in told if word == wanted} for wanted in ("wrote", "added"))
         assert written
         assert added
-        await world.services.workspace_upkeep.sweep()
+        await world.agents.workspace_upkeep.sweep()
         await _complete_all(world)
         tree = await _tree(world)
         shared = tree.pop(SHARED)
@@ -72,9 +72,9 @@ def _text(body: object) -> str:
 
 
 async def _complete_all(world: WorkspaceWorld) -> None:
-    for record in await world.services.workspaces.list(world.owner, world.project_id, state=WorkspaceState.OPEN):
+    for record in await world.agents.workspaces.list(world.owner, world.project_id, state=WorkspaceState.OPEN):
         assert record.principal.name in AGENTS
-        completed = await world.services.workspaces.complete(
+        completed = await world.agents.workspaces.complete(
             world.owner, world.project_id, record.principal.name, wish=Wish()
         )
         assert completed.is_removed, completed.kept_because

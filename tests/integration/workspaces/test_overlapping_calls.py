@@ -67,8 +67,8 @@ async def test_a_folder_that_is_being_completed_is_not_shown_again(
     (folder / "a.txt").write_bytes(b"mine\n")
     ann = await world.agent("ann")
     async with completing(world, monkeypatch) as go_on:
-        asking: asyncio.Task[object] = asyncio.create_task(world.services.workspaces.path(ann, world.project_id))
-        sweeping: asyncio.Task[object] = asyncio.create_task(world.services.workspace_upkeep.sweep())
+        asking: asyncio.Task[object] = asyncio.create_task(world.agents.workspaces.path(ann, world.project_id))
+        sweeping: asyncio.Task[object] = asyncio.create_task(world.agents.workspace_upkeep.sweep())
         await let_others_run(asking)
         if world.provider == "overlay":
             assert not folder.is_mount()
@@ -93,7 +93,7 @@ async def test_a_workspace_made_during_a_sweep_is_not_taken_for_an_orphan(
         return await listed()
 
     monkeypatch.setattr(provider, "workspaces", after_another_was_made)
-    swept = await world.services.workspace_upkeep.sweep()
+    swept = await world.agents.workspace_upkeep.sweep()
     assert swept.removed == 0
     assert (made[0] / "a.txt").read_bytes() == b"a\n"
 
@@ -118,7 +118,7 @@ async def test_who_completes_a_workspace_that_is_being_made_does_not_pull_it_fro
     await asyncio.wait_for(asked.wait(), 30)
     ann = await world.agent("ann")
     for _ in range(1000):
-        if await world.services.workspaces.list(ann, world.project_id):
+        if await world.agents.workspaces.list(ann, world.project_id):
             break
         await asyncio.sleep(0.01)
     else:

@@ -58,7 +58,7 @@ async def test_links_pipes_and_depths_among_what_was_put_aside_do_no_harm(world:
         here = below
     os.close(here)
     (folder / "a.txt").write_bytes(b"mine\n")
-    _, look = await world.services.workspaces.status(await world.agent("ann"), world.project_id)
+    _, look = await world.agents.workspaces.status(await world.agent("ann"), world.project_id)
     assert len(look.changes) == 1
     assert len(look.left) == 1
     assert not (await world.complete("ann")).is_removed
@@ -105,7 +105,7 @@ async def test_what_is_written_while_the_folder_is_not_shown_is_kept(world: Work
         unmount_all(world.services.data.node)  # as a reboot does
         (folder / "below").mkdir()
         (folder / "below" / "stray.txt").write_bytes(body)
-        await world.services.workspace_upkeep.sweep()
+        await world.agents.workspace_upkeep.sweep()
     assert (folder / "a.txt").read_bytes() == b"a\n"
     kept = folder / ".contextbase" / "refused"
     assert (kept / "written-while-closed" / "below" / "stray.txt").read_bytes() == b"one\n"

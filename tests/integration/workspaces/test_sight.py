@@ -36,7 +36,7 @@ async def test_a_token_for_one_folder_neither_looks_into_nor_ends_a_workspace_th
     folder = await world.create("ann")
     (folder / "secret.txt").write_bytes(b"mine\n")
     narrow = await world.narrow_token("ann", "docs")
-    workspaces = world.services.workspaces
+    workspaces = world.agents.workspaces
     for call in (workspaces.path, workspaces.status, workspaces.diff, workspaces.create, workspaces.abandon):
         with pytest.raises(Forbidden, match="for docs"):
             await call(narrow, world.project_id)
@@ -58,7 +58,7 @@ async def test_a_token_for_one_folder_gets_no_workspace_in_which_more_may_have_b
     folder = await world.create("ann")
     (folder / "plans.txt").write_bytes(b"not in docs\n")
     narrow = await world.narrow_token("ann", "docs")
-    workspaces = world.services.workspaces
+    workspaces = world.agents.workspaces
     for call in (workspaces.path, workspaces.status, workspaces.diff, workspaces.create, workspaces.abandon):
         with pytest.raises(Forbidden, match="for docs"):
             await call(narrow, world.project_id)
@@ -80,7 +80,7 @@ async def test_a_token_for_one_folder_gets_no_workspace_in_which_more_may_have_b
 async def test_a_shared_view_shows_what_all_may_see_who_were_given_it(world: WorkspaceWorld, last: str) -> None:
     await world.put({"a.txt": b"a\n", "b.txt": b"b\n", "secret.txt": b"secret\n"})
     await world.rule("secret.txt", Level.HIDDEN)
-    views = world.services.shared_views
+    views = world.agents.shared_views
     links = {
         (await views.open(await world.agent(name), world.project_id)).path
         for name in sorted(("ann", "ben"), key=lambda name: name == last)
@@ -103,12 +103,12 @@ async def test_a_shared_view_shows_what_all_may_see_who_were_given_it(world: Wor
 async def test_what_an_earlier_server_showed_is_gone_until_it_is_asked_for_again(world: WorkspaceWorld) -> None:
     await world.put({"a.txt": b"a\n"})
     services, ann = world.services, await world.agent("ann")
-    link = (await services.shared_views.open(ann, world.project_id)).path
+    link = (await world.agents.shared_views.open(ann, world.project_id)).path
     restarted = SharedViews(
         database=services.database,
         gate=services.gate,
         sight=ViewCache(WorkspaceRepository()),
-        node=services.workspaces.node,
+        node=world.agents.workspaces.node,
     )
     await restarted.begin()
     assert list(link.parent.iterdir()) == []

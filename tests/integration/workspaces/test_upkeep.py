@@ -35,7 +35,7 @@ async def test_after_a_reboot_every_open_workspace_has_its_folder_and_its_work(w
     for folder in folders:
         (folder / "work.txt").write_bytes(b"work\n")
     unmount_all(world.services.data.path)
-    swept = await world.services.workspace_upkeep.sweep()
+    swept = await world.agents.workspace_upkeep.sweep()
     assert (swept.opened, swept.lost, swept.orphans) == (3, 0, ())
     for folder in folders:
         assert read_tree(folder) == {"a.txt": b"a\n", "work.txt": b"work\n"}
@@ -55,7 +55,7 @@ async def test_a_folder_that_cannot_be_shown_again_does_not_keep_others_from_it(
     async with world.services.database.connection() as connection:
         await WorkspaceRepository().end(connection, WorkspaceId(ended.name), WorkspaceState.ABANDONED)
     unmount_all(world.services.data.path)
-    swept = await world.services.workspace_upkeep.sweep()
+    swept = await world.agents.workspace_upkeep.sweep()
     assert (swept.opened, swept.removed, swept.failed) == (1, 1, 2)
     assert read_tree(whole) == {"work.txt": b"work\n"}
     assert not ended.exists()
@@ -75,7 +75,7 @@ async def test_the_folder_of_one_that_ended_before_a_crash_is_removed(
         patched.setattr(type(provider), "cleanup", crashes)
         with pytest.raises(KeyboardInterrupt):
             await world.complete("ann")
-    assert (await world.services.workspace_upkeep.sweep()).removed == 1
+    assert (await world.agents.workspace_upkeep.sweep()).removed == 1
     assert not folder.exists()
     assert mounts_below(world.services.data.path) == []
     assert await world.tree() == {"a.txt": b"a\n"}
@@ -95,7 +95,7 @@ async def test_a_folder_that_cannot_be_removed_now_is_shown_to_nobody_and_remove
         patched.setattr(type(provider), "cleanup", fails)
         assert (await world.complete("ann")).is_removed
     assert not folder.exists()
-    assert (await world.services.workspace_upkeep.sweep()).removed == 1
+    assert (await world.agents.workspace_upkeep.sweep()).removed == 1
     assert await world.tree() == {"a.txt": b"a\n"}
 
 
@@ -104,7 +104,7 @@ async def test_a_folder_that_no_row_knows_is_kept_if_there_is_work_in_it(world: 
     (worked / "a.txt").write_bytes(b"a\n")
     async with world.services.database.connection() as connection:
         await connection.execute("DELETE FROM workspaces")
-    swept = await world.services.workspace_upkeep.sweep()
+    swept = await world.agents.workspace_upkeep.sweep()
     assert ([str(orphan) for orphan in swept.orphans], swept.removed) == ([worked.name], 1)
     assert (worked / "a.txt").read_bytes() == b"a\n"
     assert not empty.exists()
@@ -126,7 +126,7 @@ async def test_what_a_crash_left_of_a_folder_that_was_being_removed_is_swept_up(
         patched.setattr(Pins, "remove", crashes)
         with pytest.raises(RuntimeError):
             await provider.cleanup(workspace_id)
-    swept = await world.services.workspace_upkeep.sweep()
+    swept = await world.agents.workspace_upkeep.sweep()
     assert (swept.removed, swept.orphans) == (1, ())
     assert await provider.workspaces() == ()
     assert not folder.exists()
@@ -138,10 +138,10 @@ async def test_a_workspace_whose_folder_is_gone_is_told_lost_and_another_can_be_
     for place in world.services.data.node.iterdir():
         for left in place.iterdir() if place.name in ("upper", "copy", "work", "workspaces", "pins") else ():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
-    assert (await world.services.workspace_upkeep.sweep()).lost == 1
+    assert (await world.agents.workspace_upkeep.sweep()).lost == 1
     with pytest.raises(NotFound):
         await world.commit("ann")
-    [record] = await world.services.workspaces.list(world.owner, world.project_id, state=None)
+    [record] = await world.agents.workspaces.list(world.owner, world.project_id, state=None)
     assert record.state is WorkspaceState.LOST
     assert (await world.create("ann")).is_dir()
 
@@ -149,7 +149,7 @@ async def test_a_workspace_whose_folder_is_gone_is_told_lost_and_another_can_be_
 async def test_a_shared_view_follows_the_head_and_shows_no_more_than_may_be_seen(world: WorkspaceWorld) -> None:
     await world.put({"a.txt": b"a\n", "secret.txt": b"s\n"})
     await world.rule("secret.txt", Level.HIDDEN)
-    views, ann = world.services.shared_views, await world.agent("ann")
+    views, ann = world.agents.shared_views, await world.agent("ann")
     shared = await views.open(ann, world.project_id)
     assert read_tree(shared.path) == {"a.txt": b"a\n"}
     assert (await views.open(await world.agent("ben"), world.project_id)).path == shared.path

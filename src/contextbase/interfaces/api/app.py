@@ -3,7 +3,7 @@
 from fastapi import Depends, FastAPI
 
 from contextbase import __version__
-from contextbase.bootstrap import Services
+from contextbase.bootstrap import CoreServices, Services
 from contextbase.interfaces.api.authentication import authenticate
 from contextbase.interfaces.api.direct import DirectRoute, DirectRoutes
 from contextbase.interfaces.api.document import DocumentedApp, problem_answers
@@ -58,7 +58,7 @@ def create_app(services: Services) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},  # we have our own; looking for it takes its time
     )
     app.state.services = services
-    app.state.metrics = Metrics(services.metrics)
+    app.state.metrics = Metrics(services.core.metrics)
     app.state.login_codes = LoginCodes()
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
     routers = [module.router for module in (commits, snapshots, feed, events, *_WORK, leases, history, *_PAST)]
@@ -73,17 +73,17 @@ def create_app(services: Services) -> FastAPI:
     for router in (terminal.router, health.router, pages.open_router):
         app.include_router(router, dependencies=[Depends(known_query)], responses=problem_answers(422))
     install_problem_handlers(app)
-    app.add_middleware(DirectRoutes, routes=_asked_most(services))
+    app.add_middleware(DirectRoutes, routes=_asked_most(services.core))
     app.add_middleware(
         RequestMiddleware,
         metrics=app.state.metrics,
-        max_request_bytes=services.settings.max_request_bytes,
-        larger={commits.UPLOADS: services.settings.max_upload_bytes},
+        max_request_bytes=services.core.settings.max_request_bytes,
+        larger={commits.UPLOADS: services.core.settings.max_upload_bytes},
     )
     return app
 
 
-def _asked_most(services: Services) -> list[DirectRoute]:
+def _asked_most(services: CoreServices) -> list[DirectRoute]:
     return [
         DirectRoute(
             path=commits.COMMIT,

@@ -5,15 +5,17 @@ from typing import Annotated, Final
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
-from contextbase.bootstrap import Services
+from contextbase.bootstrap import AgentServices, CoreServices
 from contextbase.errors import Forbidden, Unauthenticated
 from contextbase.identity.model import Caller, GrantSource
 from contextbase.logs import trace_id
 
 __all__ = [
     "COOKIE",
+    "AuthenticatedAgents",
     "AuthenticatedCaller",
     "AuthenticatedServices",
+    "agents_of",
     "authenticate",
     "services_of",
 ]
@@ -22,9 +24,14 @@ COOKIE: Final = "contextbase_token"
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def services_of(request: HTTPConnection) -> Services:
-    services: Services = request.app.state.services
+def services_of(request: HTTPConnection) -> CoreServices:
+    services: CoreServices = request.app.state.services.core
     return services
+
+
+def agents_of(request: HTTPConnection) -> AgentServices:
+    agents: AgentServices = request.app.state.services.agents
+    return agents
 
 
 async def authenticate(request: HTTPConnection) -> Caller:
@@ -61,9 +68,14 @@ def _refuse_foreign_pages(request: HTTPConnection) -> None:
 AuthenticatedCaller = Annotated[Caller, Depends(authenticate)]
 
 
-async def _services(request: Request) -> Services:
-    # A dependency that is not async would be run in a thread, for each request anew.
+# Routes ask for the group of services that they need. A dependency that is not async would be run in a thread.
+async def _services(request: Request) -> CoreServices:
     return services_of(request)
 
 
-AuthenticatedServices = Annotated[Services, Depends(_services)]
+async def _agents(request: Request) -> AgentServices:
+    return agents_of(request)
+
+
+AuthenticatedServices = Annotated[CoreServices, Depends(_services)]
+AuthenticatedAgents = Annotated[AgentServices, Depends(_agents)]

@@ -7,7 +7,7 @@ from typing import Final
 
 from fastapi import Request
 
-from contextbase.bootstrap import Services
+from contextbase.bootstrap import CoreServices
 from contextbase.errors import DatabaseUnavailable
 from contextbase.identity.model import Action
 from contextbase.ids import ProjectId, TreePath
@@ -24,7 +24,7 @@ AUTHORISED_SECONDS: Final = 15.0
 class FeedConnection:
     """Open it, then read and wait in turns."""
 
-    def __init__(self, request: Request, services: Services, project_id: ProjectId, below: TreePath | None) -> None:
+    def __init__(self, request: Request, services: CoreServices, project_id: ProjectId, below: TreePath | None) -> None:
         self._clock = asyncio.get_running_loop()
         self._request = request
         self._services = services

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from fastapi import Request
 
-from contextbase.bootstrap import Services
+from contextbase.bootstrap import CoreServices
 from contextbase.errors import DatabaseUnavailable
 from contextbase.identity.model import Caller
 from contextbase.interfaces.api.authentication import authenticate
@@ -61,7 +61,7 @@ class ScopeReader(Protocol):
 
 
 async def scope_readers(
-    request: Request, services: Services, caller: Caller, names: Sequence[str]
+    request: Request, services: CoreServices, caller: Caller, names: Sequence[str]
 ) -> "list[ScopeReader]":
     """Raises `NotFound` for a project that the caller may not read; other scopes are looked at when they are read."""
     readers: list[ScopeReader] = []
@@ -121,7 +121,7 @@ class _ProjectReader:
 
 
 class _PrivateReader:
-    def __init__(self, name: str, request: Request, services: Services, scope: Scope) -> None:
+    def __init__(self, name: str, request: Request, services: CoreServices, scope: Scope) -> None:
         self.name = name
         self._clock = asyncio.get_running_loop()
         self._request = request

@@ -15,7 +15,7 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 
-from contextbase.bootstrap import Services, open_services
+from contextbase.bootstrap import CoreServices, open_services
 from contextbase.config import Settings
 from contextbase.data_folder import RunningServer
 from contextbase.errors import InvalidSettings, MachineProblem
@@ -34,7 +34,7 @@ async def serve(
     settings: Settings,
     *,
     on_step: Callable[[str], None],
-    on_ready: Callable[[Services, str, str], None],
+    on_ready: Callable[[str, str], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM. `on_ready` gets the URL, and one that logs a browser in as the owner, once.
 
@@ -47,29 +47,30 @@ async def serve(
     with bind(settings.host, settings.port) as listener:
         url = settings.public_url or _url_of(listener, settings.host)
         async with open_services(settings, own=True, on_step=on_step) as services:
-            await _ensure_owner(services)
-            services.data.announce(RunningServer(url=_url_of(listener, settings.host), process_id=os.getpid()))
+            core, agents = services.core, services.agents
+            await _ensure_owner(core)
+            core.data.announce(RunningServer(url=_url_of(listener, settings.host), process_id=os.getpid()))
             try:
                 app = create_app(services)
-                server = _Server(app, settings, Connections(limits, services.metrics))
+                server = _Server(app, settings, Connections(limits, core.metrics))
                 login_url = f"{url}/login?code={app.state.login_codes.make()}"
-                server.on_started = lambda: on_ready(services, url, login_url)
-                server.on_stopping = partial(_send_home, services)
+                server.on_started = lambda: on_ready(url, login_url)
+                server.on_stopping = partial(_send_home, core)
                 _look_for_garbage_less()
                 chores = [
-                    asyncio.create_task(services.streams.keep_pruned(), name="streams-prune"),
-                    asyncio.create_task(services.review_upkeep.keep_fresh(), name="review-upkeep"),
-                    asyncio.create_task(services.workspace_upkeep.keep(), name="workspace-upkeep"),
-                    asyncio.create_task(services.sandbox_upkeep.keep(), name="sandbox-upkeep"),
+                    asyncio.create_task(core.streams.keep_pruned(), name="streams-prune"),
+                    asyncio.create_task(core.review_upkeep.keep_fresh(), name="review-upkeep"),
+                    asyncio.create_task(agents.workspace_upkeep.keep(), name="workspace-upkeep"),
+                    asyncio.create_task(agents.sandbox_upkeep.keep(), name="sandbox-upkeep"),
                 ]
                 try:
-                    with _remembered(services.data.path):
+                    with _remembered(core.data.path):
                         await server.serve(sockets=[listener])
                 finally:
                     for chore in chores:
                         chore.cancel()
             finally:
-                services.data.withdraw()
+                core.data.withdraw()
 
 
 def _client_limits(settings: Settings) -> ClientLimits:
@@ -100,11 +101,11 @@ def _remembered(data: Path) -> Iterator[None]:
             _log.warning("this server is still listed", extra={"reason": error.message})
 
 
-def _send_home(services: Services) -> None:
+def _send_home(core: CoreServices) -> None:
     """Those who wait: streams have no end of their own, and a lease may not be free for long."""
-    services.feed.end()
-    services.streams.end()
-    services.leases.end()
+    core.feed.end()
+    core.streams.end()
+    core.leases.end()
 
 
 def _look_for_garbage_less() -> None:
@@ -150,11 +151,11 @@ def _url_of(listener: socket.socket, host: str) -> str:
     return f"http://{shown}:{listener.getsockname()[1]}"
 
 
-async def _ensure_owner(services: Services) -> None:
-    stored = services.data.read_owner_token()
-    secret = await services.identity.ensure_owner(stored)
+async def _ensure_owner(core: CoreServices) -> None:
+    stored = core.data.read_owner_token()
+    secret = await core.identity.ensure_owner(stored)
     if secret is not None:
-        services.data.write_owner_token(secret)
+        core.data.write_owner_token(secret)
 
 
 class _Server(uvicorn.Server):

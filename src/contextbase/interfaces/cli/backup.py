@@ -55,9 +55,9 @@ def create(target: Target, data: Data = None, as_json: Json = False) -> None:
     """Back up everything as it is at this moment, while others write. Exit code 1 if anything is damaged."""
 
     async def run(settings: Settings) -> Made:
-        from contextbase.bootstrap import open_services  # with all of the server: other commands start without
+        from contextbase.bootstrap import open_core  # with all of the server: other commands start without
 
-        async with open_services(settings, create=False) as services:
+        async with open_core(settings, create=False) as services:
             with _bars(quiet=as_json) as on_progress:
                 return await services.backups.create(target.absolute(), on_progress=on_progress)
 

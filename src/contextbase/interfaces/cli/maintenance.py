@@ -60,11 +60,11 @@ def checked_storage(settings: Settings, *, quiet: bool) -> tuple[int, list[FsckP
 
 
 async def _check(settings: Settings, problems: list[FsckProblem], *, quiet: bool) -> int:
-    from contextbase.bootstrap import open_services  # with all of the server: other commands start without
+    from contextbase.bootstrap import open_core  # with all of the server: other commands start without
 
     checked = 0
     columns = (TextColumn("{task.description:9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    async with open_services(settings, create=False) as services:
+    async with open_core(settings, create=False) as services:
         with Progress(
             *columns, console=error_console, disable=quiet or not error_console.is_terminal, transient=True
         ) as progress:
@@ -108,9 +108,9 @@ def gc(
 
 
 async def _gc(settings: Settings, *, dry_run: bool, quiet: bool, on_removed: Callable[[int], None]) -> Collected:
-    from contextbase.bootstrap import open_services  # with all of the server: other commands start without
+    from contextbase.bootstrap import open_core  # with all of the server: other commands start without
 
-    async with open_services(settings, create=False) as services:
+    async with open_core(settings, create=False) as services:
         if not dry_run:  # first, so that the blobs of forgotten uploads go now
             await services.housekeeping.run(uploads_kept=timedelta(hours=settings.gc_grace_hours))
         columns = (TextColumn("collecting"), BarColumn(), TextColumn("{task.completed} blobs"), TimeElapsedColumn())

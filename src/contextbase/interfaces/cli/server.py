@@ -26,11 +26,11 @@ def up(
     # The whole server, FastAPI, uvicorn and its loop: only this command needs them.
     import uvloop
 
-    from contextbase.bootstrap import Services
     from contextbase.interfaces.api.login_codes import CODE_MINUTES
     from contextbase.interfaces.api.server import serve
 
     settings = settings_for(data, port=port, host=host)
+    data_path = settings.data.absolute()
     # People find the login address without looking for it among log lines.
     let_logs_go = configure_logs(level=settings.log_level, format=settings.log_format, held_back=not as_json)
 
@@ -38,14 +38,14 @@ def up(
         if not as_json:
             console.print(f"[dim]{step} …[/]")
 
-    def on_ready(services: Services, url: str, login_url: str) -> None:
+    def on_ready(url: str, login_url: str) -> None:
         if as_json:
-            print_json({"url": url, "data": str(services.data.path), "login_url": login_url})
+            print_json({"url": url, "data": str(data_path), "login_url": login_url})
             return
         console.print(f"[bold]contextbase {__version__}[/] is ready at {url}")
         console.print(f"Log in with a browser (once, within {CODE_MINUTES} minutes; later: contextbase login):")
         typer.echo(f"  {login_url}")
-        console.print(f"[dim]Data in {escape(str(services.data.path))}. Stop with Ctrl-C.[/]", soft_wrap=True)
+        console.print(f"[dim]Data in {escape(str(data_path))}. Stop with Ctrl-C.[/]", soft_wrap=True)
         let_logs_go()
 
     try:

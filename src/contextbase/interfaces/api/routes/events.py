@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import StringConstraints
 
-from contextbase.bootstrap import Services
+from contextbase.bootstrap import CoreServices
 from contextbase.identity.model import Caller
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
@@ -111,7 +111,7 @@ async def read_body(
     )
 
 
-async def _body(services: Services, caller: Caller, scope: str, number: int) -> BodyContent:
+async def _body(services: CoreServices, caller: Caller, scope: str, number: int) -> BodyContent:
     project = project_of(scope)
     if project is None:
         readable = await services.scope_access.readable(caller, private_scope(caller, scope))

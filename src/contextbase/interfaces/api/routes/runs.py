@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 
 from contextbase.commands.model import CommitWhen, RunRequest, RunStep, lowered
 from contextbase.commands.shell import shell_argv
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.event_stream import EVENT_STREAM
 from contextbase.interfaces.api.item_stream import item_stream, unless_hung_up
@@ -34,6 +34,7 @@ async def run_command(
     request: Request,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
+    agents: AuthenticatedAgents,
 ) -> Any:
     """Run a command in a workspace of its own, then commit what it changed.
 
@@ -50,13 +51,13 @@ async def run_command(
             asked=body.command,
         ),
         given=None if body.stdin is None else bytes_of(body.stdin, "stdin"),
-        limits=lowered(services.sandbox_limits, body.limits.model_dump()),
+        limits=lowered(agents.sandbox_limits, body.limits.model_dump()),
         network=Network(body.network),
         environment=body.environment,
         commit_when=CommitWhen(body.commit),
         wish=Wish(message=body.message, run=body.run),
     )
-    steps = services.runs.run(caller, project_id, body.agent_id, wanted)
+    steps = agents.runs.run(caller, project_id, body.agent_id, wanted)
     if EVENT_STREAM in request.headers.get("accept", ""):
         return await item_stream(_items(steps))
     return await unless_hung_up(request, collected_run(steps))

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from contextbase.commands.conversation import answers
 from contextbase.commands.model import lowered
 from contextbase.commands.shell import continued
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.event_stream import EVENT_STREAM
 from contextbase.interfaces.api.item_stream import begun_item_stream, unless_hung_up
@@ -47,15 +47,16 @@ async def create(
     body: SandboxCreate,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
+    agents: AuthenticatedAgents,
     response: Response,
 ) -> SandboxView:
     """A sandbox on the agent's workspace, which is made if need be; or the one it has already, as it is."""
     project_id = await services.projects.id_of(caller, body.project_id)
-    status, is_new = await services.sandboxes.create(
+    status, is_new = await agents.sandboxes.create(
         caller,
         project_id,
         body.agent_id,
-        limits=lowered(services.sandbox_limits, body.limits.model_dump()),
+        limits=lowered(agents.sandbox_limits, body.limits.model_dump()),
         network=Network(body.network),
         environment=body.environment,
     )
@@ -69,12 +70,13 @@ async def list_sandboxes(
     *,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
+    agents: AuthenticatedAgents,
     project_id: Annotated[ProjectName | None, Query(description="Left out: all you may see.")] = None,
     before: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> SandboxPage:
     """Newest first: everybody's for 'admin', else your own."""
-    found = await services.sandboxes.list(
+    found = await agents.sandboxes.list(
         caller,
         await services.projects.id_of(caller, project_id) if project_id else caller.grant.project_id,
         before=None if before is None else _id(before),
@@ -87,9 +89,9 @@ async def list_sandboxes(
 
 
 @router.get("/{sandbox_id}")
-async def status(sandbox_id: UUID, caller: AuthenticatedCaller, services: AuthenticatedServices) -> SandboxView:
+async def status(sandbox_id: UUID, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> SandboxView:
     """Its state, and what it uses now."""
-    return status_view(await services.sandboxes.status(caller, _id(sandbox_id)))
+    return status_view(await agents.sandboxes.status(caller, _id(sandbox_id)))
 
 
 @router.post("/{sandbox_id}/exec", response_model=ExecView, responses=STREAMED)
@@ -99,7 +101,7 @@ async def exec_command(
     body: CommandBody,
     request: Request,
     caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
+    agents: AuthenticatedAgents,
 ) -> Any:
     """Run a command to its end. Files stay, and so does the folder that a `cd` went to; what is left running in the
     background goes on.
@@ -107,7 +109,7 @@ async def exec_command(
     With `Accept: text/event-stream` the output is told as it comes: items of the type output, then ended, or failed.
     Either way, whoever hangs up ends the command."""
     given = None if body.stdin is None else bytes_of(body.stdin, "stdin")
-    execution = await services.sandboxes.exec(caller, _id(sandbox_id), _command(body, _id(sandbox_id)))
+    execution = await agents.sandboxes.exec(caller, _id(sandbox_id), _command(body, _id(sandbox_id)))
     steps = _steps(execution, given)
     if EVENT_STREAM in request.headers.get("accept", ""):
         return begun_item_stream(_items(steps))
@@ -115,9 +117,9 @@ async def exec_command(
 
 
 @router.delete("/{sandbox_id}")
-async def remove(sandbox_id: UUID, caller: AuthenticatedCaller, services: AuthenticatedServices) -> SandboxView:
+async def remove(sandbox_id: UUID, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> SandboxView:
     """End all that runs in it, and the sandbox. The workspace stays, with the work in it: commit or complete that."""
-    return sandbox_view(await services.sandboxes.remove(caller, _id(sandbox_id)))
+    return sandbox_view(await agents.sandboxes.remove(caller, _id(sandbox_id)))
 
 
 def _command(body: CommandBody, sandbox_id: SandboxId) -> Command:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from contextbase.commands.shell import continued
 from contextbase.errors import Conflict, ContextbaseError
-from contextbase.interfaces.api.authentication import authenticate, services_of
+from contextbase.interfaces.api.authentication import agents_of, authenticate
 from contextbase.interfaces.api.problems import error_response
 from contextbase.interfaces.api.run_views import outcome_view
 from contextbase.sandbox.model import Command, SandboxId, TerminalSize
@@ -38,7 +38,7 @@ async def terminal(
     opened = SandboxId(int=sandbox_id.int)
     try:
         caller = await authenticate(websocket)
-        execution = await services_of(websocket).sandboxes.exec(
+        execution = await agents_of(websocket).sandboxes.exec(
             caller,
             opened,
             Command(
