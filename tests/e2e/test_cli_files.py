@@ -135,6 +135,7 @@ def test_the_audit_trail_is_shown_and_exported(cb: Cli, note: Path, tmp_path: Pa
     assert [record["action"] for record in cb("audit", "--path", "a.md", "--json").json] == ["commit"]
     assert cb("audit", "--since", "2999-01-01", "--json").json == []
     assert "Made R the project's default." in cb("audit").stdout
+    assert {(record["operator_type"], record["grant"]) for record in records} == {("api", "token")}
     file = tmp_path / "audit.jsonl"
     assert "Exported 3 rows" in cb("audit", "--export", str(file)).stdout
     assert [json.loads(line) for line in file.read_text().splitlines()] == records[::-1]

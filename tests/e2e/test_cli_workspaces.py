@@ -45,6 +45,12 @@ def test_create_prints_the_path_and_nothing_else(shared: Cli) -> None:
     assert os.environ["CONTEXTBASE_PROJECT"] in listed
 
 
+def test_the_audit_trail_shows_on_whose_behalf_an_agent_works(shared: Cli) -> None:
+    shared("workspace", "create", "-a", "one")
+    [row] = [line for line in shared("audit").stdout.splitlines() if "workspace.create" in line]
+    assert "agent:one for user:owner" in row
+
+
 def test_create_at_a_snapshot_shows_the_files_of_then(shared: Cli) -> None:
     then = shared("log", "--json", "-n", "1").json[0]["seq"]
     shared("rm", "plan.md")

@@ -331,3 +331,4 @@ def test_sandboxes_and_commands_are_in_the_audit_trail_without_secrets(client: C
         "export PASSWORD=***; echo hello",
     ]
     assert not any("s3cr3t" in row.model_dump_json() for row in told)
+    assert {(row.operator_type, row.on_behalf_of) for row in told} == {("agent", "user:owner")}

@@ -76,7 +76,7 @@ class Gate:
         """Settle the request's changes; when this returns, every one but the refused is durably in the project.
 
         A caller who may not read is told what became of each change, and nothing of what it met.
-        Raises `NotFound`, `Forbidden` (the token), `InvalidInput` (a base from the future, a content that is not the
+        Raises `NotFound`, `Forbidden` (the grant), `InvalidInput` (a base from the future, a content that is not the
         caller's to name), `Conflict` (an idempotency key used for something else) or `Unavailable`.
         """
         return await self.commit_trusted(caller, request, _NO_TERMS)

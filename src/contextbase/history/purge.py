@@ -185,4 +185,4 @@ class Purge:
 def _check(caller: Caller) -> None:
     caller.require(Action.ADMIN)
     if caller.grant.project_id is not None:
-        raise Forbidden("Equal contents are stored once for all projects: a purge needs a token for all of them.")
+        raise Forbidden("Equal contents are stored once for all projects: a purge needs 'admin' for all of them.")

@@ -156,7 +156,7 @@ def _check_name(name: str) -> None:
 def _check_writer(caller: Caller, project_id: ProjectId) -> None:
     caller.require(Action.WRITE, project_id)
     if caller.grant.path_prefix is not None:
-        raise Forbidden("A tag is for the whole project, and this token is for one path only.")
+        raise Forbidden(f"A tag is for the whole project, and this {caller.grant.source} is limited to one path.")
 
 
 def _tag(row: asyncpg.Record, kind: str, name: str) -> Tag:

@@ -247,10 +247,10 @@ class PathAuthority:
     def decide(self, path: TreePath) -> LevelDecision:
         """The level on a path, and why."""
         if not self._is_within(path):
-            return LevelDecision(level=Level.HIDDEN, rule=None, reason=f"the token is for {self._below} only")
+            return LevelDecision(level=Level.HIDDEN, rule=None, reason=f"the grant is limited to {self._below}")
         decision = self._by_rules(path)
         if not self._may_write and decision.level > Level.READ:
-            return LevelDecision(level=Level.READ, rule=decision.rule, reason="the token does not allow 'write'")
+            return LevelDecision(level=Level.READ, rule=decision.rule, reason="the grant does not allow 'write'")
         return decision
 
     def _by_rules(self, path: TreePath) -> LevelDecision:

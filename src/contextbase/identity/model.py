@@ -37,7 +37,7 @@ class PrincipalKind(StrEnum):
 
 
 class Action(StrEnum):
-    """What a token may be used for; each stands alone."""
+    """What a grant allows; each stands alone."""
 
     READ = "read"
     WRITE = "write"

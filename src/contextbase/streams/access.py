@@ -22,7 +22,7 @@ class ScopeAccess:
         self._sessions = sessions
 
     async def readable(self, caller: Caller, scope: Scope) -> ReadableScope:
-        """Raises `Forbidden` for what the token does not allow at all, `NotFound` for what is somebody else's, whether
+        """Raises `Forbidden` for what the grant does not allow at all, `NotFound` for what is somebody else's, whether
         it exists or not."""
         if scope.kind is ScopeKind.PROJECT:
             raise InvalidInput("A project's events are read through its feed, which looks at their paths.")

@@ -108,7 +108,7 @@ class Sender:
     ) -> tuple[Checkpoint | None, tuple[Reported, ...]]:
         """Store what is to be sent and write down that it will be; also what would not hold still meanwhile.
 
-        None: nothing is to be sent. Raises `Forbidden` (the token), `TooLarge` beyond the quota, `Conflict` if another
+        None: nothing is to be sent. Raises `Forbidden` (the grant), `TooLarge` beyond the quota, `Conflict` if another
         call was quicker."""
         caller.require(Action.WRITE, record.project_id)
         self._check_quota(record, look.changes)

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from tests.support.gate_world import delete, write
@@ -11,7 +11,9 @@ from tests.support.review_world import ReviewWorld
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, ContentPurged, CursorOutdated, Forbidden, InvalidInput
 from contextbase.gate.model import ReviewState
-from contextbase.ids import ContentHash
+from contextbase.identity.model import Action, GrantSource
+from contextbase.ids import ContentHash, ProjectId
+from contextbase.review.callers import SystemPrincipal
 from contextbase.review.model import Choice, ReviewDecision
 from contextbase.streams.bodies import EventBodies
 from contextbase.streams.model import NewEvent, Scope
@@ -48,6 +50,16 @@ async def test_an_item_is_obsolete_once_the_head_has_all_of_it(world: ReviewWorl
     }  # fmt: skip
     assert (await world.audited())[-1] == "review.obsolete"
     assert await world.gate.problems() == []
+
+
+async def test_the_systems_caller_has_no_more_rights_than_closing_items_takes(world: ReviewWorld) -> None:
+    project = world.gate.project.id
+    system = await SystemPrincipal(world.gate.database).caller(project)
+    system.require(Action.WRITE, project)
+    assert (system.grant.source, system.grant.token_id) == (GrantSource.CHORE, None)
+    for action, place in ((Action.ADMIN, project), (Action.WRITE, ProjectId(uuid4())), (Action.READ, None)):
+        with pytest.raises(Forbidden):
+            system.require(action, place)
 
 
 async def test_an_item_goes_in_by_itself_once_its_conflict_is_gone(world: ReviewWorld) -> None:
