@@ -80,7 +80,7 @@ async def test_a_token_stands_for_its_principal_until_it_expires(
 ) -> None:
     token, secret = await identity.create_token(owner, REQUEST)
     caller = await identity.authenticate(secret, origin="10.0.0.1", trace_id="t")
-    assert (caller.principal.name, caller.grant, caller.origin) == ("agent-1", token.grant(), "10.0.0.1")
+    assert (caller.principal.name, caller.grant, caller.origin) == ("agent-1", token.grant, "10.0.0.1")
     clock.time = token.expires_at - timedelta(microseconds=1)
     await identity.authenticate(secret)
     clock.time = token.expires_at

@@ -1,7 +1,7 @@
 """Principals, what is granted to them, and the caller: who acts, by which grant, by which way in."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -96,9 +96,6 @@ class Grant:
         if of_a_token != (self.source in _OF_TOKENS):
             raise ValueError(f"The grant of a {self.source} {'has no token' if of_a_token else 'names its token'}.")
 
-    def allows(self, action: Action) -> bool:
-        return action in self.actions
-
     def require(self, action: Action, project_id: ProjectId | None = None) -> None:
         """Raise `Forbidden` unless it allows the action (for that project, or for all when None)."""
         if action not in self.actions:
@@ -143,11 +140,11 @@ class Token:
     created_at: datetime
     expires_at: datetime
     revoked_at: datetime | None = None
+    grant: Grant = field(init=False, compare=False, repr=False)  # made once, for the many requests that send the token
 
-    def grant(self, source: GrantSource = GrantSource.TOKEN) -> Grant:
-        """What it allows, to a request that sends it or to a login that was made from it."""
-        return Grant(
-            source=source,
+    def __post_init__(self) -> None:
+        grant = Grant(
+            source=GrantSource.TOKEN,
             token_id=self.id,
             name=self.name,
             actions=self.actions,
@@ -155,6 +152,7 @@ class Token:
             path_prefix=self.path_prefix,
             expires_at=self.expires_at,
         )
+        object.__setattr__(self, "grant", grant)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -207,9 +205,8 @@ class Caller:
         way_in = _WAYS_IN[token.principal.kind]
         if way_in is WayIn.API and source is GrantSource.LOGIN:
             way_in = WayIn.WEB_UI
-        return cls(
-            principal=token.principal, grant=token.grant(source), way_in=way_in, origin=origin, trace_id=trace_id
-        )
+        grant = token.grant if source is GrantSource.TOKEN else replace(token.grant, source=source)
+        return cls(principal=token.principal, grant=grant, way_in=way_in, origin=origin, trace_id=trace_id)
 
     @classmethod
     def chore(cls, principal: Principal, actions: frozenset[Action], project_id: ProjectId | None = None) -> "Caller":

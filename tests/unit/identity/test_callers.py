@@ -52,7 +52,7 @@ def test_the_way_in_comes_from_who_it_is_and_how_the_token_was_sent(kind: str, s
 
 def test_a_token_gives_a_grant_of_the_same_limits() -> None:
     token = a_token()
-    grant = token.grant()
+    grant = token.grant
     assert (grant.token_id, grant.name, grant.actions) == (token.id, token.name, token.actions)
     limits = (token.project_id, token.path_prefix, token.expires_at)
     assert (grant.project_id, grant.path_prefix, grant.expires_at) == limits
