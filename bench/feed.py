@@ -182,7 +182,7 @@ async def read(url: str, token: str, count: int) -> None:
 async def _open(url: str, token: str, gate: asyncio.Semaphore) -> _Reader:
     address = urlsplit(url)
     request = (
-        f"GET /api/v1/collab/feed?project=bench HTTP/1.1\r\nHost: {address.netloc}\r\n"
+        f"GET /api/v1/feed?project=bench HTTP/1.1\r\nHost: {address.netloc}\r\n"
         f"Authorization: Bearer {token}\r\nAccept: text/event-stream\r\n\r\n"
     )
     async with gate:

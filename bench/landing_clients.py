@@ -35,19 +35,19 @@ class HttpDoor:
 
     async def commit(self, path: str, text: str, base: int, key: str) -> Answered:
         change = {"action": "write", "path": path, "text": text, "base": base}
-        answer = await self.post("commit", {"project": self.project, "changes": [change], "key": key})
+        answer = await self.post("commits", {"project": self.project, "changes": [change], "key": key})
         [made] = answer["changes"]
         return Answered(seq=answer["seq"], status=made["status"], side_version_id=made["side_version_id"])
 
     async def look(self, path: str) -> tuple[str, int]:
-        found = await self.post("checkout", {"project": self.project, "paths": [path], "contents": True})
+        found = await self.post("checkouts", {"project": self.project, "paths": [path], "contents": True})
         return found["entries"][0]["text"], found["seq"]
 
     async def post(self, route: str, body: dict[str, object]) -> dict[str, Any]:
         content = json.dumps(body).encode()
         self.writer.write(
             (
-                f"POST /api/v1/collab/{route} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
+                f"POST /api/v1/{route} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
                 f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
                 f"Content-Length: {len(content)}\r\n\r\n"
             ).encode()
@@ -65,7 +65,7 @@ async def work(load: dict[str, Any]) -> dict[str, object]:
     urls = itertools.cycle(load["urls"])
     doors = [await HttpDoor.open(next(urls), load["project"], token) for token in load["tokens"]]
     changes = [{"action": "write", "path": path, "text": text, "base": 0} for path, text in load["files"].items()]
-    await doors[0].post("commit", {"project": load["project"], "changes": changes})
+    await doors[0].post("commits", {"project": load["project"], "changes": changes})
     tally = await run_agents(doors, seconds=load["seconds"], conflicts=load["conflicts"])
     for door in doors:
         door.writer.close()

@@ -238,7 +238,7 @@ async def test_no_body_whatsoever_is_a_500(api: Api, body: dict[str, object]) ->
 
 
 @pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00%2B23:59"])
-@pytest.mark.parametrize("query", ["history/resolve?project=p&ref=", "collab/audit?project=p&since="])
+@pytest.mark.parametrize("query", ["history/resolve?project=p&ref=", "audit?project=p&since="])
 async def test_a_time_beyond_the_calendar_is_the_callers_error(api: Api, query: str, moment: str) -> None:
     await api.client.post("/api/v1/projects", json={"name": "p"})
     answer = await api.client.get(f"/api/v1/{query}{moment}")
@@ -249,7 +249,7 @@ async def test_half_a_character_is_the_callers_error(api: Api) -> None:
     await api.client.post("/api/v1/projects", json={"name": "p"})
     body = b'{"project": "p", "base_seq": 0, "changes": [{"action": "write", "path": "a", "text": "\\ud83d"}]}'
     headers = {"Content-Type": "application/json"}
-    answer = await api.client.post("/api/v1/collab/commit", content=body, headers=headers)
+    answer = await api.client.post("/api/v1/commits", content=body, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input"), answer.text
 
 

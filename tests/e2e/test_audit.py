@@ -64,7 +64,7 @@ async def test_a_row_says_how_a_change_was_settled_and_why(api: Api) -> None:
 async def test_a_critical_change_and_its_rejection_say_so(api: Api) -> None:
     project = await a_project(api)
     rules = {"project": project.name, "rules": [{"pattern": "deploy/**", "strategy": "critical"}]}
-    assert (await project.call("PUT", "policies/merge", json=rules)).is_success
+    assert (await project.call("PUT", "policies/merge-rules", json=rules)).is_success
     [change] = (await project.write("deploy/a.yaml", "x: 1\n"))["changes"]
     row = await newest(project, action="commit")
     assert row["merge_strategy"] == "critical"
@@ -108,17 +108,17 @@ async def test_the_systems_own_trail_is_for_administrators_of_everything(api: Ap
 async def test_what_an_agent_does_besides_commits_is_in_the_trail_without_secrets(api: Api) -> None:
     project = await a_project(api)
     await project.write("a.md", TEXT)
-    workspace = "/api/v1/workspace"
-    named = {"project_id": project.name, "agent_id": "worker"}
-    folder = Path((await api.client.post(f"{workspace}/create", json=named)).json()["workspace_path"])
-    again = await api.client.post(f"{workspace}/create", json=named)
+    workspaces = "/api/v1/workspaces"
+    named = {"project": project.name, "agent": "worker"}
+    folder = Path((await api.client.post(workspaces, json=named)).json()["path"])
+    again = await api.client.post(workspaces, json=named)
     assert again.status_code == 200
     (folder / "b.md").write_text("b\n")
     for step in ("commit", "complete"):
-        answer = await api.client.post(f"{workspace}/worker/{step}", params={"project_id": project.name})
+        answer = await api.client.post(f"{workspaces}/agent:worker/{step}", params={"project": project.name})
         assert answer.is_success, answer.text
-    await api.client.post(f"{workspace}/create", json=named)
-    await api.client.post(f"{workspace}/worker/abandon", params={"project_id": project.name})
+    await api.client.post(workspaces, json=named)
+    await api.client.post(f"{workspaces}/agent:worker/abandon", params={"project": project.name})
     found = [row for row in await rows(project, principal="agent:worker") if row["action"] != "commit"]
     assert [row["action"] for row in reversed(found)] == [
         "workspace.create",

@@ -25,10 +25,10 @@ READ_LEVELS = ("R", "RA", "RW-", "RW")
 LEVELS = ("hidden", *READ_LEVELS)
 NO_PROJECT = "no-such-project"
 TERMINAL = ("?", "/api/v1/sandboxes/{sandbox_id}/terminal")  # a web socket: tests/e2e/test_sandbox_api.py
-COLLAB = "/api/v1/collab"
+API = "/api/v1"
 HISTORY = "/api/v1/history"
 REVIEWS = "/api/v1/reviews"
-WORKSPACE = "/api/v1/workspace"
+WORKSPACES = "/api/v1/workspaces"
 SANDBOXES = "/api/v1/sandboxes"
 
 
@@ -105,15 +105,12 @@ def by_review(world: World, _: str) -> dict[str, str]:
     return {"{review_id}": world.review_id}
 
 
-def its_own(_: World, project: str) -> dict[str, Any]:
-    return {"params": {"project_id": project}}
-
-
 def as_itself(*_: Any) -> dict[str, str]:
-    return {"{agent_id}": "me"}
+    return {"{workspace}": "me"}
 
 
-A_WORKSPACE = ("POST", f"{WORKSPACE}/create")
+A_WORKSPACE = ("POST", WORKSPACES)
+ALIASED_WORKSPACE = ("POST", f"{API}/workspace/create")
 A_SANDBOX = ("POST", SANDBOXES)
 
 TABLE: dict[tuple[str, str], Route] = {
@@ -132,21 +129,22 @@ TABLE: dict[tuple[str, str], Route] = {
     ("PATCH", "/api/v1/projects/{project}"): route(
         "admin", "project", lambda _, __: {"json": {"reads_gitignore": True}}, fill=by_name
     ),
+    ("GET", "/api/v1/projects/{project}/shared-folder"): route("read", "project", fill=by_name),
     ("DELETE", "/api/v1/projects/{project}"): route("read admin", "project", fill=by_name),
     ("GET", "/api/v1/tokens"): route("admin", "anyone"),
     ("POST", "/api/v1/tokens"): route(
         "admin", "server", lambda _, __: {"json": {"principal": "new", "actions": ["admin"]}}, ok=201
     ),
     ("DELETE", "/api/v1/tokens/{token_id}"): route("admin", "project", fill=lambda w, _: {"{token_id}": w.spare_token}),
-    ("POST", f"{COLLAB}/commit"): route("write", "project", body(base_seq=0, changes=[write("w.txt", "1")])),
-    ("POST", f"{COLLAB}/uploads"): route(
+    ("POST", f"{API}/commits"): route("write", "project", body(base_seq=0, changes=[write("w.txt", "1")])),
+    ("POST", f"{API}/uploads"): route(
         "write", "project", lambda _, project: {"params": {"project": project}, "content": b"x"}, ok=201
     ),
-    ("POST", f"{COLLAB}/checkout"): route("read", "project", body()),
-    ("GET", f"{COLLAB}/versions"): route("read", "project", query(path="area/a.txt")),
-    ("GET", f"{COLLAB}/versions/sides"): route("read", "project", query(path="area/a.txt")),
-    ("GET", f"{COLLAB}/versions/content"): route("read", "project", query(path="area/a.txt")),
-    ("GET", f"{COLLAB}/log"): route("read", "project", query()),
+    ("POST", f"{API}/checkouts"): route("read", "project", body()),
+    ("GET", f"{API}/versions"): route("read", "project", query(path="area/a.txt")),
+    ("GET", f"{API}/versions/sides"): route("read", "project", query(path="area/a.txt")),
+    ("GET", f"{API}/versions/content"): route("read", "project", query(path="area/a.txt")),
+    ("GET", f"{API}/commits"): route("read", "project", query()),
     ("GET", f"{HISTORY}/resolve"): route("read", "project", query()),
     ("GET", f"{HISTORY}/tags"): route("read", "project", query()),
     ("POST", f"{HISTORY}/tags"): route("read write", "project", tag, ok=201),
@@ -157,7 +155,7 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{HISTORY}/diff/versions"): route("read", "project", query(path="area/a.txt", old=1)),
     ("GET", f"{HISTORY}/blame"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{HISTORY}/archive"): route("read", "project", query()),
-    ("GET", f"{COLLAB}/feed"): route("read", "project", query()),
+    ("GET", f"{API}/feed"): route("read", "project", query()),
     # Of its other scopes: tests/e2e/test_events.py.
     ("GET", "/api/v1/events"): route("read", "project", scoped()),
     ("GET", "/api/v1/events/body"): route("read", "project", scoped(number=1), ok=404),  # there is none
@@ -165,8 +163,8 @@ TABLE: dict[tuple[str, str], Route] = {
     ("POST", f"{HISTORY}/undo"): route("read write", "project", body(seqs=[1])),
     ("POST", f"{HISTORY}/bring-back"): route("read write", "project", aside),
     ("POST", f"{HISTORY}/purge"): route("admin", "server", body(path="area/a.txt", dry_run=True)),
-    ("GET", f"{COLLAB}/audit"): route("admin", "project", query()),
-    ("GET", f"{COLLAB}/audit/export"): route("admin", "project", query()),
+    ("GET", f"{API}/audit"): route("admin", "project", query()),
+    ("GET", f"{API}/audit/export"): route("admin", "project", query()),
     ("GET", REVIEWS): route("read", "project", query()),
     ("GET", f"{REVIEWS}/{{review_id}}"): route("read", "project", query(), fill=by_review),
     ("POST", f"{REVIEWS}/{{review_id}}/claim"): route("read write", "project", body(), fill=by_review),
@@ -178,58 +176,67 @@ TABLE: dict[tuple[str, str], Route] = {
     ),
     ("POST", f"{REVIEWS}/{{review_id}}/resolve"): route("read write", "project", body(choice="theirs"), fill=by_review),
     ("POST", f"{REVIEWS}/{{review_id}}/reject"): route("read write", "project", body(), fill=by_review),
-    A_WORKSPACE: route("read", "project", lambda _, project: {"json": {"project_id": project}}, ok=201),
-    ("GET", WORKSPACE): route("read", "project", its_own),
-    ("GET", f"{WORKSPACE}/{{project_id}}/path"): route(
-        "read", "project", fill=lambda _, project: {"{project_id}": project}, first=A_WORKSPACE
-    ),
-    ("GET", f"{WORKSPACE}/{{project_id}}/view"): route(
-        "read", "project", fill=lambda _, project: {"{project_id}": project}
-    ),
-    ("GET", f"{WORKSPACE}/{{agent_id}}/status"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
-    ("GET", f"{WORKSPACE}/{{agent_id}}/diff"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
+    A_WORKSPACE: route("read", "project", lambda _, project: {"json": {"project": project}}, ok=201),
+    ("GET", WORKSPACES): route("read", "project", query()),
+    ("GET", f"{WORKSPACES}/{{workspace}}"): route("read", "project", query(), fill=as_itself, first=A_WORKSPACE),
+    ("GET", f"{WORKSPACES}/{{workspace}}/status"): route("read", "project", query(), fill=as_itself, first=A_WORKSPACE),
+    ("GET", f"{WORKSPACES}/{{workspace}}/diff"): route("read", "project", query(), fill=as_itself, first=A_WORKSPACE),
     # Nothing has changed in these: what has needs 'write', too, which the gate asks for.
-    ("POST", f"{WORKSPACE}/{{agent_id}}/commit"): route("read", "project", its_own, fill=as_itself, first=A_WORKSPACE),
-    ("POST", f"{WORKSPACE}/{{agent_id}}/complete"): route(
-        "read", "project", its_own, fill=as_itself, first=A_WORKSPACE
+    ("POST", f"{WORKSPACES}/{{workspace}}/commit"): route(
+        "read", "project", query(), fill=as_itself, first=A_WORKSPACE
     ),
-    ("POST", f"{WORKSPACE}/{{agent_id}}/abandon"): route(
-        "read write", "project", its_own, fill=as_itself, first=A_WORKSPACE
+    ("POST", f"{WORKSPACES}/{{workspace}}/complete"): route(
+        "read", "project", query(), fill=as_itself, first=A_WORKSPACE
     ),
-    ("POST", "/api/v1/runs/command"): route(
-        "read write", "project", lambda _, project: {"json": {"project_id": project, "command": "true"}}
+    ("POST", f"{WORKSPACES}/{{workspace}}/abandon"): route(
+        "read write", "project", query(), fill=as_itself, first=A_WORKSPACE
     ),
-    A_SANDBOX: route("read write", "project", lambda _, project: {"json": {"project_id": project}}, ok=201),
-    ("GET", SANDBOXES): route("read", "project", its_own),
+    # Aliases: tests/e2e/test_aliases.py.
+    ("POST", f"{API}/collab/commit"): route("write", "project", body(base_seq=0, changes=[write("w.txt", "1")])),
+    ("POST", f"{API}/collab/checkout"): route("read", "project", body()),
+    ("GET", f"{API}/collab/versions"): route("read", "project", query(path="area/a.txt")),
+    ALIASED_WORKSPACE: route("read", "project", lambda _, project: {"json": {"project_id": project}}, ok=201),
+    ("GET", f"{API}/workspace/{{project_id}}/path"): route(
+        "read", "project", fill=lambda _, project: {"{project_id}": project}, first=ALIASED_WORKSPACE
+    ),
+    ("POST", f"{API}/workspace/{{agent_id}}/complete"): route(
+        "read",
+        "project",
+        lambda _, project: {"params": {"project_id": project}},
+        fill=lambda *_: {"{agent_id}": "me"},
+        first=ALIASED_WORKSPACE,
+    ),
+    ("POST", "/api/v1/commands"): route(
+        "read write", "project", lambda _, project: {"json": {"project": project, "command": "true"}}
+    ),
+    A_SANDBOX: route("read write", "project", lambda _, project: {"json": {"project": project}}, ok=201),
+    ("GET", SANDBOXES): route("read", "project", query()),
     ("GET", f"{SANDBOXES}/{{sandbox_id}}"): route("read write", "sandbox"),
     ("POST", f"{SANDBOXES}/{{sandbox_id}}/exec"): route(
         "read write", "sandbox", lambda *_: {"json": {"command": "true"}}
     ),
     ("DELETE", f"{SANDBOXES}/{{sandbox_id}}"): route("read write", "sandbox"),
-    ("POST", f"{COLLAB}/leases"): route("write", "project", a_lease, ok=201),
-    ("GET", f"{COLLAB}/leases"): route("read", "project", query()),
-    ("GET", f"{COLLAB}/lease-check"): route("read", "project", query(path="area/a.txt")),
-    ("POST", f"{COLLAB}/leases/{{token}}/heartbeat"): route(
+    ("POST", f"{API}/leases"): route("write", "project", a_lease, ok=201),
+    ("GET", f"{API}/leases"): route("read", "project", query()),
+    ("POST", f"{API}/leases/{{token}}/heartbeat"): route(
         "write", "project", body(), fill=by_token, ok=409
     ),  # nobody has it
-    ("DELETE", f"{COLLAB}/leases/{{token}}"): route("write", "project", query(), fill=by_token, ok=204),
-    ("DELETE", f"{COLLAB}/leases"): route("write", "project", query()),
-    ("GET", f"{COLLAB}/policies"): route("admin", "project", query()),
-    ("PUT", f"{COLLAB}/policies/rules"): route("admin", "project", rule),
-    ("DELETE", f"{COLLAB}/policies/rules"): route(
+    ("DELETE", f"{API}/leases/{{token}}"): route("write", "project", query(), fill=by_token, ok=204),
+    ("DELETE", f"{API}/leases"): route("write", "project", query()),
+    ("GET", f"{API}/policies"): route("admin", "project", query()),
+    ("PUT", f"{API}/policies/rules"): route("admin", "project", rule),
+    ("DELETE", f"{API}/policies/rules"): route(
         "admin", "project", query(subject="everyone", pattern="spare/**"), ok=204
     ),
-    ("PUT", f"{COLLAB}/policies/default"): route("admin", "project", body(level="RW")),
-    ("PUT", f"{COLLAB}/policies/merge"): route("admin", "project", body(rules=[])),
-    ("PUT", f"{COLLAB}/policies/leases"): route("admin", "project", body(rules=[])),
-    ("PUT", f"{COLLAB}/policies/ranks"): route("admin", "project", body(principal="user:owner", rank=1)),
-    ("GET", f"{COLLAB}/policies/explain"): route("admin", "project", query(path="a", principal="user:owner")),
-    ("GET", f"{COLLAB}/policies/groups"): route("admin", "server"),
-    ("POST", f"{COLLAB}/policies/groups"): route(
-        "admin", "server", lambda _, __: {"json": {"name": f"g-{uuid4().hex}"}}, ok=201
-    ),
-    ("PUT", f"{COLLAB}/policies/groups/{{group}}/members/{{principal}}"): route("admin", "server", fill=member),
-    ("DELETE", f"{COLLAB}/policies/groups/{{group}}/members/{{principal}}"): route("admin", "server", fill=member),
+    ("PUT", f"{API}/policies/default"): route("admin", "project", body(level="RW")),
+    ("PUT", f"{API}/policies/merge-rules"): route("admin", "project", body(rules=[])),
+    ("PUT", f"{API}/policies/lease-rules"): route("admin", "project", body(rules=[])),
+    ("PUT", f"{API}/policies/ranks"): route("admin", "project", body(principal="user:owner", rank=1)),
+    ("GET", f"{API}/policies/explain"): route("admin", "project", query(path="a", principal="user:owner")),
+    ("GET", f"{API}/groups"): route("admin", "server"),
+    ("POST", f"{API}/groups"): route("admin", "server", lambda _, __: {"json": {"name": f"g-{uuid4().hex}"}}, ok=201),
+    ("PUT", f"{API}/groups/{{group}}/members/{{principal}}"): route("admin", "server", fill=member),
+    ("DELETE", f"{API}/groups/{{group}}/members/{{principal}}"): route("admin", "server", fill=member),
 }
 
 
@@ -248,7 +255,7 @@ async def a_world(api: Api) -> World:
     named = {"project": project.name, "name": "spare"}
     assert (await api.client.post(f"{HISTORY}/tags", json=named)).status_code == 201
     group = f"g-{uuid4().hex[:12]}"
-    assert (await project.call("POST", "policies/groups", json={"name": group})).status_code == 201
+    assert (await project.call("POST", "groups", json={"name": group})).status_code == 201
     return World(
         project=project,
         project_id=UUID((await api.client.get(f"/api/v1/projects/{project.name}")).json()["id"]),
@@ -335,7 +342,7 @@ async def test_a_sandbox_is_its_agents_and_its_managers_and_there_for_nobody_els
     (method, path), entry = key, TABLE[key]
 
     async def asked(who: str) -> httpx.Response:
-        place = path.replace("{sandbox_id}", made.json()["sandbox_id"])
+        place = path.replace("{sandbox_id}", made.json()["id"])
         return await api.stranger.request(
             method, place, headers=api.as_bearer(who), **entry.request(world, world.project.name)
         )
@@ -393,11 +400,11 @@ async def test_reads_show_what_the_level_allows(api: Api, kind: str, level: str)
         ("versions/content", {"path": "area/a.txt", "seq": 1}),
         ("versions/content", {"node_id": world.node_id, "number": 1}),
         ("versions/content", {"side_version_id": side["id"]}),
-        ("log", {"path": "area/a.txt"}),
+        ("commits", {"path": "area/a.txt"}),
     ):
         answer = await project.get(name, secret, **fields)
         assert answer.status_code == (200 if sees else 404), (name, fields, answer.text)
-    for name, fields in (("log", {}), ("feed", {"after": "start"}), ("audit", {}), ("audit/export", {})):
+    for name, fields in (("commits", {}), ("feed", {"after": "start"}), ("audit", {}), ("audit/export", {})):
         assert ("area/a.txt" in (await project.get(name, secret, **fields)).text) is sees, name
     for name, refused in (("reviews", 200), (f"reviews/{world.review_id}", 404)):
         answer = await api.stranger.get(

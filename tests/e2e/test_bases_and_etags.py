@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 from tests.support.api import Api, assert_problem
-from tests.support.collab import COLLAB, Project, write
+from tests.support.collab import API, Project, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -77,7 +77,7 @@ async def test_a_repeated_request_gets_its_answer_though_its_base_version_means_
 
 async def put(project: Project, text: str, **headers: str) -> Any:
     body = {"project": project.name, "changes": [write("a.md", text, base=0)]}
-    return await project.call("POST", "commit", json=body, headers=headers)
+    return await project.call("POST", "commits", json=body, headers=headers)
 
 
 def etag(content: dict[str, Any]) -> str:
@@ -92,15 +92,15 @@ async def test_a_commit_with_if_match_goes_in_only_if_the_file_is_still_that(api
     entry = (await project.checkout(paths=["a.md"])).json()["entries"][0]
     base = {"project": project.name, "base_seq": entry["seq"]}
     stale = {"changes": [write("a.md", "two\n")]} | base
-    assert (await project.call("POST", "commit", json=stale, headers={"If-Match": etag(entry)})).status_code == 200
+    assert (await project.call("POST", "commits", json=stale, headers={"If-Match": etag(entry)})).status_code == 200
     late = {"changes": [write("a.md", "three\n")]} | base
     assert_problem(
-        await project.call("POST", "commit", json=late, headers={"If-Match": etag(entry)}), 412, "precondition_failed"
+        await project.call("POST", "commits", json=late, headers={"If-Match": etag(entry)}), 412, "precondition_failed"
     )
     assert await text_of(project, "a.md") == "two\n"
     deletion = {"changes": [{"action": "delete", "path": "a.md"}]} | base
     assert_problem(
-        await project.call("POST", "commit", json=deletion, headers={"If-Match": etag(entry)}),
+        await project.call("POST", "commits", json=deletion, headers={"If-Match": etag(entry)}),
         412,
         "precondition_failed",
     )
@@ -109,7 +109,7 @@ async def test_a_commit_with_if_match_goes_in_only_if_the_file_is_still_that(api
 async def test_only_a_single_change_of_somebody_who_may_read_has_a_precondition(api: Api) -> None:
     project = await a_project(api)
     several = {"project": project.name, "changes": [write("a", "1", base=0), write("b", "2", base=0)]}
-    refused = await project.call("POST", "commit", json=several, headers={"If-Match": "*"})
+    refused = await project.call("POST", "commits", json=several, headers={"If-Match": "*"})
     assert_problem(refused, 400, "invalid_input")
     for header in ({"If-Match": "unquoted"}, {"If-None-Match": '"abc"'}):
         assert_problem(await put(project, "x", **header), 400, "invalid_input")
@@ -117,20 +117,20 @@ async def test_only_a_single_change_of_somebody_who_may_read_has_a_precondition(
     for options in ({"headers": {"If-Match": "*"}}, {"headers": {}}):
         change = write("a", "1", **({"base": 0} if options["headers"] else {"base_version": 1}))
         body = {"project": project.name, "changes": [change]}
-        assert_problem(await project.call("POST", "commit", who=blind, json=body, **options), 403, "forbidden")
+        assert_problem(await project.call("POST", "commits", who=blind, json=body, **options), 403, "forbidden")
 
 
 async def test_content_that_the_reader_has_already_is_not_sent_again(api: Api) -> None:
     project = await a_project(api)
     await project.write("a.md", "one\n")
     query = {"project": project.name, "path": "a.md"}
-    first = await api.client.get(f"{COLLAB}/versions/content", params=query)
+    first = await api.client.get(f"{API}/versions/content", params=query)
     assert (first.status_code, first.text) == (200, "one\n")
     tag = first.headers["etag"]
 
     async def asked(**headers: str) -> Any:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return await api.client.get(f"{COLLAB}/versions/content", params=query, headers=named)
+        return await api.client.get(f"{API}/versions/content", params=query, headers=named)
 
     known = await asked(If_None_Match=f'"other", W/{tag}')
     assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", tag)

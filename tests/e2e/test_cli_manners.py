@@ -108,7 +108,7 @@ async def test_an_interrupted_import_says_how_much_went_in(cb: Cli, server: Serv
     def hold_up(data: bytes) -> bytes:
         """The second commit never reaches the server."""
         nonlocal commits
-        commits += data.count(b"/collab/commit")
+        commits += data.count(b"POST /api/v1/commits")
         if commits > 1:
             second.set()
             return b""

@@ -128,7 +128,7 @@ def test_abandoning_asks_only_when_there_is_something_to_lose(shared: Cli) -> No
     assert shared("workspace", "abandon", "-a", "four").code == 0
     assert not folder.exists()
     assert shared("workspace", "status", "-a", "four").code == 1
-    assert shared("workspace", "list", "--state", "abandoned", "--json").json[0]["agent_id"] == "agent:four"
+    assert shared("workspace", "list", "--state", "abandoned", "--json").json[0]["agent"] == "agent:four"
 
 
 def client_of(server: ServerProcess) -> Client:

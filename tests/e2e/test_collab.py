@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 from starlette.types import Message
 from tests.support.api import MAX_BODY, Api, assert_problem, opened_api, url_of
-from tests.support.collab import COLLAB, Project, write
+from tests.support.collab import API, Project, write
 from tests.support.postgres import database_copy
 from tests.support.statements import StatementCount
 
@@ -88,16 +88,16 @@ async def test_a_request_sent_twice_with_its_key_happens_once(project: Project, 
     body = {"project": project.name, "base_seq": 0, "changes": [write("a", "1")]}
     body |= {"key": "k1"} if way == "body" else {}
     headers = {"Idempotency-Key": "k1"} if way == "header" else {}
-    answers = [await project.call("POST", "commit", json=body, headers=headers) for _ in range(2)]
+    answers = [await project.call("POST", "commits", json=body, headers=headers) for _ in range(2)]
     assert answers[0].json() == answers[1].json()
     assert answers[0].json()["seq"] == 1
-    other = await project.call("POST", "commit", json=body | {"message": "other"}, headers=headers)
+    other = await project.call("POST", "commits", json=body | {"message": "other"}, headers=headers)
     assert_problem(other, 409, "conflict")
 
 
 async def test_two_keys_that_differ_are_refused(project: Project) -> None:
     body = {"project": project.name, "base_seq": 0, "changes": [write("a", "1")], "key": "x"}
-    answer = await project.call("POST", "commit", json=body, headers={"Idempotency-Key": "y"})
+    answer = await project.call("POST", "commits", json=body, headers={"Idempotency-Key": "y"})
     assert_problem(answer, 400, "invalid_input")
 
 
@@ -136,9 +136,9 @@ async def test_who_acted_and_how_comes_from_the_token_and_the_way_in(project: Pr
         await project.write(f"{kind}.txt", "x", who=secret)
     headers = {"Cookie": f"contextbase_token={project.api.owner_secret}", "Origin": "http://api"}
     body = {"project": project.name, "base_seq": 0, "changes": [write("page.txt", "x")]}
-    answer = await project.api.stranger.post(f"{COLLAB}/commit", json=body, headers=headers)
+    answer = await project.api.stranger.post(f"{API}/commits", json=body, headers=headers)
     assert answer.status_code == 200
-    commits = (await project.get("log")).json()["commits"]
+    commits = (await project.get("commits")).json()["commits"]
     assert [(commit["author"]["principal"], commit["author"]["operator_type"]) for commit in commits] == [
         ("user:owner", "web_ui"),
         ("adapter:a-adapter", "saas_adapter"),
@@ -215,7 +215,7 @@ async def test_an_upload_that_breaks_off_stores_nothing_and_is_no_failure_of_the
         sent.append(message)
 
     scope = {
-        "type": "http", "method": "POST", "path": f"{COLLAB}/uploads", "client": ("127.0.0.1", 1),
+        "type": "http", "method": "POST", "path": f"{API}/uploads", "client": ("127.0.0.1", 1),
         "query_string": f"project={project.name}".encode(),
         "headers": [(b"authorization", f"Bearer {api.owner_secret}".encode())],
     }  # fmt: skip
@@ -239,7 +239,7 @@ async def test_an_upload_over_its_own_limit_is_refused_declared_or_not(
         async with opened_api(settings) as api:
             await api.client.post("/api/v1/projects", json={"name": "p"})
             for content, status in ((b"x" * 4096, 201), (b"x" * 4097, 413), (undeclared(), 413)):
-                answer = await api.client.post(f"{COLLAB}/uploads", params={"project": "p"}, content=content)
+                answer = await api.client.post(f"{API}/uploads", params={"project": "p"}, content=content)
                 assert answer.status_code == status, answer.text
 
 
@@ -313,7 +313,7 @@ async def test_versions_and_log_of_a_path_follow_its_renames(project: Project) -
     assert [(version["number"], version["path"]) for version in versions] == [(3, "b"), (2, "a"), (1, "a")]
     old = await project.get("versions/content", node_id=versions[-1]["node_id"], number=1)
     assert old.text == "1"
-    commits = (await project.get("log", path="b")).json()["commits"]
+    commits = (await project.get("commits", path="b")).json()["commits"]
     assert [(commit["seq"], commit["changes"][0]["what"]) for commit in commits] == [
         (3, "renamed"), (2, "changed"), (1, "added"),
     ]  # fmt: skip
@@ -347,13 +347,13 @@ async def test_a_message_is_only_for_those_who_may_see_all_of_its_commit(project
 
     for route, key, query, told, told_all in (
         (
-            "log",
+            "commits",
             "commits",
             {},
             ["", "", "all to see", ""],
             ["from secret/x", "with secret/y", "all to see", "with secret/x"],
         ),
-        ("log", "commits", {"path": "a"}, ["", "all to see", ""], ["with secret/y", "all to see", "with secret/x"]),
+        ("commits", "commits", {"path": "a"}, ["", "all to see", ""], ["with secret/y", "all to see", "with secret/x"]),
         ("versions", "versions", {"path": "a"}, ["all to see", ""], ["all to see", "with secret/x"]),
         ("versions/sides", "side_versions", {"path": "a"}, [""], ["with secret/y"]),
     ):
@@ -367,11 +367,11 @@ async def test_the_log_of_a_principal_is_paged_by_seq(project: Project) -> None:
     bot = await project.token("log-bot")
     for number in range(4):
         await project.write(f"f{number}", "x", who=bot if number % 2 else None)
-    first = (await project.get("log", principal="agent:log-bot", limit=1)).json()
+    first = (await project.get("commits", principal="agent:log-bot", limit=1)).json()
     assert [commit["seq"] for commit in first["commits"]] == [4]
-    rest = (await project.get("log", principal="log-bot", before=first["next_before"])).json()
+    rest = (await project.get("commits", principal="log-bot", before=first["next_before"])).json()
     assert ([commit["seq"] for commit in rest["commits"]], rest["next_before"]) == ([2], None)
-    assert (await project.get("log", principal="nobody")).json() == {"commits": [], "next_before": None}
+    assert (await project.get("commits", principal="nobody")).json() == {"commits": [], "next_before": None}
 
 
 # What is hidden does not exist
@@ -392,7 +392,7 @@ async def test_nothing_tells_of_a_hidden_path(project: Project) -> None:
         ("versions", {"path": "secret/{}.txt"}),
         ("versions/sides", {"path": "secret/{}.txt"}),
         ("versions/content", {"path": "secret/{}.txt"}),
-        ("log", {"path": "secret/{}.txt"}),
+        ("commits", {"path": "secret/{}.txt"}),
     ):
         there, not_there = [
             await project.get(route, bot, **{key: value.format(name) for key, value in query.items()})
@@ -402,7 +402,7 @@ async def test_nothing_tells_of_a_hidden_path(project: Project) -> None:
         assert there.json()["detail"].replace("plan", "none") == not_there.json()["detail"]
     content = await project.get("versions/content", bot, node_id=node, number=1)
     assert_problem(content, 404, "not_found")
-    commits = (await project.get("log", bot)).json()["commits"]
+    commits = (await project.get("commits", bot)).json()["commits"]
     assert [(commit["seq"], commit["change_count"]) for commit in commits] == [(3, 1), (1, 1)]
     assert "secret" not in json.dumps(commits)
     change = {"action": "write", "path": "copy", "hash": hashlib.sha256(b"the plan").hexdigest()}
@@ -417,7 +417,7 @@ async def test_a_file_moved_to_a_hidden_place_takes_its_history_along(project: P
     assert await project.paths(bot, seq=1) == []
     assert_problem(await project.get("versions/content", bot, path="open.txt", seq=1), 404, "not_found")
     assert_problem(await project.get("versions", bot, path="open.txt"), 404, "not_found")
-    assert (await project.get("log", bot)).json()["commits"] == []
+    assert (await project.get("commits", bot)).json()["commits"] == []
 
 
 async def test_an_answer_given_again_shows_what_this_token_may_see_now(project: Project) -> None:
@@ -462,7 +462,7 @@ async def test_the_log_of_what_was_moved_to_a_hidden_place_is_that_of_a_path_wit
     await project.rule("everyone", "secret/**", "hidden")
     bot = await project.token("log-reader")
     for filters in ({}, {"principal": "owner"}):
-        moved, nothing = [await project.get("log", bot, path=path, **filters) for path in ("open.txt", "shut.txt")]
+        moved, nothing = [await project.get("commits", bot, path=path, **filters) for path in ("open.txt", "shut.txt")]
         assert_problem(moved, 404, "not_found")
         assert moved.json()["detail"].replace("open", "shut") == nothing.json()["detail"]
 
@@ -474,7 +474,7 @@ async def test_a_file_moved_out_of_a_hidden_place_does_not_say_where_it_was(proj
     bot = await project.token("finder")
     [version] = (await project.get("versions", bot, path="open.txt")).json()["versions"]
     assert (version["number"], version["path"]) == (2, "open.txt")
-    [commit] = (await project.get("log", bot)).json()["commits"]
+    [commit] = (await project.get("commits", bot)).json()["commits"]
     assert (commit["changes"][0]["what"], commit["changes"][0]["path_before"]) == ("added", None)
     assert_problem(await project.get("versions/content", bot, node_id=version["node_id"], number=1), 404, "not_found")
 
@@ -519,16 +519,16 @@ async def test_rules_are_put_listed_explained_and_removed(project: Project) -> N
 
 async def test_a_groups_rule_holds_for_its_members_from_the_moment_they_join(project: Project) -> None:
     secret, group = await project.token("joiner"), f"g-{uuid4().hex[:8]}"
-    assert (await project.call("POST", "policies/groups", json={"name": group})).status_code == 201
-    assert_problem(await project.call("POST", "policies/groups", json={"name": group}), 409, "conflict")
+    assert (await project.call("POST", "groups", json={"name": group})).status_code == 201
+    assert_problem(await project.call("POST", "groups", json={"name": group}), 409, "conflict")
     await project.rule(f"group:{group}", "**", "R")
     version = (await project.get("policies")).json()["version"]
     assert (await project.write("a", "1", who=secret))["changes"][0]["status"] == "written"
-    member = f"policies/groups/{group}/members/agent:joiner"
+    member = f"groups/{group}/members/agent:joiner"
     assert (await project.call("PUT", member)).json()["member"] is True
     assert (await project.get("policies")).json()["version"] == version + 1
     assert (await project.write("a", "2", base=1, who=secret))["changes"][0]["status"] == "refused"
-    groups = (await project.call("GET", "policies/groups", params={"limit": 1000})).json()["groups"]
+    groups = (await project.call("GET", "groups", params={"limit": 1000})).json()["groups"]
     assert {"name": group, "members": ["agent:joiner"]} in groups
     assert (await project.call("DELETE", member)).json()["member"] is False
     assert (await project.write("a", "2", base=1, who=secret))["changes"][0]["status"] == "written"
@@ -537,7 +537,7 @@ async def test_a_groups_rule_holds_for_its_members_from_the_moment_they_join(pro
 async def test_merge_rules_and_ranks_decide_conflicts(project: Project) -> None:
     low, high = await project.token("low"), await project.token("high")
     rules = [{"pattern": "*.cfg", "strategy": "priority"}, {"pattern": "LICENSE", "strategy": "critical"}]
-    policy = (await project.call("PUT", "policies/merge", json={"project": project.name, "rules": rules})).json()
+    policy = (await project.call("PUT", "policies/merge-rules", json={"project": project.name, "rules": rules})).json()
     assert policy["merge_rules"] == rules
     rank = {"project": project.name, "principal": "agent:high", "rank": 5}
     assert (await project.call("PUT", "policies/ranks", json=rank)).status_code == 200
@@ -568,8 +568,8 @@ async def test_the_owner_cannot_be_locked_out(project: Project) -> None:
         ("rules", {"subject": "agent:nobody-here", "pattern": "a", "level": "R"}, 404),
         ("rules", {"subject": "group:nobody-here", "pattern": "a", "level": "R"}, 404),
         ("rules", {"subject": "robot:x", "pattern": "a", "level": "R"}, 400),
-        ("merge", {"rules": [{"pattern": "a", "strategy": "coin"}]}, 422),
-        ("merge", {"rules": [{"pattern": "a", "strategy": "auto"}, {"pattern": "a", "strategy": "ours"}]}, 400),
+        ("merge-rules", {"rules": [{"pattern": "a", "strategy": "coin"}]}, 422),
+        ("merge-rules", {"rules": [{"pattern": "a", "strategy": "auto"}, {"pattern": "a", "strategy": "ours"}]}, 400),
         ("ranks", {"principal": "agent:nobody-here", "rank": 1}, 404),
         ("default", {"level": "none"}, 422),
     ],
@@ -679,7 +679,7 @@ async def test_a_long_log_is_read_in_pages_however_much_of_it_is_hidden(
         seen: list[int] = []
         before: dict[str, int] = {}
         for _ in range(20):
-            page = (await project.get("log", who, limit=limit, **before)).json()
+            page = (await project.get("commits", who, limit=limit, **before)).json()
             seen += [commit["seq"] for commit in page["commits"]]
             if page["next_before"] is None:
                 return seen
@@ -722,7 +722,7 @@ async def test_commits_with_more_changes_than_one_reading_holds_are_told_whole(
     await project.commit(*(write(f"b{number}", "x") for number in range(5)), base_seq=1)
     monkeypatch.setattr("contextbase.reads.commit_log._MOST_ROWS", 7)
     monkeypatch.setattr("contextbase.reads.commit_log.MOST_CHANGES_SHOWN", 3)
-    commits = (await project.get("log")).json()["commits"]
+    commits = (await project.get("commits")).json()["commits"]
     assert [(commit["seq"], commit["change_count"], len(commit["changes"])) for commit in commits] == [
         (2, 5, 3),
         (1, 5, 3),

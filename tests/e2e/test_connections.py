@@ -121,7 +121,7 @@ def test_headers_that_trickle_after_an_answered_request_are_not_waited_for(stric
 def test_a_body_that_trickles_is_not_waited_for(strict: ServerProcess) -> None:
     with client_of(strict) as client, dial(strict) as connection:
         client.projects.create("trickled")
-        path = "/api/v1/collab/uploads?project=trickled"
+        path = "/api/v1/uploads?project=trickled"
         answer = trickle(connection, head_of("POST", path, strict, Content_Length="1000000"), b"x")
     assert answer.startswith(b"HTTP/1.1 408 ")
 
@@ -135,7 +135,7 @@ def test_a_body_that_comes_steadily_may_take_longer_than_the_time_limit(strict: 
     with client_of(strict) as client:
         client.projects.create("steady")
         answer = httpx.post(
-            f"{strict.url}/api/v1/collab/uploads?project=steady",
+            f"{strict.url}/api/v1/uploads?project=steady",
             content=pieces(),
             headers={"Authorization": f"Bearer {owner(strict)}"},
             timeout=PATIENCE,
@@ -149,14 +149,14 @@ def test_a_download_that_nobody_reads_is_broken_off(strict: ServerProcess) -> No
         uploaded = client.upload("unread", b"0123456789abcdef" * (2 << 20))
         client.commit("unread", [Change(action="write", path="large", hash=uploaded.hash)], base_seq=0)
         with dial(strict, receive_buffer=4096) as connection:
-            connection.sendall(head_of("GET", "/api/v1/collab/versions/content?project=unread&path=large", strict))
+            connection.sendall(head_of("GET", "/api/v1/versions/content?project=unread&path=large", strict))
             until_reset(connection)
 
 
 def test_a_stream_that_nobody_reads_is_broken_off(strict: ServerProcess) -> None:
     with client_of(strict) as client, dial(strict, receive_buffer=4096) as connection:
         client.projects.create("news")
-        connection.sendall(head_of("GET", "/api/v1/collab/feed?project=news", strict, Accept="text/event-stream"))
+        connection.sendall(head_of("GET", "/api/v1/feed?project=news", strict, Accept="text/event-stream"))
         assert connection.recv(4) == b"HTTP"
         count = 0
 
@@ -172,7 +172,7 @@ def test_a_stream_that_nobody_reads_is_broken_off(strict: ServerProcess) -> None
 def test_a_stream_that_is_read_stays_however_little_there_is_to_read(strict: ServerProcess) -> None:
     with client_of(strict) as client, dial(strict) as connection, dial(strict) as silent:
         client.projects.create("quiet")
-        connection.sendall(head_of("GET", "/api/v1/collab/feed?project=quiet", strict, Accept="text/event-stream"))
+        connection.sendall(head_of("GET", "/api/v1/feed?project=quiet", strict, Accept="text/event-stream"))
         assert connection.recv(65536).startswith(b"HTTP/1.1 200")
         read_to_end(silent)  # the server has looked for slow clients, and longer than it waits for one
         client.commit("quiet", [Change(action="write", path="a", text="x")], base_seq=0)

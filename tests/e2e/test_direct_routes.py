@@ -7,7 +7,7 @@ import httpx
 import pytest
 import pytest_asyncio
 from tests.support.api import Api
-from tests.support.collab import COLLAB, Project, write
+from tests.support.collab import API, Project, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -15,7 +15,7 @@ DIRECT, ROUNDABOUT = "application/json", "application/json; charset=utf-8"
 CHANGE = write("a.txt", "one\n", base=0)
 
 BODIES: dict[str, dict[str, bytes | dict[str, Any]]] = {
-    "commit": {
+    "commits": {
         "a write": {"changes": [CHANGE]},
         "nothing": {"changes": []},
         "a base version": {"changes": [write("a.txt", "one\n", base_version=1)]},
@@ -32,7 +32,7 @@ BODIES: dict[str, dict[str, bytes | dict[str, Any]]] = {
         "no object": b"[1]",
         "no body": b"",
     },
-    "checkout": {
+    "checkouts": {
         "paths": {"paths": ["a.txt", "b.txt"], "contents": True},
         "everything": {},
         "a snapshot": {"paths": ["a.txt"], "seq": 0},
@@ -72,9 +72,9 @@ async def test_both_ways_answer_alike(project: Project, route: str, what: str) -
 
 @pytest.mark.parametrize("secret", ["cb_" + "x" * 43, "nonsense", ""])
 async def test_both_ways_refuse_a_bad_token_alike(project: Project, secret: str) -> None:
-    body = BODIES["checkout"]["paths"]
+    body = BODIES["checkouts"]["paths"]
     answers = [
-        await sent(project, "checkout", body, content_type, Authorization=f"Bearer {secret}")
+        await sent(project, "checkouts", body, content_type, Authorization=f"Bearer {secret}")
         for content_type in (DIRECT, ROUNDABOUT)
     ]
     assert answers[0] == answers[1]
@@ -84,20 +84,20 @@ async def test_both_ways_refuse_a_bad_token_alike(project: Project, secret: str)
 async def test_a_request_is_counted_under_the_same_route_both_ways(api: Api, project: Project) -> None:
     async def counted() -> float:
         text = (await api.client.get("/metrics")).text
-        line = f'contextbase_http_requests_total{{method="POST",route="{COLLAB}/checkout",status="200"}}'
+        line = f'contextbase_http_requests_total{{method="POST",route="{API}/checkouts",status="200"}}'
         return float(next(row.rpartition(" ")[2] for row in text.splitlines() if row.startswith(line)))
 
-    await sent(project, "checkout", {}, DIRECT)
+    await sent(project, "checkouts", {}, DIRECT)
     before = await counted()
-    await sent(project, "checkout", {}, DIRECT)
-    await sent(project, "checkout", {}, ROUNDABOUT)
+    await sent(project, "checkouts", {}, DIRECT)
+    await sent(project, "checkouts", {}, ROUNDABOUT)
     assert await counted() == before + 2
 
 
 async def test_a_key_in_the_header_counts_as_one_in_the_body(project: Project) -> None:
     body = {"changes": [write("keyed.txt", "once\n", base=0)]}
-    first = await sent(project, "commit", body, DIRECT, **{"Idempotency-Key": "k-1"})
-    again = await sent(project, "commit", body | {"key": "k-1"}, DIRECT)
+    first = await sent(project, "commits", body, DIRECT, **{"Idempotency-Key": "k-1"})
+    again = await sent(project, "commits", body | {"key": "k-1"}, DIRECT)
     assert first == again
-    status, _, problem = await sent(project, "commit", body | {"key": "k-2"}, DIRECT, **{"Idempotency-Key": "k-1"})
+    status, _, problem = await sent(project, "commits", body | {"key": "k-2"}, DIRECT, **{"Idempotency-Key": "k-1"})
     assert (status, problem["code"]) == (400, "invalid_input")

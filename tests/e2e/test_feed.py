@@ -28,7 +28,7 @@ from contextbase.wire.feed import CommitItem
 
 pytestmark = pytest.mark.xdist_group("feed-server")
 
-FEED = "/api/v1/collab/feed"
+FEED = "/api/v1/feed"
 
 
 @pytest.fixture(scope="module")

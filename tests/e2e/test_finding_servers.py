@@ -118,7 +118,7 @@ def test_in_a_workspace_commands_are_about_its_project_and_its_agent(account: Ac
     for here in (folder, folder / "deep"):
         assert "plan.md" in account.run("ls", cwd=here).stdout
         status = account.run("workspace", "status", "--json", cwd=here).json
-        assert status["workspace"]["agent_id"] == "agent:one"
+        assert status["workspace"]["agent"] == "agent:one"
         assert [change["path"] for change in status["changes"]] == ["deep/new.md"]
     assert account.run("workspace", "commit", "-m", "new", cwd=folder).code == 0
     assert "agent:one" in account.run("log", cwd=folder).stdout
@@ -130,7 +130,7 @@ def test_in_a_workspace_a_project_that_is_named_is_not_joined_with_the_folders_a
     folder = Path(account.run("workspace", "create", "-p", "notes", "--agent", "two").stdout.strip())
     assert account.run("workspace", "create", "-p", "other", "--agent", "two").code == 0
     same = account.run("workspace", "status", "-p", "notes", "--json", cwd=folder).json
-    assert same["workspace"]["agent_id"] == "agent:two"
+    assert same["workspace"]["agent"] == "agent:two"
     refused = account.run("workspace", "status", "-p", "other", "--json", cwd=folder)
     assert refused.error["code"] == "not_found"  # the owner's own workspace, which there is not
     for project in ("notes", "other"):

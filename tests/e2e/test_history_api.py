@@ -68,12 +68,12 @@ async def test_a_diff_says_what_it_is_of_and_refuses_what_means_nothing(project:
 
 
 async def test_the_log_of_a_run_has_its_commits_alone(project: Project) -> None:
-    commits = (await project.get("log", run="r2")).json()["commits"]
+    commits = (await project.get("commits", run="r2")).json()["commits"]
     assert [(commit["seq"], commit["run"], commit["parents"]) for commit in commits] == [(2, "r2", [1])]
-    assert (await project.get("log", run="r2", principal="agent:nobody")).json()["commits"] == []
-    assert [commit["seq"] for commit in (await project.get("log", run="r1", path="area/a.txt")).json()["commits"]] == [
-        1
-    ]
+    assert (await project.get("commits", run="r2", principal="agent:nobody")).json()["commits"] == []
+    assert [
+        commit["seq"] for commit in (await project.get("commits", run="r1", path="area/a.txt")).json()["commits"]
+    ] == [1]
 
 
 async def test_an_archive_names_its_snapshot(project: Project) -> None:

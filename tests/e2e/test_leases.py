@@ -50,9 +50,6 @@ class Agent:
         assert page.status_code == 200, page.text
         return [(lease["pattern"], lease["owner"]) for lease in page.json()["leases"]]
 
-    async def check(self, path: str) -> Any:
-        return (await self.project.get("lease-check", self.secret, path=path)).json()
-
     async def events(self) -> list[tuple[str, str, str]]:
         items = (await self.project.get("feed", self.secret, after="start", limit=1000)).json()["items"]
         found = [item for item in items if item["type"] == "event"]
@@ -80,8 +77,8 @@ async def test_a_lease_is_the_principals_and_everybody_sees_it(api: Api) -> None
     lease = await one.lease("src/**")
     assert (lease["pattern"], lease["owner"], lease["ttl_seconds"]) == ("src/**", f"agent:{one.name}", 300)
     assert await two.listed() == [("src/**", f"agent:{one.name}")]
-    assert (await two.check("src/a.py"))["lease"]["token"] == lease["token"]
-    assert await two.check("docs/a.md") == {"path": "docs/a.md", "locked": False, "lease": None}
+    assert await two.listed(path="src/a.py") == [(lease["pattern"], lease["owner"])]
+    assert await two.listed(path="docs/a.md") == []
     problem = assert_problem(await two.acquire("src/a.py"), 409, "lease_held")
     assert problem["details"] == {"pattern": "src/a.py", "held_pattern": "src/**", "held_by": f"agent:{one.name}"}
     renewed = await one.heartbeat(lease["token"])
@@ -236,7 +233,7 @@ async def test_of_leases_on_hidden_paths_nothing_is_learnt(api: Api) -> None:
     ]
     assert await outsider.listed() == []
     for path in ("docs/secret/plan.md", "docs/**"):
-        assert not (await outsider.check(path))["locked"]
+        assert not await outsider.listed(path=path)
     assert (await outsider.release(lease["token"])).status_code == 204  # as of any number
     assert len(await insider.listed()) == 2
     await outsider.release((await outsider.lease("docs/**"))["token"])
@@ -261,7 +258,7 @@ async def test_a_lease_on_a_hidden_folder_keeps_others_from_what_they_see_in_it(
     await insider.lease("docs/**")
     assert await outsider.listed() == []
     assert_problem(await outsider.acquire("docs/public/a.md"), 409, "lease_held")
-    assert (await outsider.check("docs/public/a.md"))["locked"]
+    assert await outsider.listed(path="docs/public/a.md")
 
 
 async def test_names_in_a_pattern_are_not_told_to_who_may_not_see_all(api: Api) -> None:
@@ -291,20 +288,20 @@ async def test_where_a_policy_makes_them_binding_a_workspace_keeps_what_was_refu
     holder, worker = await an_agent(project), await an_agent(project)
     await project.write("held.txt", "1\n")
     rules = {"project": project.name, "rules": [{"pattern": "**", "binding": True}]}
-    policy = (await project.call("PUT", "policies/leases", json=rules)).json()
+    policy = (await project.call("PUT", "policies/lease-rules", json=rules)).json()
     assert policy["lease_rules"] == rules["rules"]
     headers = api.as_bearer(worker.secret)
-    made = await api.stranger.post("/api/v1/workspace/create", headers=headers, json={"project_id": project.name})
-    folder = Path(made.json()["workspace_path"])
+    made = await api.stranger.post("/api/v1/workspaces", headers=headers, json={"project": project.name})
+    folder = Path(made.json()["path"])
     (folder / "held.txt").write_text("2\n")
     (folder / "free.txt").write_text("2\n")
     await holder.lease("held.txt")
-    done = (await api.stranger.post("/api/v1/workspace/me/complete", headers=headers)).json()
+    done = (await api.stranger.post("/api/v1/workspaces/me/complete", headers=headers)).json()
     refused = next(change for change in done["changes"] if change["path"] == "held.txt")
     assert (refused["status"], refused["code"], done["removed"]) == ("refused", "lease_held", False)
     assert (folder / ".contextbase" / "refused" / "held.txt").read_text() == "2\n"
     assert await project.paths() == ["free.txt", "held.txt"]
-    gone = await api.stranger.post("/api/v1/workspace/me/complete", headers=headers, params={"discard": True})
+    gone = await api.stranger.post("/api/v1/workspaces/me/complete", headers=headers, params={"discard": True})
     assert gone.json()["removed"]
 
 

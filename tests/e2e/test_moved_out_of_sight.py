@@ -56,7 +56,7 @@ async def world(api: Api) -> World:
 
 
 async def test_the_log_and_the_versions_are_those_of_the_file_before_it(world: World) -> None:
-    log = await world.get("log", path="a.txt")
+    log = await world.get("commits", path="a.txt")
     assert [commit["seq"] for commit in log.json()["commits"]] == [3, 2, 1]
     versions = await world.get("versions", path="a.txt")
     assert [(version["seq"], version["kind"]) for version in versions.json()["versions"]] == [
@@ -64,7 +64,7 @@ async def test_the_log_and_the_versions_are_those_of_the_file_before_it(world: W
         (2, "file"),
         (1, "file"),
     ]
-    assert [commit["seq"] for commit in (await world.get("log")).json()["commits"]] == [3, 2, 1]
+    assert [commit["seq"] for commit in (await world.get("commits")).json()["commits"]] == [3, 2, 1]
 
 
 async def test_what_was_set_aside_of_the_file_before_it_is_found(world: World) -> None:
@@ -146,11 +146,11 @@ async def test_a_delete_or_rename_finds_nothing(world: World, base: int) -> None
 async def test_a_lease_of_the_path_is_like_any_other(world: World) -> None:
     project = world.project
     rules = {"project": project.name, "rules": [{"pattern": "**", "binding": True}]}
-    assert (await project.call("PUT", "policies/leases", json=rules)).status_code == 200
+    assert (await project.call("PUT", "policies/lease-rules", json=rules)).status_code == 200
     wanted = {"project": project.name, "pattern": "secret/s.txt"}
     assert (await project.call("POST", "leases", json=wanted)).status_code == 201
     for path in ("a.txt", "z.txt"):
-        assert (await world.get("lease-check", path=path)).json()["locked"] is False
+        assert (await world.get("leases", path=path)).json()["leases"] == []
         [change] = (await project.commit(write(path, "x"), base_seq=5, who=world.bot)).json()["changes"]
         assert change["status"] == "written"
         leased = await project.call("POST", "leases", world.bot, json={"project": project.name, "pattern": path})

@@ -26,10 +26,10 @@ from contextbase.config import Settings
 from contextbase.interfaces.api.app import create_app
 from contextbase.streams.model import SYSTEM, NewEvent
 
-COLLAB = "/api/v1/collab"
+API = "/api/v1"
 HISTORY = "/api/v1/history"
 REVIEWS = "/api/v1/reviews"
-WORKSPACE = "/api/v1/workspace"
+WORKSPACES = "/api/v1/workspaces"
 SANDBOXES = "/api/v1/sandboxes"
 AGENT, GROUP = "agent:reader", "readers"
 # The document cannot say which paths, names and pairs of fields are valid: what it allows may still be refused.
@@ -83,10 +83,10 @@ def a_world(url: str, owner: httpx.Client) -> World:
     name = "fuzzed"
     owner.post("/api/v1/projects", json={"name": name}).raise_for_status()
     owner.post("/api/v1/tokens", json={"principal": "reader"}).raise_for_status()
-    owner.post(f"{COLLAB}/policies/groups", json={"name": GROUP}).raise_for_status()
+    owner.post(f"{API}/groups", json={"name": GROUP}).raise_for_status()
     for seq, text in enumerate(("1\n", "2\n", "3\n")):
         change = {"action": "write", "path": "a.txt", "text": text, "base": min(seq, 1)}
-        answer = owner.post(f"{COLLAB}/commit", json={"project": name, "changes": [change]})
+        answer = owner.post(f"{API}/commits", json={"project": name, "changes": [change]})
         answer.raise_for_status()
     [made] = answer.json()["changes"]
     return World(
@@ -107,10 +107,10 @@ async def publish_large_event(data: Path) -> None:
 def a_review(world: World) -> str:
     """Something that waits for a person, claimed by the owner."""
     path = f"review-{uuid4().hex}.txt"
-    base = world.owner.post(f"{COLLAB}/checkout", json={"project": world.project, "paths": []}).json()["seq"]
+    base = world.owner.post(f"{API}/checkouts", json={"project": world.project, "paths": []}).json()["seq"]
     for text in ("1\n", "2\n"):
         change = {"action": "write", "path": path, "text": text, "base": base}
-        answer = world.made(f"{COLLAB}/commit", project=world.project, changes=[change])
+        answer = world.made(f"{API}/commits", project=world.project, changes=[change])
     review_id = str(answer["changes"][0]["review_id"])
     world.made(f"{REVIEWS}/{review_id}/claim", project=world.project)
     return review_id
@@ -118,26 +118,25 @@ def a_review(world: World) -> str:
 
 def a_workspace(world: World) -> dict[str, dict[str, Any]]:
     """A request for one of an agent's own."""
-    agent = f"a-{uuid4().hex[:12]}"
-    world.made(f"{WORKSPACE}/create", project_id=world.project, agent_id=agent)
-    return {"path_parameters": {"agent_id": agent}}
+    made = world.made(WORKSPACES, project=world.project, agent=f"a-{uuid4().hex[:12]}")
+    return {"path_parameters": {"workspace": made["id"]}, "query": {}}
 
 
 def a_sandbox(world: World) -> dict[str, dict[str, Any]]:
     """A request for one of an agent's own."""
-    made = world.made(SANDBOXES, project_id=world.project, agent_id=f"a-{uuid4().hex[:12]}")
-    return {"path_parameters": {"sandbox_id": made["sandbox_id"]}}
+    made = world.made(SANDBOXES, project=world.project, agent=f"a-{uuid4().hex[:12]}")
+    return {"path_parameters": {"sandbox_id": made["id"]}}
 
 
 def a_lease(world: World) -> dict[str, dict[str, Any]]:
     """A request about one that the owner has."""
-    made = world.made(f"{COLLAB}/leases", project=world.project, pattern=f"spare-{uuid4().hex}")
+    made = world.made(f"{API}/leases", project=world.project, pattern=f"spare-{uuid4().hex}")
     return {"path_parameters": {"token": made["token"]}}
 
 
 def a_rule(world: World) -> dict[str, str]:
     rule = {"project": world.project, "subject": "everyone", "pattern": f"spare-{uuid4().hex}/**"}
-    world.owner.put(f"{COLLAB}/policies/rules", json=rule | {"level": "R"}).raise_for_status()
+    world.owner.put(f"{API}/policies/rules", json=rule | {"level": "R"}).raise_for_status()
     return rule
 
 
@@ -167,9 +166,9 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     },
     "GET /api/v1/events": lambda world: {"query": {"scope": [f"project:{world.project}", "user:me", "system"]}},
     "GET /api/v1/events/body": lambda _: {"query": {"scope": "system", "number": 1}},
-    f"POST {COLLAB}/leases/{{token}}/heartbeat": a_lease,
-    f"DELETE {COLLAB}/leases/{{token}}": a_lease,
-    f"DELETE {COLLAB}/policies/rules": lambda world: {"query": a_rule(world)},
+    f"POST {API}/leases/{{token}}/heartbeat": a_lease,
+    f"DELETE {API}/leases/{{token}}": a_lease,
+    f"DELETE {API}/policies/rules": lambda world: {"query": a_rule(world)},
     f"POST {HISTORY}/rollback": lambda world: {"body": {"project": world.project, "to": "head"}},
     f"POST {HISTORY}/undo": lambda world: {"body": {"project": world.project, "seqs": [1], "dry_run": True}},
     f"POST {HISTORY}/bring-back": lambda world: {
@@ -192,15 +191,12 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
         "body": {"project": world.project, "choice": "theirs"},
     },
     f"POST {REVIEWS}/{{review_id}}/reject": lambda world: {"path_parameters": {"review_id": a_review(world)}},
-    f"GET {WORKSPACE}/{{project_id}}/path": lambda world: {
-        "path_parameters": {"project_id": world.project},
-        "query": {"agent_id": a_workspace(world)["path_parameters"]["agent_id"]},
-    },
-    f"GET {WORKSPACE}/{{agent_id}}/status": a_workspace,
-    f"GET {WORKSPACE}/{{agent_id}}/diff": a_workspace,
-    f"POST {WORKSPACE}/{{agent_id}}/commit": a_workspace,
-    f"POST {WORKSPACE}/{{agent_id}}/complete": a_workspace,
-    f"POST {WORKSPACE}/{{agent_id}}/abandon": a_workspace,
+    f"GET {WORKSPACES}/{{workspace}}": a_workspace,
+    f"GET {WORKSPACES}/{{workspace}}/status": a_workspace,
+    f"GET {WORKSPACES}/{{workspace}}/diff": a_workspace,
+    f"POST {WORKSPACES}/{{workspace}}/commit": a_workspace,
+    f"POST {WORKSPACES}/{{workspace}}/complete": a_workspace,
+    f"POST {WORKSPACES}/{{workspace}}/abandon": a_workspace,
     f"GET {SANDBOXES}/{{sandbox_id}}": a_sandbox,
     f"POST {SANDBOXES}/{{sandbox_id}}/exec": lambda world: a_sandbox(world) | {"body": {"command": "true"}},
     f"DELETE {SANDBOXES}/{{sandbox_id}}": a_sandbox,
@@ -225,9 +221,8 @@ def aim(case: schemathesis.Case, world: World) -> None:
 
 
 def point(part: dict[str, Any], world: World) -> None:
-    for name in ("project", "project_id"):
-        if name in part:
-            part[name] = world.project
+    if "project" in part:
+        part["project"] = world.project
     for name, aimed in AIMS.items():
         if isinstance(part.get(name), str) and (len(part[name]) < 2 or name in ("node_id", "review_id")):
             part[name] = aimed(world)

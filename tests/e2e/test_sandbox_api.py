@@ -23,6 +23,7 @@ from contextbase.errors import InvalidInput, MachineProblem, NotFound, TooLarge,
 from contextbase.sdk import AsyncClient, Client
 from contextbase.sdk.connection import error_of
 from contextbase.wire.sandbox import (
+    CommandItem,
     CompletedItem,
     EndedItem,
     ExecItem,
@@ -30,7 +31,6 @@ from contextbase.wire.sandbox import (
     KeptItem,
     LimitsBody,
     OutputItem,
-    RunItem,
     StartedItem,
 )
 from contextbase.workspaces.syscalls import unmount
@@ -57,13 +57,13 @@ def project(client: Client) -> str:
     return client.projects.create(f"p-{uuid4().hex[:8]}").name
 
 
-def output(items: list[RunItem] | list[ExecItem]) -> bytes:
+def output(items: list[CommandItem] | list[ExecItem]) -> bytes:
     pieces = [item for item in items if isinstance(item, OutputItem)]
     return b"".join(base64.b64decode(one.base64) if one.base64 else (one.text or "").encode() for one in pieces)
 
 
 def test_a_run_is_told_whole_at_its_end(client: Client, project: str) -> None:
-    ran = client.runs.command(project, "cat; echo new > n.txt; echo oops >&2", stdin="given\n", message="why")
+    ran = client.commands.run(project, "cat; echo new > n.txt; echo oops >&2", stdin="given\n", message="why")
     assert (ran.stdout, ran.stderr, ran.outcome.exit_code) == ("given\n", "oops\n", 0)
     assert ran.completed is not None
     assert [(one.path, one.status) for one in ran.completed.changes] == [("n.txt", "written")]
@@ -71,7 +71,7 @@ def test_a_run_is_told_whole_at_its_end(client: Client, project: str) -> None:
 
 
 def test_a_run_is_told_as_it_happens(client: Client, project: str) -> None:
-    items = list(client.runs.stream(project, ["sh", "-c", "printf 'h\\303\\244\\377'; echo x > n.txt"]))
+    items = list(client.commands.stream(project, ["sh", "-c", "printf 'h\\303\\244\\377'; echo x > n.txt"]))
     assert isinstance(items[0], StartedItem)
     assert output(items) == b"h\xc3\xa4\xff"
     assert isinstance(items[-2], EndedItem)
@@ -79,7 +79,7 @@ def test_a_run_is_told_as_it_happens(client: Client, project: str) -> None:
 
 
 def test_a_run_that_fails_is_an_answer_and_its_work_is_kept(client: Client, project: str) -> None:
-    items = list(client.runs.stream(project, "echo x > n.txt; exit 7", agent="careless"))
+    items = list(client.commands.stream(project, "echo x > n.txt; exit 7", agent="careless"))
     assert isinstance(items[-2], EndedItem)
     assert items[-2].outcome.exit_code == 7
     assert isinstance(items[-1], KeptItem)
@@ -87,35 +87,35 @@ def test_a_run_that_fails_is_an_answer_and_its_work_is_kept(client: Client, proj
 
 
 def test_limits_stop_a_command_and_it_is_said_which(client: Client, project: str) -> None:
-    slow = client.runs.command(project, "sleep 600", timeout=0.5)
+    slow = client.commands.run(project, "sleep 600", timeout=0.5)
     assert slow.outcome.stopped_by == "execution-time"
-    hungry = client.runs.command(
+    hungry = client.commands.run(
         project, "head -c 400000000 /dev/zero | tail -c 300000000", limits=LimitsBody(max_memory=64 << 20)
     )
     assert hungry.outcome.stopped_by == "memory"
-    chatty = client.runs.command(project, "yes", limits=LimitsBody(max_output=100_000))
+    chatty = client.commands.run(project, "yes", limits=LimitsBody(max_output=100_000))
     assert chatty.outcome.stopped_by == "output"
     assert len(chatty.stdout) <= 100_000
     with pytest.raises(InvalidInput, match="max_memory"):
-        client.runs.command(project, "true", limits=LimitsBody(max_memory=1 << 40))
+        client.commands.run(project, "true", limits=LimitsBody(max_memory=1 << 40))
 
 
 def test_what_comes_to_nothing_is_told_before_anything_is_made(client: Client, project: str) -> None:
     with pytest.raises(NotFound):
-        list(client.runs.stream("no-such-project", "true"))
+        list(client.commands.stream("no-such-project", "true"))
     with pytest.raises(InvalidInput):
-        client.runs.command(project, "true", cwd="no/such/folder")
+        client.commands.run(project, "true", cwd="no/such/folder")
     with pytest.raises(InvalidInput, match="bytes"):
-        client.runs.command(project, "echo new > n.txt", message="因" * 4000)
+        client.commands.run(project, "echo new > n.txt", message="因" * 4000)
     with pytest.raises(InvalidInput, match="printable"):
-        client.runs.command(project, "echo new > n.txt", run="two\nlines")
+        client.commands.run(project, "echo new > n.txt", run="two\nlines")
     assert client.workspaces.list(project).workspaces == []
 
 
 def test_a_command_too_long_for_the_system_is_refused_with_what_to_do_instead(client: Client, project: str) -> None:
     most = 131_071
     longest = f"echo {'x' * (most - 5)}"
-    assert len(client.runs.command(project, longest).stdout) == most - 4
+    assert len(client.commands.run(project, longest).stdout) == most - 4
     sandbox = client.sandboxes.create(project, agent="wordy")
     assert len(sandbox.exec(longest).stdout) == most - 4
     for refused in (
@@ -125,15 +125,15 @@ def test_a_command_too_long_for_the_system_is_refused_with_what_to_do_instead(cl
         ["echo", *"x" * 200_000],
     ):
         with pytest.raises(TooLarge, match="stdin"):
-            client.runs.command(project, refused)
+            client.commands.run(project, refused)
         with pytest.raises(TooLarge, match="stdin"):
             sandbox.exec(refused)
     for variables in ({"NAME": "x" * most}, {f"N{number}": "x" * 100_000 for number in range(20)}):
         with pytest.raises(TooLarge, match="stdin"):
-            client.runs.command(project, "true", environment=variables)
+            client.commands.run(project, "true", environment=variables)
         with pytest.raises(TooLarge, match="stdin"):
             sandbox.exec("true", environment=variables)
-    assert [one.agent_id for one in client.workspaces.list(project).workspaces] == ["agent:wordy"]
+    assert [one.agent for one in client.workspaces.list(project).workspaces] == ["agent:wordy"]
     assert sandbox.exec("sh", stdin=f": {'x' * 500_000}\necho done").stdout == "done\n"
     assert sandbox.complete().removed
 
@@ -155,23 +155,25 @@ def test_where_the_work_is_and_what_was_printed_is_told_when_the_server_could_no
     command = "head -c 1000000 /dev/urandom > large; echo printed; echo complained >&2"
     with full_disk(server.data / "blobs"):
         with pytest.raises(MachineProblem) as told_whole:
-            client.runs.command(project, command)
-        items = list(client.runs.stream(project, command))
+            client.commands.run(project, command)
+        items = list(client.commands.stream(project, command))
     ran = cast("dict[str, Any]", told_whole.value.details["ran"])
     assert (ran["stdout"], ran["stderr"], ran["outcome"]["exit_code"]) == ("printed\n", "complained\n", 0)
     assert isinstance(items[-1], FailedItem)
     for error in (told_whole.value, error_of(items[-1].problem)):
-        agent = str(error.details["agent_id"])
+        agent = str(error.details["agent"])
         assert agent in error.message
         assert "blobs" not in f"{error.message}{error.details}", "how the server is set up is the operator's business"
         status = client.workspaces.status(project, agent=agent)
-        assert str(status.workspace.workspace_id) == error.details["workspace_id"]
+        assert str(status.workspace.id) == error.details["workspace_id"]
         assert [change.path for change in status.changes] == ["large"]
         assert client.workspaces.complete(project, agent=agent).removed
 
 
 def test_hanging_up_ends_the_command(client: Client, project: str) -> None:
-    items = client.runs.stream(project, "echo begun > n.txt; cat n.txt; sleep 600; echo never > n.txt", agent="hasty")
+    items = client.commands.stream(
+        project, "echo begun > n.txt; cat n.txt; sleep 600; echo never > n.txt", agent="hasty"
+    )
     assert isinstance(next(items), StartedItem)
     assert isinstance(next(items), OutputItem)
     items.close()  # type: ignore[attr-defined] # it is a generator
@@ -206,8 +208,8 @@ def test_hanging_up_ends_a_command_that_says_nothing(
 
 def test_input_that_is_no_text_is_refused(project: str, server: ServerProcess) -> None:
     headers = {"Authorization": f"Bearer {secret_of(server)}", "Content-Type": "application/json"}
-    text = f'{{"project_id": "{project}", "command": "cat", "stdin": "\\ud800"}}'
-    answer = httpx.post(f"{server.url}/api/v1/runs/command", headers=headers, content=text)
+    text = f'{{"project": "{project}", "command": "cat", "stdin": "\\ud800"}}'
+    answer = httpx.post(f"{server.url}/api/v1/commands", headers=headers, content=text)
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
 
 
@@ -223,7 +225,7 @@ def test_commands_in_a_sandbox_go_on_where_the_last_one_was(client: Client, proj
     assert [change.path for change in sandbox.changes().changes] == ["deep/map.txt"]
     assert sandbox.commit("a map").seq == 1
     assert sandbox.status().state == "running"
-    assert client.sandboxes.get(sandbox.id).view.agent_id == "agent:visitor"
+    assert client.sandboxes.get(sandbox.id).view.agent == "agent:visitor"
     assert sandbox.complete().removed
     with pytest.raises(NotFound):
         sandbox.exec("true")
@@ -315,7 +317,7 @@ def test_a_page_of_another_site_opens_no_terminal_with_the_login_cookie(server: 
 
 
 def test_sandboxes_and_commands_are_in_the_audit_trail_without_secrets(client: Client, project: str) -> None:
-    client.runs.command(project, ["echo", "--token", "s3cr3t", "hello"], agent="agent:runner")
+    client.commands.run(project, ["echo", "--token", "s3cr3t", "hello"], agent="agent:runner")
     sandbox = client.sandboxes.create(project, agent="agent:shell")
     sandbox.exec("export PASSWORD=s3cr3t; echo hello")
     sandbox.delete()

@@ -7,9 +7,9 @@ from uuid import uuid4
 import httpx
 import pytest
 from tests.support.api import Api
-from tests.support.collab import COLLAB, Project, write
+from tests.support.collab import API, Project, write
 
-WORKSPACE = "/api/v1/workspace"
+WORKSPACES = "/api/v1/workspaces"
 EVERYTHING = ["read", "write", "admin"]
 TOKENS = "/api/v1/tokens"
 
@@ -36,7 +36,7 @@ async def post(api: Api, route: str, headers: dict[str, str], body: dict[str, An
 
 async def rows(api: Api, project: str | None, **wanted: str) -> list[dict[str, Any]]:
     """Newest first."""
-    route = "/api/v1/system/audit" if project is None else f"{COLLAB}/audit"
+    route = "/api/v1/system/audit" if project is None else f"{API}/audit"
     answer = await api.client.get(route, params=wanted | ({} if project is None else {"project": project}))
     assert answer.is_success, answer.text
     found: list[dict[str, Any]] = answer.json()["records"]
@@ -48,7 +48,7 @@ async def test_each_way_in_is_in_the_rows_of_projects_tokens_policies_and_commit
     headers, name = await headers_of(api, way), a_name()
     await post(api, "/api/v1/projects", headers, {"name": name})
     made = await post(api, TOKENS, headers, {"principal": "somebody", "project": name})
-    await post(api, f"{COLLAB}/commit", headers, {"project": name, "base_seq": 0, "changes": [write("a", "1")]})
+    await post(api, f"{API}/commits", headers, {"project": name, "base_seq": 0, "changes": [write("a", "1")]})
     await post(api, "/api/v1/history/tags", headers, {"project": name, "name": "v1"})
     revoked = await api.stranger.delete(f"{TOKENS}/{made.json()['id']}", headers=headers)
     assert revoked.is_success, revoked.text
@@ -60,7 +60,7 @@ async def test_each_way_in_is_in_the_rows_of_projects_tokens_policies_and_commit
     assert {row["grant"] for row in found} == {"login" if way == "web_ui" else "token"}
     assert {row["on_behalf_of"] for row in found} == {None}
     assert all(row["token_id"] for row in found), "a login is made from a token, too"
-    [commit] = (await api.client.get(f"{COLLAB}/log", params={"project": name})).json()["commits"]
+    [commit] = (await api.client.get(f"{API}/commits", params={"project": name})).json()["commits"]
     assert commit["author"]["operator_type"] == way
 
 
@@ -80,7 +80,7 @@ async def test_who_has_an_agent_work_is_named_in_every_row(api: Api, way: str) -
     project = await a_project(api)
     headers = await headers_of(api, way)
     who = (await api.stranger.get("/api/v1/me", headers=headers)).json()
-    await worked(api, project, headers, {"agent_id": "bot"})
+    await worked(api, project, headers, {"agent": "bot"})
     found = await rows(api, project.name, principal="agent:bot")
     assert [row["action"] for row in found] == ["workspace.complete", "commit", "workspace.create"]
     assert {row["operator_type"] for row in found} == {"agent"}
@@ -123,7 +123,7 @@ async def test_a_body_cannot_say_who_acts(api: Api, field: str) -> None:
 async def test_a_body_cannot_set_the_gates_trusted_terms(api: Api, field: str) -> None:
     project = await a_project(api)
     rules = {"project": project.name, "rules": [{"pattern": "**", "strategy": "critical"}]}
-    assert (await project.call("PUT", "policies/merge", json=rules)).is_success
+    assert (await project.call("PUT", "policies/merge-rules", json=rules)).is_success
     for value in (True, [], "x"):
         answer = await project.commit(write("a", "1"), **{field: value})
         assert answer.status_code == 422, answer.text
@@ -139,10 +139,9 @@ async def a_project(api: Api) -> Project:
 
 async def worked(api: Api, project: Project, headers: dict[str, str], agent: dict[str, str]) -> None:
     """A workspace is made, a file written there, and all of it completed."""
-    made = await post(api, f"{WORKSPACE}/create", headers, {"project_id": project.name, **agent})
-    (Path(made.json()["workspace_path"]) / "made.txt").write_text("made\n")
-    named = agent.get("agent_id") or made.json()["agent_id"]
-    await post(api, f"{WORKSPACE}/{named}/complete?project_id={project.name}", headers, {})
+    made = await post(api, WORKSPACES, headers, {"project": project.name, **agent})
+    (Path(made.json()["path"]) / "made.txt").write_text("made\n")
+    await post(api, f"{WORKSPACES}/{made.json()['id']}/complete", headers, {})
 
 
 async def chain_problems(api: Api) -> list[str]:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -12,7 +12,7 @@ from tests.support.collab import Project
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-WORKSPACE = "/api/v1/workspace"
+WORKSPACES = "/api/v1/workspaces"
 PLAN = "# Plan\n\nWe launch in May.\n\nAnn leads.\n\nBen tests.\n"
 
 
@@ -33,7 +33,7 @@ class Agent:
         self._headers = api.as_bearer(secret)
 
     async def ask(self, method: str, route: str, **options: Any) -> httpx.Response:
-        return await self.api.stranger.request(method, f"{WORKSPACE}{route}", headers=self._headers, **options)
+        return await self.api.stranger.request(method, f"{WORKSPACES}{route}", headers=self._headers, **options)
 
     async def done(self, method: str, route: str, **options: Any) -> dict[str, Any]:
         answer = await self.ask(method, route, **options)
@@ -42,8 +42,8 @@ class Agent:
         return found
 
     async def create(self, project: Project, **fields: str | int) -> Path:
-        created = await self.done("POST", "/create", json={"project_id": project.name} | fields)
-        return Path(created["workspace_path"])
+        created = await self.done("POST", "", json={"project": project.name} | fields)
+        return Path(created["path"])
 
 
 async def an_agent(project: Project, *, limited: bool = True, actions: tuple[str, ...] = ("read", "write")) -> Agent:
@@ -56,14 +56,14 @@ async def an_agent(project: Project, *, limited: bool = True, actions: tuple[str
 async def test_an_agent_has_one_workspace_in_a_project_and_asking_again_gives_the_same(api: Api) -> None:
     project = await a_project(api)
     agent = await an_agent(project)
-    first = await agent.ask("POST", "/create", json={"project_id": project.name})
+    first = await agent.ask("POST", "", json={"project": project.name})
     assert first.status_code == 201
     made = first.json()
-    assert (made["agent_id"], made["base_snapshot_id"], made["state"]) == (f"agent:{agent.name}", 2, "open")
-    assert (Path(made["workspace_path"]) / "plan.md").read_text() == PLAN
-    again = await agent.ask("POST", "/create", json={"project_id": project.name, "agent_id": agent.name})
-    assert (again.status_code, again.json()["workspace_id"]) == (200, made["workspace_id"])
-    assert await agent.done("GET", f"/{project.name}/path") == again.json()
+    assert (made["agent"], made["base_seq"], made["state"]) == (f"agent:{agent.name}", 2, "open")
+    assert (Path(made["path"]) / "plan.md").read_text() == PLAN
+    again = await agent.ask("POST", "", json={"project": project.name, "agent": agent.name})
+    assert (again.status_code, again.json()["id"]) == (200, made["id"])
+    assert await agent.done("GET", "/me") == again.json()
 
 
 async def test_a_workspace_starts_from_the_snapshot_that_a_seq_a_ref_or_a_tag_means(api: Api) -> None:
@@ -74,16 +74,16 @@ async def test_a_workspace_starts_from_the_snapshot_that_a_seq_a_ref_or_a_tag_me
     assert (await api.client.post("/api/v1/history/tags", json=tagged)).status_code == 201
     for ref in (2, "2", "head~1", "before"):
         agent = await an_agent(project)
-        folder = await agent.create(project, base_snapshot_id=ref)
+        folder = await agent.create(project, at=ref)
         assert (folder / "plan.md").read_text() == PLAN
-        assert (await agent.done("GET", f"/{project.name}/path"))["base_snapshot_id"] == 2
-        other = await agent.ask("POST", "/create", json={"project_id": project.name, "base_snapshot_id": 3})
+        assert (await agent.done("GET", "/me"))["base_seq"] == 2
+        other = await agent.ask("POST", "", json={"project": project.name, "at": 3})
         assert (other.status_code, other.json()["code"]) == (409, "conflict")
     agent = await an_agent(project)
     for wrong, code in ((99, "invalid_input"), (-1, "invalid_input"), ("no-such-tag", "not_found")):
-        answer = await agent.ask("POST", "/create", json={"project_id": project.name, "base_snapshot_id": wrong})
+        answer = await agent.ask("POST", "", json={"project": project.name, "at": wrong})
         assert answer.json()["code"] == code
-    narrow = await agent.ask("GET", f"/{project.name}/path")
+    narrow = await agent.ask("GET", "/me")
     assert narrow.status_code == 404  # nothing was made
 
 
@@ -160,18 +160,18 @@ async def test_others_work_is_for_those_who_may_manage_the_project(api: Api) -> 
         ("POST", "complete"),
         ("POST", "abandon"),
     ):
-        assert_problem(await two.ask(method, f"/{one.name}/{route}"), 403, "forbidden")
-    wanted = {"project_id": project.name, "agent_id": one.name}
-    assert_problem(await two.ask("POST", "/create", json=wanted), 403, "forbidden")
-    assert_problem(await two.ask("GET", f"/{project.name}/path", params={"agent_id": one.name}), 403, "forbidden")
+        assert_problem(await two.ask(method, f"/agent:{one.name}/{route}"), 403, "forbidden")
+    wanted = {"project": project.name, "agent": one.name}
+    assert_problem(await two.ask("POST", "", json=wanted), 403, "forbidden")
+    assert_problem(await two.ask("GET", f"/agent:{one.name}"), 403, "forbidden")
     assert (await two.done("GET", ""))["workspaces"] == []
     [listed] = (await manager.done("GET", ""))["workspaces"]
-    assert listed["agent_id"] == f"agent:{one.name}"
+    assert listed["agent"] == f"agent:{one.name}"
     committed = await manager.done("POST", f"/agent:{one.name}/commit")
     assert [change["status"] for change in committed["changes"]] == ["written"]
-    log = (await project.get("log")).json()["commits"]
+    log = (await project.get("commits")).json()["commits"]
     assert log[0]["author"]["principal"] == f"agent:{one.name}"
-    assert (await manager.done("POST", f"/{one.name}/abandon"))["state"] == "abandoned"
+    assert (await manager.done("POST", f"/agent:{one.name}/abandon"))["state"] == "abandoned"
     assert not folder.exists()
 
 
@@ -183,10 +183,12 @@ async def test_acting_for_an_agent_allows_no_action_that_the_managers_token_does
     folder = await one.create(project)
     (folder / "new.md").write_text("new\n")
     for route in ("commit", "complete"):
-        assert_problem(await reader.ask("POST", f"/{one.name}/{route}"), 403, "forbidden")
-    assert [change["path"] for change in (await reader.done("GET", f"/{one.name}/status"))["changes"]] == ["new.md"]
+        assert_problem(await reader.ask("POST", f"/agent:{one.name}/{route}"), 403, "forbidden")
+    assert [change["path"] for change in (await reader.done("GET", f"/agent:{one.name}/status"))["changes"]] == [
+        "new.md"
+    ]
     for route in ("status", "diff"):
-        assert_problem(await manager.ask("GET", f"/{one.name}/{route}"), 403, "forbidden")
+        assert_problem(await manager.ask("GET", f"/agent:{one.name}/{route}"), 403, "forbidden")
     assert (folder / "new.md").read_text() == "new\n"
 
 
@@ -208,8 +210,52 @@ async def test_the_project_is_to_be_named_only_when_there_are_several(api: Api) 
     assert (await agent.done("GET", "/me/status"))["changes"] == []
     await agent.create(second)
     assert_problem(await agent.ask("GET", "/me/status"), 400, "invalid_input")
-    status = await agent.done("GET", "/me/status", params={"project_id": second.name})
-    assert status["workspace"]["project_id"] == (await agent.done("GET", f"/{second.name}/path"))["project_id"]
+    status = await agent.done("GET", "/me/status", params={"project": second.name})
+    assert (
+        status["workspace"]["project_id"]
+        == (await agent.done("GET", "/me", params={"project": second.name}))["project_id"]
+    )
+
+
+async def test_a_workspace_is_named_by_its_id_or_its_agent_and_by_nothing_else(api: Api) -> None:
+    project = await a_project(api)
+    one, two = await an_agent(project), await an_agent(project)
+    manager = await an_agent(project, actions=("read", "write", "admin"))
+    made = await one.done("POST", "", json={"project": project.name})
+    for who, name in ((one, made["id"]), (manager, made["id"]), (one, f"agent:{one.name}"), (one, "me")):
+        assert (await who.done("GET", f"/{name}", params={"project": project.name}))["id"] == made["id"]
+    there, nowhere = await two.ask("GET", f"/{made['id']}"), await two.ask("GET", f"/{UUID(int=0)}")
+    problems = [assert_problem(answer, 404, "not_found")["detail"] for answer in (there, nowhere)]
+    assert problems[0].replace(made["id"], str(UUID(int=0))) == problems[1]
+    for name in (one.name, project.name, f"robot:{one.name}", made["id"].upper(), "ME"):
+        assert_problem(await one.ask("GET", f"/{name}"), 422, "invalid_input")
+
+
+async def test_an_id_means_that_workspace_and_never_the_one_that_came_after(api: Api) -> None:
+    project, other = await a_project(api), await a_project(api)
+    agent = await an_agent(project, limited=False)
+    first = await agent.done("POST", "", json={"project": project.name})
+    elsewhere = {"project": other.name}
+    assert_problem(await agent.ask("GET", f"/{first['id']}", params=elsewhere), 404, "not_found")
+    await agent.done("POST", f"/{first['id']}/complete")
+    assert (await agent.done("POST", f"/{first['id']}/complete"))["removed"], "as often as one likes"
+    second = await agent.done("POST", "", json={"project": project.name})
+    (Path(second["path"]) / "new.txt").write_text("mine\n")
+    for method, route in (
+        ("GET", ""), ("GET", "/status"), ("GET", "/diff"), ("POST", "/commit"), ("POST", "/complete"),
+        ("POST", "/complete?discard=true"), ("POST", "/abandon"),
+    ):  # fmt: skip
+        assert_problem(await agent.ask(method, f"/{first['id']}{route}"), 404, "not_found")
+    assert (Path(second["path"]) / "new.txt").read_text() == "mine\n"
+    assert (await agent.done("GET", f"/{second['id']}/status"))["changes"][0]["path"] == "new.txt"
+
+
+async def test_the_workspace_of_a_deleted_project_is_not_found(api: Api) -> None:
+    project = await a_project(api)
+    agent = await an_agent(project, limited=False)
+    made = await agent.done("POST", "", json={"project": project.name})
+    assert (await api.client.delete(f"/api/v1/projects/{project.name}")).is_success
+    assert_problem(await agent.ask("GET", f"/{made['id']}"), 404, "not_found")
 
 
 async def test_workspaces_are_listed_page_by_page_and_by_state(api: Api) -> None:
@@ -223,9 +269,9 @@ async def test_workspaces_are_listed_page_by_page_and_by_state(api: Api) -> None
         found: list[str] = []
         before = None
         for _ in range(5):
-            params = {"project_id": project.name, "limit": 2} | query | ({"before": before} if before else {})
-            page = (await api.client.get(WORKSPACE, params=params)).json()
-            found += [one["agent_id"].removeprefix("agent:") for one in page["workspaces"]]
+            params = {"project": project.name, "limit": 2} | query | ({"before": before} if before else {})
+            page = (await api.client.get(WORKSPACES, params=params)).json()
+            found += [one["agent"].removeprefix("agent:") for one in page["workspaces"]]
             before = page["next_before"]
             if before is None:
                 return found
@@ -236,15 +282,15 @@ async def test_workspaces_are_listed_page_by_page_and_by_state(api: Api) -> None
     assert await listed(state="abandoned") == [agents[0].name]
 
 
-async def test_a_folder_on_another_node_is_asked_for_there(api: Api) -> None:
+async def test_a_folder_on_another_machine_is_asked_for_there(api: Api) -> None:
     project = await a_project(api)
     agent = await an_agent(project)
-    made = await agent.done("POST", "/create", json={"project_id": project.name})
+    made = await agent.done("POST", "", json={"project": project.name})
     async with api.services.database.connection() as connection:
-        await connection.execute("UPDATE workspaces SET node = 'far-away' WHERE id = $1", made["workspace_id"])
+        await connection.execute("UPDATE workspaces SET node = 'far-away' WHERE id = $1", made["id"])
     for method, route in (("GET", "/me/status"), ("POST", "/me/commit"), ("POST", "/me/complete")):
         problem = assert_problem(await agent.ask(method, route), 421, "held_elsewhere")
-        assert problem["details"] == {"node": "far-away"}
+        assert problem["details"] == {"machine": "far-away"}
 
 
 @pytest.mark.parametrize("content_type", [None, "application/x-www-form-urlencoded", "application/json; charset=utf-8"])
@@ -254,17 +300,17 @@ async def test_a_json_body_is_taken_whatever_type_curl_calls_it(api: Api, conten
     headers = dict(agent._headers) | ({} if content_type is None else {"Content-Type": content_type})
 
     async def post(route: str, body: str) -> dict[str, Any]:
-        answer = await api.stranger.post(f"{WORKSPACE}{route}", content=body, headers=headers)
+        answer = await api.stranger.post(f"{WORKSPACES}{route}", content=body, headers=headers)
         assert answer.is_success, answer.text
         found: dict[str, Any] = answer.json()
         return found
 
-    created = await post("/create", f'{{"project_id": "{project.name}", "agent_id": "{agent.name}"}}')
-    (Path(created["workspace_path"]) / "new.txt").write_text("new\n")
-    await post(f"/{agent.name}/commit?project_id={project.name}", '{"message": "from curl"}')
+    created = await post("", f'{{"project": "{project.name}", "agent": "{agent.name}"}}')
+    (Path(created["path"]) / "new.txt").write_text("new\n")
+    await post(f"/agent:{agent.name}/commit?project={project.name}", '{"message": "from curl"}')
     assert "new.txt" in await project.paths()
-    await post(f"/{agent.name}/complete?project_id={project.name}", "")
-    refused = await api.stranger.post(f"{WORKSPACE}/create", content=b"project_id=a", headers=headers)
+    await post(f"/agent:{agent.name}/complete?project={project.name}", "")
+    refused = await api.stranger.post(WORKSPACES, content=b"project=a", headers=headers)
     assert_problem(refused, 422, "invalid_input")
 
 
@@ -273,7 +319,7 @@ async def test_an_agent_is_told_when_its_change_waits_for_review_or_lost_against
     agent = await an_agent(project)
     rules = {"project": project.name, "rules": [{"pattern": "ranked/*", "strategy": "priority"}]}
     rank = {"project": project.name, "principal": f"agent:{agent.name}", "rank": -1}
-    for route, body in (("merge", rules), ("ranks", rank)):
+    for route, body in (("merge-rules", rules), ("ranks", rank)):
         assert (await project.call("PUT", f"policies/{route}", json=body)).is_success
     base = (await project.write("ranked/a.txt", "one\n"))["seq"]
     folder = await agent.create(project)
@@ -281,7 +327,7 @@ async def test_an_agent_is_told_when_its_change_waits_for_review_or_lost_against
     await project.write("plan.md", PLAN.replace("May", "June"), base=base)
     (folder / "ranked" / "a.txt").write_text("the agent's\n")
     (folder / "plan.md").write_text(PLAN.replace("May", "July"))
-    committed = await agent.done("POST", f"/{agent.name}/commit")
+    committed = await agent.done("POST", f"/agent:{agent.name}/commit")
     assert {change["path"]: change["status"] for change in committed["changes"]} == {
         "ranked/a.txt": "superseded",
         "plan.md": "in_review",

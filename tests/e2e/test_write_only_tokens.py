@@ -146,7 +146,7 @@ async def test_a_review_item_is_not_for_a_writer_who_may_not_read(project: Proje
 
 async def test_a_writer_is_not_told_whose_lease_is_in_the_way(project: Project) -> None:
     rules = {"project": project.name, "rules": [{"pattern": "**", "binding": True}]}
-    assert (await project.call("PUT", "policies/leases", json=rules)).status_code == 200
+    assert (await project.call("PUT", "policies/lease-rules", json=rules)).status_code == 200
     holder = await project.token("secret-holder")
     leased = await project.call("POST", "leases", holder, json={"project": project.name, "pattern": "d/secret*"})
     assert leased.status_code == 201, leased.text

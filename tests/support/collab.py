@@ -5,9 +5,9 @@ from typing import Any
 import httpx
 from tests.support.api import Api
 
-__all__ = ["COLLAB", "Project", "write"]
+__all__ = ["API", "Project", "write"]
 
-COLLAB = "/api/v1/collab"
+API = "/api/v1"
 
 
 class Project:
@@ -19,14 +19,14 @@ class Project:
 
     async def call(self, method: str, route: str, who: str | None = None, **options: Any) -> httpx.Response:
         headers = options.pop("headers", {}) | (self.api.as_bearer(who) if who else {})
-        return await self.api.client.request(method, f"{COLLAB}/{route}", headers=headers, **options)
+        return await self.api.client.request(method, f"{API}/{route}", headers=headers, **options)
 
     async def get(self, route: str, who: str | None = None, **query: Any) -> httpx.Response:
         return await self.call("GET", route, who, params={"project": self.name} | query)
 
     async def commit(self, *changes: dict[str, Any], who: str | None = None, **fields: Any) -> httpx.Response:
         body = {"project": self.name, "changes": list(changes), "base_seq": 0} | fields
-        return await self.call("POST", "commit", who, json=body)
+        return await self.call("POST", "commits", who, json=body)
 
     async def write(self, path: str, text: str, base: int = 0, who: str | None = None) -> dict[str, Any]:
         answer = await self.commit(write(path, text), base_seq=base, who=who)
@@ -35,7 +35,7 @@ class Project:
         return made
 
     async def checkout(self, who: str | None = None, **fields: Any) -> httpx.Response:
-        return await self.call("POST", "checkout", who, json={"project": self.name} | fields)
+        return await self.call("POST", "checkouts", who, json={"project": self.name} | fields)
 
     async def paths(self, who: str | None = None, **fields: Any) -> list[str]:
         return [entry["path"] for entry in (await self.checkout(who, **fields)).json()["entries"]]

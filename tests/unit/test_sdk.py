@@ -253,14 +253,14 @@ def test_an_agent_that_would_lead_to_another_route_is_not_sent(name: str) -> Non
 
 def test_a_workspace_that_this_machine_cannot_reach_is_not_worked_in(tmp_path: Path) -> None:
     made = {
-        "workspace_id": str(uuid4()),
+        "id": str(uuid4()),
         "project_id": str(uuid4()),
-        "agent_id": "agent:a",
-        "workspace_path": str(tmp_path / "elsewhere"),
-        "base_snapshot_id": 1,
+        "agent": "agent:a",
+        "path": str(tmp_path / "elsewhere"),
+        "base_seq": 1,
         "epoch": str(uuid4()),
-        "provider": "overlay",
-        "node": "far-away",
+        "backend": "overlay",
+        "machine": "far-away",
         "state": "open",
         "commits": 0,
         "created_at": "2026-01-01T00:00:00Z",
@@ -273,7 +273,7 @@ def test_a_workspace_that_this_machine_cannot_reach_is_not_worked_in(tmp_path: P
         client.workspaces.open("notes"),
     ):
         raise AssertionError("there is no folder to work in")
-    assert caught.value.details == {"node": "far-away"}
+    assert caught.value.details == {"machine": "far-away"}
 
 
 def test_an_exported_row_ends_with_a_line_feed_and_with_nothing_else_that_is_like_one() -> None:

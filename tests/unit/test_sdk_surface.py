@@ -10,7 +10,18 @@ from contextbase import errors
 from contextbase.sdk import AsyncClient, AsyncSandbox, Client, Sandbox
 from contextbase.sdk.terminal import AsyncTerminal, Terminal
 
-PARTS = ("projects", "tokens", "policies", "history", "reviews", "workspaces", "runs", "sandboxes", "leases", "events")
+PARTS = (
+    "projects",
+    "tokens",
+    "policies",
+    "history",
+    "reviews",
+    "workspaces",
+    "commands",
+    "sandboxes",
+    "leases",
+    "events",
+)
 
 
 def pairs() -> Iterator[tuple[type, type]]:
@@ -68,5 +79,5 @@ def test_every_error_can_be_imported_from_the_sdk() -> None:
 
 
 def test_what_callers_pass_can_be_imported_from_the_sdk() -> None:
-    wanted = {"Change", "Pick", "MergeRule", "LeaseRule", "Limits", "RunOptions", "ExecOptions", "SandboxOptions"}
+    wanted = {"Change", "Pick", "MergeRule", "LeaseRule", "Limits", "CommandOptions", "ExecOptions", "SandboxOptions"}
     assert wanted | {"AuditFilter", "ArchiveFormat", "Uploadable"} <= set(contextbase.sdk.__all__)

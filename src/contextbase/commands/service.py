@@ -154,7 +154,7 @@ def _with_place(error: ContextbaseError, workspace: WorkspaceRecord) -> Contextb
     """The caller may not know whose workspace the command ran in."""
     agent = f"{workspace.principal.kind}:{workspace.principal.name}"
     place = f"The command has ended; what it changed is in the workspace of {agent}."
-    return error.followed_by(place, agent_id=agent, workspace_id=str(workspace.id))
+    return error.followed_by(place, agent=agent, workspace_id=str(workspace.id))
 
 
 def _spec(run: _Run) -> SandboxSpec:

@@ -34,12 +34,12 @@ from contextbase.errors import (
 )
 from contextbase.sdk.async_client import AsyncClient, AuditFilter, Uploadable
 from contextbase.sdk.client import Client
+from contextbase.sdk.commands import CommandOptions
 from contextbase.sdk.events import ReceivedEvent
 from contextbase.sdk.feed import FeedReader, Received
 from contextbase.sdk.history import ArchiveFormat
 from contextbase.sdk.leases import HeldLease
 from contextbase.sdk.requests import Change, LeaseRule, Limits, MergeRule, Pick
-from contextbase.sdk.runs import RunOptions
 from contextbase.sdk.sandboxes import AsyncSandbox, ExecOptions, Sandbox, SandboxOptions
 from contextbase.sdk.workspaces import OpenWorkspace
 
@@ -56,6 +56,7 @@ __all__ = [
     "BucketMissing",
     "Change",
     "Client",
+    "CommandOptions",
     "Conflict",
     "ContentPurged",
     "ContextbaseError",
@@ -83,7 +84,6 @@ __all__ = [
     "PreconditionFailed",
     "Received",
     "ReceivedEvent",
-    "RunOptions",
     "Sandbox",
     "SandboxOptions",
     "SchemaTooNew",

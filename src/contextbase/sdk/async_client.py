@@ -15,6 +15,7 @@ from typing_extensions import TypedDict  # pydantic reads that of `typing` from 
 
 from contextbase.errors import InvalidInput, Unavailable
 from contextbase.sdk.arguments import checked, input_checked
+from contextbase.sdk.commands import AsyncCommands
 from contextbase.sdk.connection import (
     DEFAULT_RETRY_SECONDS,
     DEFAULT_TIMEOUT_SECONDS,
@@ -29,7 +30,6 @@ from contextbase.sdk.lines import lines_of_async
 from contextbase.sdk.policies import AsyncPolicies
 from contextbase.sdk.projects import AsyncProjects
 from contextbase.sdk.reviews import AsyncReviews
-from contextbase.sdk.runs import AsyncRuns
 from contextbase.sdk.sandboxes import AsyncSandboxes
 from contextbase.sdk.tokens import AsyncTokens
 from contextbase.sdk.workspaces import AsyncWorkspaces
@@ -43,7 +43,7 @@ __all__ = ["AsyncClient", "AuditFilter", "Uploadable"]
 Uploadable = bytes | Path | Iterable[bytes] | AsyncIterable[bytes]
 """Content of any size: bytes, a file, or pieces."""
 
-_COLLAB: Final = "/api/v1/collab"
+_API: Final = "/api/v1"
 _PIECE_BYTES: Final = 1024 * 1024
 
 
@@ -94,7 +94,7 @@ class AsyncClient:
         self.history = AsyncHistory(self._connection)
         self.reviews = AsyncReviews(self._connection)
         self.workspaces = AsyncWorkspaces(self._connection)
-        self.runs = AsyncRuns(self._connection)
+        self.commands = AsyncCommands(self._connection)
         self.sandboxes = AsyncSandboxes(self._connection, self.workspaces)
         self.leases = AsyncLeases(self._connection)
         self.events = AsyncEvents(self._connection)
@@ -155,7 +155,7 @@ class AsyncClient:
             limit=limit,
         )
         return await self._connection.retried(
-            lambda: self._connection.call(CheckoutView, "POST", f"{_COLLAB}/checkout", body)
+            lambda: self._connection.call(CheckoutView, "POST", f"{_API}/checkouts", body)
         )
 
     @checked
@@ -198,7 +198,7 @@ class AsyncClient:
         asked = {"If-Match": if_match, "If-None-Match": if_none_match}
         headers = {name: value for name, value in asked.items() if value is not None}
         return await self._connection.retried(
-            lambda: self._connection.call(CommitView, "POST", f"{_COLLAB}/commit", body, headers=headers)
+            lambda: self._connection.call(CommitView, "POST", f"{_API}/commits", body, headers=headers)
         )
 
     def lease(
@@ -219,7 +219,7 @@ class AsyncClient:
 
         async def attempt() -> UploadView:
             return await self._connection.call(
-                UploadView, "POST", f"{_COLLAB}/uploads", _pieces(content), project=project, hash=content_hash
+                UploadView, "POST", f"{_API}/uploads", _pieces(content), project=project, hash=content_hash
             )
 
         if isinstance(content, bytes | Path):
@@ -243,7 +243,7 @@ class AsyncClient:
         removed from all history."""
         headers = {"Range": f"bytes={start}-"} if start else None
         async with self._connection.stream(
-            f"{_COLLAB}/versions/content",
+            f"{_API}/versions/content",
             headers=headers,
             project=project,
             path=path,
@@ -285,7 +285,7 @@ class AsyncClient:
         """Commits, newest first: of the project, of the file at a path, of a principal or of a run. Pass the page's
         `next_before` for the next page."""
         return await self._read(
-            LogPageView, "log", project=project, path=path, principal=principal, run=run, before=before, limit=limit
+            LogPageView, "commits", project=project, path=path, principal=principal, run=run, before=before, limit=limit
         )
 
     @checked
@@ -317,9 +317,7 @@ class AsyncClient:
                     raise Unavailable("The export broke off in the middle of a row; try again.") from error
 
     async def _read(self, answer: type[Body], route: str, **query: Any) -> Body:
-        return await self._connection.retried(
-            lambda: self._connection.call(answer, "GET", f"{_COLLAB}/{route}", **query)
-        )
+        return await self._connection.retried(lambda: self._connection.call(answer, "GET", f"{_API}/{route}", **query))
 
 
 def _query(wanted: AuditFilter) -> dict[str, Any]:
@@ -360,4 +358,4 @@ async def _pieces(content: Uploadable) -> AsyncIterator[bytes]:
 
 
 def _trail_of(project: str | None) -> str:
-    return "/api/v1/system/audit" if project is None else f"{_COLLAB}/audit"
+    return "/api/v1/system/audit" if project is None else f"{_API}/audit"

@@ -10,6 +10,7 @@ import httpx
 
 from contextbase.sdk.arguments import documented_like
 from contextbase.sdk.async_client import AsyncClient, AuditFilter, Uploadable
+from contextbase.sdk.commands import Commands
 from contextbase.sdk.connection import DEFAULT_RETRY_SECONDS, DEFAULT_TIMEOUT_SECONDS
 from contextbase.sdk.events import Events
 from contextbase.sdk.history import History
@@ -18,7 +19,6 @@ from contextbase.sdk.policies import Policies
 from contextbase.sdk.portal import Portal
 from contextbase.sdk.projects import Projects
 from contextbase.sdk.reviews import Reviews
-from contextbase.sdk.runs import Runs
 from contextbase.sdk.sandboxes import Sandboxes
 from contextbase.sdk.tokens import Tokens
 from contextbase.sdk.workspaces import Workspaces
@@ -58,7 +58,7 @@ class Client:
         self.history = History(self._client.history, self._portal)
         self.reviews = Reviews(self._client.reviews, self._portal)
         self.workspaces = Workspaces(self._client.workspaces, self._portal)
-        self.runs = Runs(self._client.runs, self._portal)
+        self.commands = Commands(self._client.commands, self._portal)
         self.sandboxes = Sandboxes(self._client.sandboxes, self._portal)
         self.leases = Leases(self._client.leases, self._portal)
         self.events = Events(self._client.events, self._portal)

@@ -75,7 +75,7 @@ class FeedReader:
         with (
             no_answer(self._url),
             httpx.Client(base_url=self._url, headers=self._headers, timeout=timeout, trust_env=False) as http,
-            http.stream("GET", "/api/v1/collab/feed", params=query) as response,
+            http.stream("GET", "/api/v1/feed", params=query) as response,
         ):
             if not response.is_success:
                 response.read()

@@ -27,8 +27,7 @@ __all__ = ["DEFAULT_WAIT_SECONDS", "AsyncLeases", "HeldLease", "Leases"]
 
 _log = logging.getLogger(__name__)
 
-_LEASES: Final = "/api/v1/collab/leases"
-_CHECK: Final = "/api/v1/collab/lease-check"
+_LEASES: Final = "/api/v1/leases"
 _ONE_REQUEST_SECONDS: Final = LONGEST_WAIT_SECONDS / 2  # proxies like short requests
 _ANSWER_SECONDS: Final = 15.0
 DEFAULT_WAIT_SECONDS: Final = 300.0
@@ -149,7 +148,8 @@ class AsyncLeases:
     @checked
     async def check(self, project: str, path: str) -> LeaseCheck:
         """Whether somebody has a lease that overlaps with a path or pattern, and who."""
-        return await self._connection.call(LeaseCheck, "GET", _CHECK, project=project, path=path)
+        found = (await self.list(project, path=path, limit=1)).leases
+        return LeaseCheck(path=path, locked=bool(found), lease=found[0] if found else None)
 
 
 @documented_like(AsyncLeases)

@@ -29,7 +29,8 @@ from contextbase.wire.policy import (
 
 __all__ = ["AsyncPolicies", "Policies"]
 
-_POLICIES: Final = "/api/v1/collab/policies"
+_POLICIES: Final = "/api/v1/policies"
+_GROUPS: Final = "/api/v1/groups"
 
 
 class AsyncPolicies:
@@ -64,13 +65,13 @@ class AsyncPolicies:
     async def set_merge_rules(self, project: str, rules: Sequence[MergeRuleBody]) -> PolicyView:
         """Replace all merge rules, in order: the last that matches decides."""
         body = MergeRulesPut(project=project, rules=list(rules))
-        return await self._connection.call(PolicyView, "PUT", f"{_POLICIES}/merge", body)
+        return await self._connection.call(PolicyView, "PUT", f"{_POLICIES}/merge-rules", body)
 
     @checked
     async def set_lease_rules(self, project: str, rules: Sequence[LeaseRuleBody]) -> PolicyView:
         """Replace all rules on where leases bind, in order: the last that matches decides."""
         body = LeaseRulesPut(project=project, rules=list(rules))
-        return await self._connection.call(PolicyView, "PUT", f"{_POLICIES}/leases", body)
+        return await self._connection.call(PolicyView, "PUT", f"{_POLICIES}/lease-rules", body)
 
     @checked
     async def set_rank(self, project: str, principal: str, rank: int) -> RankView:
@@ -88,12 +89,12 @@ class AsyncPolicies:
     @checked
     async def list_groups(self, *, after: str = "", limit: int = 100) -> GroupPage:
         """The groups and who is in them, by name. Pass the page's `next_after` as `after` for the next page."""
-        return await self._connection.call(GroupPage, "GET", f"{_POLICIES}/groups", after=after, limit=limit)
+        return await self._connection.call(GroupPage, "GET", _GROUPS, after=after, limit=limit)
 
     @checked
     async def create_group(self, name: str) -> GroupView:
         """Create an empty group, for rules of any project. Raises `Conflict` if the name is taken."""
-        return await self._connection.call(GroupView, "POST", f"{_POLICIES}/groups", GroupCreate(name=name))
+        return await self._connection.call(GroupView, "POST", _GROUPS, GroupCreate(name=name))
 
     @checked
     async def add_member(self, group: str, principal: str) -> MembershipView:
@@ -155,4 +156,4 @@ def _member(group: str, principal: str) -> str:
     for name in (group, principal):
         if not name or name in (".", "..") or "/" in name:
             raise InvalidInput(f"{name[:120]!r} is not the name of a group or principal.")
-    return f"{_POLICIES}/groups/{quote(group, safe='')}/members/{quote(principal, safe=':')}"
+    return f"{_GROUPS}/{quote(group, safe='')}/members/{quote(principal, safe=':')}"

@@ -9,9 +9,9 @@ from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic reads that of `typing` from Python 3.12 on
 
 from contextbase.sdk.arguments import checked, documented_like, input_checked
+from contextbase.sdk.commands import command_fields
 from contextbase.sdk.connection import Connection
 from contextbase.sdk.portal import Portal
-from contextbase.sdk.runs import command_fields
 from contextbase.sdk.workspaces import AsyncWorkspaces
 from contextbase.wire.sandbox import (
     CommandBody,
@@ -60,11 +60,10 @@ class AsyncSandbox:
 
     def __init__(self, view: SandboxView, connection: Connection, workspaces: AsyncWorkspaces) -> None:
         self.view = view
-        self.id = view.sandbox_id
+        self.id = view.id
         self._connection = connection
         self._workspaces = workspaces
-        self._route = f"{_SANDBOXES}/{view.sandbox_id}"
-        self._project = str(view.project_id)
+        self._route = f"{_SANDBOXES}/{view.id}"
 
     @checked
     async def exec(self, command: str | Sequence[str], **options: Unpack[ExecOptions]) -> ExecView:
@@ -103,16 +102,16 @@ class AsyncSandbox:
 
     async def changes(self) -> WorkspaceStatusView:
         """What is in the workspace and not committed yet."""
-        return await self._workspaces.status(self._project, agent=self.view.agent_id)
+        return await self._workspaces.status(workspace=self.view.workspace_id)
 
     async def commit(self, message: str = "", *, run: str | None = None) -> WorkspaceCommitView:
         """Commit what changed; the sandbox goes on. Refused changes are a part of the answer."""
-        return await self._workspaces.commit(self._project, agent=self.view.agent_id, message=message, run=run)
+        return await self._workspaces.commit(workspace=self.view.workspace_id, message=message, run=run)
 
     async def complete(self, message: str = "", *, run: str | None = None) -> WorkspaceCompleteView:
         """Stop the sandbox, commit what changed, and remove the workspace, unless it holds what could not be committed
         (`removed` is False then)."""
-        return await self._workspaces.complete(self._project, agent=self.view.agent_id, message=message, run=run)
+        return await self._workspaces.complete(workspace=self.view.workspace_id, message=message, run=run)
 
     async def delete(self) -> SandboxView:
         """Stop the sandbox. The workspace stays, with the work in it."""
@@ -132,7 +131,7 @@ class AsyncSandboxes:
     ) -> AsyncSandbox:
         """A sandbox on the agent's workspace, which is created if there is none. An agent that has a sandbox already
         gets that one, as it is."""
-        body = SandboxCreate.model_validate({"project_id": project, "agent_id": agent, **options})
+        body = SandboxCreate.model_validate({"project": project, "agent": agent, **options})
         view = await self._connection.retried(
             lambda: self._connection.call(SandboxView, "POST", _SANDBOXES, body, read_seconds=_LONGEST_SECONDS)
         )
@@ -147,9 +146,7 @@ class AsyncSandboxes:
     async def list(self, project: str | None = None, *, before: UUID | None = None, limit: int = 100) -> SandboxPage:
         """Sandboxes, newest first: everybody's for 'admin', else your own. Pass the page's `next_before` for the next
         page."""
-        return await self._connection.call(
-            SandboxPage, "GET", _SANDBOXES, project_id=project, before=before, limit=limit
-        )
+        return await self._connection.call(SandboxPage, "GET", _SANDBOXES, project=project, before=before, limit=limit)
 
     def _opened(self, view: SandboxView) -> AsyncSandbox:
         return AsyncSandbox(view, self._connection, self._workspaces)

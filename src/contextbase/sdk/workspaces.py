@@ -29,7 +29,8 @@ from contextbase.wire.workspace import (
 
 __all__ = ["AsyncWorkspaces", "OpenWorkspace", "Workspaces"]
 
-_WORKSPACE: Final = "/api/v1/workspace"
+_WORKSPACES: Final = "/api/v1/workspaces"
+_PROJECTS: Final = "/api/v1/projects"
 _LONGEST_SECONDS: Final = 900.0  # what an agent left may be much to read, store and merge
 
 
@@ -45,15 +46,16 @@ class OpenWorkspace:
     def say_left_open(self, error: BaseException) -> None:
         """Note on an exception that the work is kept, and where."""
         error.add_note(
-            f"The workspace of {self.view.agent_id} is left open with the work in it, at {self.path}: "
+            f"The workspace of {self.view.agent} is left open with the work in it, at {self.path}: "
             "go on there, then complete or abandon it."
         )
 
 
 class AsyncWorkspaces:
-    """Private folders on the server's machine. `agent` is whose workspace is meant (such as agent:indexer; None: your
-    own; another's needs 'admin'). `project` may be left out if the agent has one workspace only. Methods raise
-    `NotFound` if the agent has no workspace there, and `HeldElsewhere` if another server has it."""
+    """Private folders on the server's machine. `agent` is whose workspace is meant (for example agent:indexer; None:
+    your own; another's needs 'admin'). `project` may be left out if the agent has one workspace only. `workspace` is a
+    workspace's id, instead of both. Methods raise `NotFound` if there is no such workspace, and `HeldElsewhere` if it
+    is on another server."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -62,27 +64,29 @@ class AsyncWorkspaces:
     async def create(self, project: str, *, agent: str | None = None, at: str | int | None = None) -> WorkspaceView:
         """Create a folder on a snapshot of the project (`at`: a seq, a ref such as head~3, or a tag; None: the head).
         An agent that has one there already gets that one; raises `Conflict` if it is on another snapshot than `at`."""
-        body = WorkspaceCreate(project_id=project, agent_id=agent, base_snapshot_id=at)
+        body = WorkspaceCreate(project=project, agent=agent, at=at)
         return await self._connection.retried(
-            lambda: self._connection.call(
-                WorkspaceView, "POST", f"{_WORKSPACE}/create", body, read_seconds=_LONGEST_SECONDS
-            )
+            lambda: self._connection.call(WorkspaceView, "POST", _WORKSPACES, body, read_seconds=_LONGEST_SECONDS)
         )
 
     @checked
-    async def get(self, project: str, *, agent: str | None = None) -> WorkspaceView:
+    async def get(
+        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
+    ) -> WorkspaceView:
         """The agent's workspace. After a crash of the server or a reboot the folder is there again."""
-        return await self._read(WorkspaceView, f"{_segment(project)}/path", agent_id=agent)
+        return await self._read(WorkspaceView, _address(agent, workspace), project=project)
 
     @checked
     async def get_shared_folder(self, project: str) -> SharedFolderView:
         """A read-only folder that follows the project's head, shared by all who only read."""
-        return await self._read(SharedFolderView, f"{_segment(project)}/view")
+        return await self._read(SharedFolderView, f"{_PROJECTS}/{_segment(project)}/shared-folder")
 
     @checked
-    async def status(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceStatusView:
+    async def status(
+        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
+    ) -> WorkspaceStatusView:
         """What is not committed yet, what cannot be, and what is ignored."""
-        return await self._read(WorkspaceStatusView, f"{_segment(agent or 'me')}/status", project_id=project)
+        return await self._read(WorkspaceStatusView, f"{_address(agent, workspace)}/status", project=project)
 
     @checked
     async def diff(
@@ -90,6 +94,7 @@ class AsyncWorkspaces:
         project: str | None = None,
         *,
         agent: str | None = None,
+        workspace: UUID | None = None,
         path: str | None = None,
         after: str = "",
         limit: int = 100,
@@ -97,9 +102,9 @@ class AsyncWorkspaces:
     ) -> WorkspaceDiffPage:
         """What differs and is not committed yet, by path; with `patch` also as text. Pass the page's `next_after` as
         `after` for the next page."""
-        route = f"{_segment(agent or 'me')}/diff"
+        address = f"{_address(agent, workspace)}/diff"
         return await self._read(
-            WorkspaceDiffPage, route, project_id=project, path=path, after=after, limit=limit, patch=patch
+            WorkspaceDiffPage, address, project=project, path=path, after=after, limit=limit, patch=patch
         )
 
     @checked
@@ -108,6 +113,7 @@ class AsyncWorkspaces:
         project: str | None = None,
         *,
         agent: str | None = None,
+        workspace: UUID | None = None,
         message: str = "",
         run: str | None = None,
         conflicts_in: ConflictsInName = "review",
@@ -117,7 +123,7 @@ class AsyncWorkspaces:
         the answer. `allow`: paths or patterns of files that may be shared though they look like credentials; others of
         those are held back, and in `reported`."""
         body = WorkspaceCommit(message=message, run=run, conflicts_in=conflicts_in, allow=[*allow])
-        return await self._send(WorkspaceCommitView, f"{_segment(agent or 'me')}/commit", body, project_id=project)
+        return await self._send(WorkspaceCommitView, f"{_address(agent, workspace)}/commit", body, project=project)
 
     @checked
     async def complete(
@@ -125,6 +131,7 @@ class AsyncWorkspaces:
         project: str | None = None,
         *,
         agent: str | None = None,
+        workspace: UUID | None = None,
         message: str = "",
         run: str | None = None,
         discard: bool = False,
@@ -133,15 +140,16 @@ class AsyncWorkspaces:
         """Commit, then remove the folder. One that holds what could not be committed stays (`removed` is False), unless
         you `discard` that. `allow`: as for `commit`."""
         body = WorkspaceCommit(message=message, run=run, allow=[*allow])
-        route = f"{_segment(agent or 'me')}/complete"
-        return await self._send(WorkspaceCompleteView, route, body, project_id=project, discard=discard)
+        address = f"{_address(agent, workspace)}/complete"
+        return await self._send(WorkspaceCompleteView, address, body, project=project, discard=discard)
 
     @checked
-    async def abandon(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceView:
+    async def abandon(
+        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
+    ) -> WorkspaceView:
         """Remove the folder and what is in it, for good."""
-        return await self._connection.call(
-            WorkspaceView, "POST", f"{_WORKSPACE}/{_segment(agent or 'me')}/abandon", project_id=project
-        )
+        address = f"{_address(agent, workspace)}/abandon"
+        return await self._connection.call(WorkspaceView, "POST", address, project=project)
 
     @checked
     async def list(
@@ -154,7 +162,7 @@ class AsyncWorkspaces:
     ) -> WorkspacePage:
         """Workspaces, newest first: everybody's for 'admin', else your own; in a state (None: any). Pass the page's
         `next_before` for the next page."""
-        return await self._read(WorkspacePage, "", project_id=project, state=state, before=before, limit=limit)
+        return await self._read(WorkspacePage, _WORKSPACES, project=project, state=state, before=before, limit=limit)
 
     @asynccontextmanager
     async def open(
@@ -175,30 +183,27 @@ class AsyncWorkspaces:
         except BaseException as error:
             opened.say_left_open(error)
             raise
-        opened.completed = await self.complete(project, agent=agent, message=message, run=run)
+        opened.completed = await self.complete(workspace=opened.view.id, message=message, run=run)
 
     async def _opened(self, project: str, agent: str | None, at: str | int | None) -> OpenWorkspace:
         view = await self.create(project, agent=agent, at=at)
-        path = Path(view.workspace_path)
+        path = Path(view.path)
         if not await asyncio.to_thread(path.is_dir):
             raise HeldElsewhere(
-                f"The workspace of {view.agent_id} is at {path} on the node {view.node}, which this machine cannot "
-                "reach. Work there, or abandon it and use checkout and commit from here.",
-                node=view.node,
+                f"The workspace of {view.agent} is at {path} on the machine {view.machine}, which is not this one. "
+                "Work there, or abandon it and use checkout and commit from here.",
+                machine=view.machine,
             )
         return OpenWorkspace(path=path, view=view)
 
-    async def _read(self, answer: type[Body], route: str, **query: Any) -> Body:
-        address = f"{_WORKSPACE}/{route}" if route else _WORKSPACE
+    async def _read(self, answer: type[Body], address: str, **query: Any) -> Body:
         return await self._connection.retried(
             lambda: self._connection.call(answer, "GET", address, read_seconds=_LONGEST_SECONDS, **query)
         )
 
-    async def _send(self, answer: type[Body], route: str, body: WorkspaceCommit, **query: Any) -> Body:
+    async def _send(self, answer: type[Body], address: str, body: WorkspaceCommit, **query: Any) -> Body:
         return await self._connection.retried(
-            lambda: self._connection.call(
-                answer, "POST", f"{_WORKSPACE}/{route}", body, read_seconds=_LONGEST_SECONDS, **query
-            )
+            lambda: self._connection.call(answer, "POST", address, body, read_seconds=_LONGEST_SECONDS, **query)
         )
 
 
@@ -213,27 +218,34 @@ class Workspaces:
     def create(self, project: str, *, agent: str | None = None, at: str | int | None = None) -> WorkspaceView:
         return self._portal.run(self._workspaces.create(project, agent=agent, at=at))
 
-    def get(self, project: str, *, agent: str | None = None) -> WorkspaceView:
-        return self._portal.run(self._workspaces.get(project, agent=agent))
+    def get(
+        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
+    ) -> WorkspaceView:
+        return self._portal.run(self._workspaces.get(project, agent=agent, workspace=workspace))
 
     def get_shared_folder(self, project: str) -> SharedFolderView:
         return self._portal.run(self._workspaces.get_shared_folder(project))
 
-    def status(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceStatusView:
-        return self._portal.run(self._workspaces.status(project, agent=agent))
+    def status(
+        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
+    ) -> WorkspaceStatusView:
+        return self._portal.run(self._workspaces.status(project, agent=agent, workspace=workspace))
 
     def diff(
         self,
         project: str | None = None,
         *,
         agent: str | None = None,
+        workspace: UUID | None = None,
         path: str | None = None,
         after: str = "",
         limit: int = 100,
         patch: bool = False,
     ) -> WorkspaceDiffPage:
         return self._portal.run(
-            self._workspaces.diff(project, agent=agent, path=path, after=after, limit=limit, patch=patch)
+            self._workspaces.diff(
+                project, agent=agent, workspace=workspace, path=path, after=after, limit=limit, patch=patch
+            )
         )
 
     def commit(
@@ -241,6 +253,7 @@ class Workspaces:
         project: str | None = None,
         *,
         agent: str | None = None,
+        workspace: UUID | None = None,
         message: str = "",
         run: str | None = None,
         conflicts_in: ConflictsInName = "review",
@@ -248,7 +261,13 @@ class Workspaces:
     ) -> WorkspaceCommitView:
         return self._portal.run(
             self._workspaces.commit(
-                project, agent=agent, message=message, run=run, conflicts_in=conflicts_in, allow=allow
+                project,
+                agent=agent,
+                workspace=workspace,
+                message=message,
+                run=run,
+                conflicts_in=conflicts_in,
+                allow=allow,
             )
         )
 
@@ -257,17 +276,22 @@ class Workspaces:
         project: str | None = None,
         *,
         agent: str | None = None,
+        workspace: UUID | None = None,
         message: str = "",
         run: str | None = None,
         discard: bool = False,
         allow: Sequence[str] = (),
     ) -> WorkspaceCompleteView:
         return self._portal.run(
-            self._workspaces.complete(project, agent=agent, message=message, run=run, discard=discard, allow=allow)
+            self._workspaces.complete(
+                project, agent=agent, workspace=workspace, message=message, run=run, discard=discard, allow=allow
+            )
         )
 
-    def abandon(self, project: str | None = None, *, agent: str | None = None) -> WorkspaceView:
-        return self._portal.run(self._workspaces.abandon(project, agent=agent))
+    def abandon(
+        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
+    ) -> WorkspaceView:
+        return self._portal.run(self._workspaces.abandon(project, agent=agent, workspace=workspace))
 
     def list(
         self,
@@ -292,6 +316,16 @@ class Workspaces:
         opening = self._workspaces.open(project, agent=agent, at=at, message=message, run=run)
         with self._portal.entered(opening) as opened:
             yield opened
+
+
+def _address(agent: str | None, workspace: UUID | None) -> str:
+    if workspace is not None and agent is not None:
+        raise InvalidInput("Give an agent or a workspace's id, not both.")
+    if workspace is not None:
+        return f"{_WORKSPACES}/{workspace}"
+    if agent is None:
+        return f"{_WORKSPACES}/me"
+    return f"{_WORKSPACES}/{'' if ':' in agent else 'agent:'}{_segment(agent)}"
 
 
 def _segment(name: str) -> str:

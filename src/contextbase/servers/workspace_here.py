@@ -27,8 +27,8 @@ def workspace_here(server: FoundServer) -> WorkspaceHere | None:
     except ValueError:  # not a folder the server made
         return None
     # Pages go from newer ids to older ones, so the workspace itself is the first on this page.
-    page = get(server.url, server.token, "/api/v1/workspace", state="open", before=str(following), limit="1")
+    page = get(server.url, server.token, "/api/v1/workspaces", state="open", before=str(following), limit="1")
     for found in page.get("workspaces", []):
-        if Path(found["workspace_path"]).resolve() == folder:
-            return WorkspaceHere(project_id=found["project_id"], agent=found["agent_id"])
+        if Path(found["path"]).resolve() == folder:
+            return WorkspaceHere(project_id=found["project_id"], agent=found["agent"])
     return None

@@ -12,6 +12,9 @@ from contextbase.wire.workspace import AgentName, WorkspaceCompleteView, Workspa
 
 __all__ = [
     "CommandBody",
+    "CommandCreate",
+    "CommandItem",
+    "CommandView",
     "CommitWhenName",
     "CompletedItem",
     "EndedItem",
@@ -24,9 +27,6 @@ __all__ = [
     "NetworkName",
     "OutcomeView",
     "OutputItem",
-    "RunCommandCreate",
-    "RunItem",
-    "RunView",
     "SandboxCreate",
     "SandboxPage",
     "SandboxStateName",
@@ -83,9 +83,9 @@ class CommandBody(BaseModel):
         return self
 
 
-class RunCommandCreate(CommandBody):
-    project_id: ProjectName
-    agent_id: AgentName | None = Field(
+class CommandCreate(CommandBody):
+    project: ProjectName
+    agent: AgentName | None = Field(
         default=None, description="Who runs it; left out: an agent of its own if you may make agents, else you."
     )
     limits: LimitsBody = Field(default_factory=LimitsBody)
@@ -152,7 +152,7 @@ class FailedItem(BaseModel):
     problem: Problem
 
 
-RunItem = Annotated[
+CommandItem = Annotated[
     StartedItem | OutputItem | EndedItem | CompletedItem | KeptItem | FailedItem, Field(discriminator="type")
 ]
 ExecItem = Annotated[OutputItem | EndedItem | FailedItem, Field(discriminator="type")]
@@ -165,7 +165,7 @@ class ExecView(BaseModel):
     truncated: bool = Field(description="There was more output than this.")
 
 
-class RunView(ExecView):
+class CommandView(ExecView):
     workspace: WorkspaceView
     completed: WorkspaceCompleteView | None = Field(description="What became of its changes; null: kept.")
     kept_because: str | None = Field(description="Why the workspace is open still, with the changes in it.")
@@ -174,19 +174,19 @@ class RunView(ExecView):
 class SandboxCreate(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    project_id: ProjectName
-    agent_id: AgentName | None = Field(default=None, description="Whose workspace it is on; left out: your own.")
+    project: ProjectName
+    agent: AgentName | None = Field(default=None, description="Whose workspace it is on; left out: your own.")
     limits: LimitsBody = Field(default_factory=LimitsBody)
     network: NetworkName = "none"
     environment: dict[_Variable, _Text] = Field(default_factory=dict)
 
 
 class SandboxView(BaseModel):
-    sandbox_id: UUID
+    id: UUID
     workspace_id: UUID
     project_id: UUID
-    agent_id: str
-    node: str
+    agent: str = Field(description="Whose workspace it is on, for example agent:indexer.")
+    machine: str = Field(description="The machine that runs it.")
     driver: str = Field(description="bubblewrap, docker or none.")
     network: NetworkName
     limits: LimitsBody

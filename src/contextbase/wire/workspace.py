@@ -1,7 +1,7 @@
 """Bodies of workspaces: an agent's private folder, and what comes back from it."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,6 +25,7 @@ __all__ = [
     "WorkspaceCreate",
     "WorkspaceDiffPage",
     "WorkspaceDiffView",
+    "WorkspaceName",
     "WorkspacePage",
     "WorkspaceStateName",
     "WorkspaceStatusView",
@@ -35,17 +36,26 @@ ChangeName = Literal["created", "modified", "deleted", "renamed", "mode"]
 ConflictsInName = Literal["review", "files"]
 WorkspaceStateName = Literal["open", "completed", "abandoned", "lost"]
 
-AgentName = Annotated[str, Field(description="Such as agent:indexer, or indexer.", min_length=1, max_length=120)]
+_UUID: Final = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_PRINCIPAL: Final = "(user|agent|adapter):[A-Za-z0-9][A-Za-z0-9._@-]{0,99}"
+
+AgentName = Annotated[str, Field(description="For example agent:indexer, or indexer.", min_length=1, max_length=120)]
+WorkspaceName = Annotated[
+    str,
+    Field(
+        description="A workspace's id; or agent:NAME for the agent's workspace in `project`; or `me` for your own.",
+        pattern=f"^(me|{_UUID}|{_PRINCIPAL})$",
+    ),
+]
 
 
 class WorkspaceCreate(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    project_id: ProjectName
-    agent_id: AgentName | None = Field(default=None, description="Whose it is; null: the caller's. Another's: 'admin'.")
-    base_snapshot_id: Annotated[int, Field(ge=0)] | Annotated[str, Field(max_length=LONGEST_REF)] | None = Field(
-        default=None,
-        description="The snapshot to start from: a seq, or a ref (head~3, a time, a tag); null: the head.",
+    project: ProjectName
+    agent: AgentName | None = Field(default=None, description="Whose it is; null: yours. Another's needs 'admin'.")
+    at: Annotated[int, Field(ge=0)] | Annotated[str, Field(max_length=LONGEST_REF)] | None = Field(
+        default=None, description="The snapshot to start from: a seq, or a ref (head~3, a time, a tag); null: the head."
     )
 
 
@@ -72,14 +82,14 @@ class WorkspaceCommit(BaseModel):
 
 
 class WorkspaceView(BaseModel):
-    workspace_id: UUID
+    id: UUID
     project_id: UUID
-    agent_id: str = Field(description="Whose it is, such as agent:indexer.")
-    workspace_path: str = Field(description="Where the agent works, on the machine of `node`.")
-    base_snapshot_id: int = Field(description="The seq of the snapshot it was made from.")
-    epoch: UUID = Field(description="That the seq is of.")
-    provider: str = Field(description="How the folder is made: overlay or copy.")
-    node: str = Field(description="The server that holds the folder.")
+    agent: str = Field(description="Whose it is, for example agent:indexer.")
+    path: str = Field(description="Where the agent works, on `machine`.")
+    base_seq: int = Field(description="The snapshot it was made from.")
+    epoch: UUID = Field(description="The epoch of `base_seq`.")
+    backend: str = Field(description="How the folder is made: overlay or copy.")
+    machine: str = Field(description="The machine that holds the folder.")
     state: WorkspaceStateName
     commits: int = Field(description="How many were made from it so far.")
     created_at: datetime
@@ -129,10 +139,10 @@ class WorkspaceStatusView(BaseModel):
 
 
 class SharedFolderView(BaseModel):
-    path: str = Field(description="A read-only folder that follows the head, on the machine of `node`.")
+    path: str = Field(description="A read-only folder that follows the head, on `machine`.")
     seq: int = Field(description="The snapshot it shows now.")
-    epoch: UUID = Field(description="That the seq is of.")
-    node: str
+    epoch: UUID = Field(description="The epoch of `seq`.")
+    machine: str
 
 
 class WorkspaceDiffView(BaseModel):

@@ -51,9 +51,9 @@ class Admission:
             raise NotFound(f"{acting.principal.name} has no open workspace in this project; create one.")
         if record.node != self._node.name:
             raise HeldElsewhere(
-                f"The workspace of {acting.principal.name} is on the node {record.node}, and this is "
+                f"The workspace of {acting.principal.name} is on the machine {record.node}, and this is "
                 f"{self._node.name}; send the request there.",
-                node=record.node,
+                machine=record.node,
             )
         return record
 

@@ -102,6 +102,14 @@ WHERE w.project_id = $1 AND w.principal_id = $2
 ORDER BY w.created_at DESC, w.id DESC
 LIMIT 1
 
+-- name: workspace_by_id
+-- Open or ended; nothing if its project was deleted.
+SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+FROM workspaces w
+JOIN principals p ON p.id = w.principal_id
+JOIN projects ON projects.id = w.project_id AND projects.deleted_at IS NULL
+WHERE w.id = $1
+
 -- name: workspace_page
 -- Newest first, before an id; of one project, one agent, one state, within one folder, or (NULL) of any.
 SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner

@@ -87,6 +87,10 @@ class WorkspaceRepository:
         """The agent's newest, open or ended."""
         return _record(await connection.fetchrow(_SQL.last_workspace, project_id, agent))
 
+    async def by_id(self, connection: Connection, workspace_id: WorkspaceId) -> WorkspaceRecord | None:
+        """None also if its project was deleted."""
+        return _record(await connection.fetchrow(_SQL.workspace_by_id, workspace_id))
+
     async def page(
         self,
         connection: Connection,

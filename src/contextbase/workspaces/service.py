@@ -39,7 +39,8 @@ _ENDED: Final = {WorkspaceState.COMPLETED: "workspace.complete", WorkspaceState.
 
 
 class WorkspaceService:
-    """`agent` names whose workspace is meant, None the caller's own. An agent has one at a time in each project."""
+    """`agent` names whose workspace is meant, None the caller's own. An agent has one at a time in each project. With
+    `workspace_id` that one alone is meant: `NotFound` if the agent has another by now."""
 
     def __init__(
         self,
@@ -119,10 +120,17 @@ class WorkspaceService:
         made_at = await self._make(acting, provider, record, view)
         return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)
 
-    async def path(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> WorkspaceRecord:
+    async def path(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        agent: str | None = None,
+        *,
+        workspace_id: WorkspaceId | None = None,
+    ) -> WorkspaceRecord:
         """Where the agent works; after a crash or reboot the folder is there again when this returns."""
         acting = await self._agents.acting(caller, project_id, agent)
-        async with self._alone_with(acting, project_id) as record:
+        async with self._alone_with(acting, project_id, workspace_id) as record:
             await self._admission.refuse_narrowed(acting, record)
             await (await self.node.site()).provider.open_workspace(record.id)
         async with self._database.connection() as connection:
@@ -130,11 +138,16 @@ class WorkspaceService:
         return record
 
     async def status(
-        self, caller: Caller, project_id: ProjectId, agent: str | None = None
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        agent: str | None = None,
+        *,
+        workspace_id: WorkspaceId | None = None,
     ) -> tuple[WorkspaceRecord, ScanResult]:
         """What is in the folder and not committed yet."""
         acting = await self._agents.acting(caller, project_id, agent)
-        async with self._alone_with(acting, project_id) as record:
+        async with self._alone_with(acting, project_id, workspace_id) as record:
             await self._admission.refuse_narrowed(acting, record)
             return record, await self._checkpoints.look(record)
 
@@ -144,13 +157,14 @@ class WorkspaceService:
         project_id: ProjectId,
         agent: str | None = None,
         *,
+        workspace_id: WorkspaceId | None = None,
         below: TreePath | None = None,
         after: str = "",
         limit: int = 100,
     ) -> tuple[list[FileDiff], str | None]:
         """How what is not committed yet differs, in path order, and where the next page starts."""
         acting = await self._agents.acting(caller, project_id, agent)
-        async with self._alone_with(acting, project_id) as record:
+        async with self._alone_with(acting, project_id, workspace_id) as record:
             await self._admission.refuse_narrowed(acting, record)
             look = await self._checkpoints.look(record)
             wanted = sorted(
@@ -171,10 +185,11 @@ class WorkspaceService:
         agent: str | None = None,
         *,
         wish: Wish,
+        workspace_id: WorkspaceId | None = None,
     ) -> tuple[WorkspaceRecord, Committed]:
         """A checkpoint: what changed goes through the gate, and the agent goes on in its folder."""
         acting = await self._agents.acting(caller, project_id, agent)
-        async with self._alone_with(acting, project_id) as opened:
+        async with self._alone_with(acting, project_id, workspace_id) as opened:
             record, committed = await self._checkpoints.make(acting, opened, wish)
             if committed.changes:
                 told, about = f"committed a workspace: {committed.told}", (project_id, record.id)
@@ -188,6 +203,7 @@ class WorkspaceService:
         agent: str | None = None,
         *,
         wish: Wish,
+        workspace_id: WorkspaceId | None = None,
         discard: bool = False,
     ) -> Completed:
         """Commit, then remove the folder, unless it holds what could not be committed (with `discard`, also then).
@@ -195,6 +211,7 @@ class WorkspaceService:
         Harmless when it was completed already."""
         acting = await self._agents.acting(caller, project_id, agent)
         meant = await self._admission.last(acting, project_id)
+        _check_meant(meant.id, workspace_id)
         async with self.alone(meant.id):
             last = await self._admission.last(acting, project_id)
             if last.id != meant.id:
@@ -218,12 +235,14 @@ class WorkspaceService:
         caller: Caller,
         project_id: ProjectId,
         agent: str | None = None,
+        *,
+        workspace_id: WorkspaceId | None = None,
     ) -> WorkspaceRecord:
         """Remove the folder and what is in it for good; `Conflict` while a process is in it."""
         acting = await self._agents.acting(caller, project_id, agent)
         acting.require(Action.WRITE, project_id)
         provider = (await self.node.site()).provider
-        async with self._alone_with(acting, project_id) as record:
+        async with self._alone_with(acting, project_id, workspace_id) as record:
             await self._occupants.leave(record.id)
             await provider.close_workspace(record.id)
             await self._end(acting, provider, record, WorkspaceState.ABANDONED, told="abandoned a workspace")
@@ -253,6 +272,18 @@ class WorkspaceService:
                 within=caller.grant.path_prefix,
             )
 
+    async def find(self, caller: Caller, workspace_id: WorkspaceId) -> WorkspaceRecord:
+        """By its id, open or ended. `NotFound` for those of others, unless the caller may manage the project."""
+        async with self._database.connection() as connection:
+            found = await self._registry.by_id(connection, workspace_id)
+        if (
+            found is None
+            or caller.grant.project_id not in (None, found.project_id)
+            or (found.principal.id != caller.principal.id and Action.ADMIN not in caller.grant.actions)
+        ):
+            raise NotFound(f"There is no workspace {workspace_id}.")
+        return found
+
     async def project_of(self, caller: Caller, agent: str) -> ProjectId:
         """The one project that the agent has a workspace in, or had its last; `InvalidInput` when there are several."""
         acting = await self._agents.acting(caller, caller.grant.project_id, agent)
@@ -261,7 +292,7 @@ class WorkspaceService:
         if not projects:
             raise NotFound(f"{agent} has no workspace.")
         if len(projects) > 1:
-            raise InvalidInput(f"{agent} has workspaces in {len(projects)} projects: say which with project_id.")
+            raise InvalidInput(f"{agent} has workspaces in {len(projects)} projects: say which one with project.")
         return projects[0]
 
     def is_being_made(self, workspace_id: WorkspaceId) -> bool:
@@ -393,9 +424,12 @@ class WorkspaceService:
             await self._registry.removed(connection, record.id)
 
     @asynccontextmanager
-    async def _alone_with(self, acting: Caller, project_id: ProjectId) -> AsyncIterator[WorkspaceRecord]:
+    async def _alone_with(
+        self, acting: Caller, project_id: ProjectId, workspace_id: WorkspaceId | None = None
+    ) -> AsyncIterator[WorkspaceRecord]:
         """The acting agent's open workspace, as it is once no other call is at it."""
         meant = await self._admission.found(acting, project_id)
+        _check_meant(meant.id, workspace_id)
         async with self.alone(meant.id):
             record = await self._admission.found(acting, project_id)
             if record.id != meant.id:
@@ -409,3 +443,8 @@ class WorkspaceService:
         lock = self._locks.setdefault(workspace_id, asyncio.Lock())
         async with lock:
             yield
+
+
+def _check_meant(found: WorkspaceId, meant: WorkspaceId | None) -> None:
+    if meant not in (None, found):
+        raise NotFound(f"The workspace {meant} has ended; the agent has another one now.")

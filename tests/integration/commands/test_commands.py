@@ -109,7 +109,7 @@ async def test_who_had_no_name_for_the_agent_is_told_where_the_work_is_that_coul
         world = runs.world
         with pytest.raises(TooLarge) as refused:
             await runs.run("touch 1 2 3")
-        agent = str(refused.value.details["agent_id"])
+        agent = str(refused.value.details["agent"])
         assert agent in refused.value.message
         record, look = await world.agents.workspaces.status(world.owner, world.project_id, agent)
         assert str(record.id) == refused.value.details["workspace_id"]

@@ -12,14 +12,14 @@ from contextbase.wire.workspace import WorkspaceCommitView, WorkspaceCompleteVie
 SOME_ID = UUID("01234567-89ab-7def-8123-456789abcdef")
 FOLDER = "/data/node/workspaces/w"
 WORKSPACE: dict[str, Any] = {
-    "workspace_id": SOME_ID,
+    "id": SOME_ID,
     "project_id": SOME_ID,
-    "agent_id": "agent:ann",
-    "workspace_path": FOLDER,
-    "base_snapshot_id": 3,
+    "agent": "agent:ann",
+    "path": FOLDER,
+    "base_seq": 3,
     "epoch": SOME_ID,
-    "provider": "overlay",
-    "node": "here",
+    "backend": "overlay",
+    "machine": "here",
     "state": "open",
     "commits": 0,
     "created_at": "2026-01-01T00:00:00Z",

@@ -13,12 +13,15 @@ from contextbase.interfaces.api.middleware import RequestMiddleware
 from contextbase.interfaces.api.problems import install_problem_handlers
 from contextbase.interfaces.api.query_names import known_query
 from contextbase.interfaces.api.routes import (
+    aliases,
     archives,
     blame,
+    commands,
     commits,
     diffs,
     events,
     feed,
+    groups,
     health,
     history,
     leases,
@@ -27,7 +30,6 @@ from contextbase.interfaces.api.routes import (
     projects,
     reverting,
     reviews,
-    runs,
     sandboxes,
     snapshots,
     system,
@@ -41,7 +43,8 @@ from contextbase.wire.tree import CheckoutRequest
 
 __all__ = ["create_app"]
 
-_WORK = (workspaces, runs, sandboxes)
+_WORK = (workspaces, commands, sandboxes)
+_ADMINISTRATION = (policies, groups, projects, tokens)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)
 
 
@@ -62,7 +65,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.login_codes = LoginCodes()
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
     routers = [module.router for module in (commits, snapshots, feed, events, *_WORK, leases, history, *_PAST)]
-    routers += [history.system_router, *(module.router for module in (policies, projects, tokens, system, pages))]
+    routers += [history.system_router, *(module.router for module in (*_ADMINISTRATION, system, aliases, pages))]
     for router in routers:
         app.include_router(
             router,
@@ -86,12 +89,12 @@ def create_app(services: Services) -> FastAPI:
 def _asked_most(services: CoreServices) -> list[DirectRoute]:
     return [
         DirectRoute(
-            path=commits.COMMIT,
+            path=commits.COMMITS,
             body=CommitCreate,
             answer=lambda body, caller: commits.commit(body=body, caller=caller, services=services),
         ),
         DirectRoute(
-            path=snapshots.CHECKOUT,
+            path=snapshots.CHECKOUTS,
             body=CheckoutRequest,
             answer=lambda body, caller: snapshots.checkout(body, caller, services),
         ),

@@ -13,6 +13,8 @@ from contextbase.errors import ContextbaseError
 from contextbase.interfaces.api.workspace_views import complete_view, workspace_view
 from contextbase.sandbox.model import CommandOutcome, Output, Stream
 from contextbase.wire.sandbox import (
+    CommandItem,
+    CommandView,
     CompletedItem,
     EndedItem,
     ExecView,
@@ -20,8 +22,6 @@ from contextbase.wire.sandbox import (
     LimitsBody,
     OutcomeView,
     OutputItem,
-    RunItem,
-    RunView,
     SandboxView,
     StartedItem,
 )
@@ -57,7 +57,7 @@ class OutputTexts:
         ]
 
 
-def run_item(step: Started | CommandOutcome | Completed | KeptWorkspace) -> RunItem:
+def run_item(step: Started | CommandOutcome | Completed | KeptWorkspace) -> CommandItem:
     match step:
         case Started():
             return StartedItem(workspace=workspace_view(step.workspace))
@@ -83,7 +83,7 @@ def outcome_view(outcome: CommandOutcome) -> OutcomeView:
     )
 
 
-async def collected_run(steps: AsyncGenerator[RunStep, None]) -> RunView:
+async def collected_run(steps: AsyncGenerator[RunStep, None]) -> CommandView:
     """What the command wrote is told also when its changes could not be committed: in the error's details, as `ran`."""
     ends = _Ends()
     ran: ExecView | None = None
@@ -99,9 +99,9 @@ async def collected_run(steps: AsyncGenerator[RunStep, None]) -> RunView:
                         ran = ends.view(step)
                     case Completed() if ran is not None:
                         workspace, completed = workspace_view(step.record), complete_view(step)
-                        return RunView(**dict(ran), workspace=workspace, completed=completed, kept_because=None)
+                        return CommandView(**dict(ran), workspace=workspace, completed=completed, kept_because=None)
                     case KeptWorkspace() if ran is not None:
-                        return RunView(**dict(ran), workspace=workspace, completed=None, kept_because=step.because)
+                        return CommandView(**dict(ran), workspace=workspace, completed=None, kept_because=step.because)
     except ContextbaseError as error:
         if ran is None:
             raise
@@ -140,11 +140,11 @@ class _Ends:
 
 def sandbox_view(record: SandboxRecord) -> SandboxView:
     return SandboxView(
-        sandbox_id=record.id,
+        id=record.id,
         workspace_id=record.workspace_id,
         project_id=record.project_id,
-        agent_id=f"{record.principal.kind}:{record.principal.name}",
-        node=record.node,
+        agent=f"{record.principal.kind}:{record.principal.name}",
+        machine=record.node,
         driver=record.driver,
         network=record.network.value,
         limits=LimitsBody.model_construct(**asdict(record.limits)),

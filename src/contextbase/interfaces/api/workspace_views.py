@@ -31,14 +31,14 @@ __all__ = ["commit_view", "complete_view", "diff_page", "status_view", "workspac
 
 def workspace_view(record: WorkspaceRecord) -> WorkspaceView:
     return WorkspaceView(
-        workspace_id=record.id,
+        id=record.id,
         project_id=record.project_id,
-        agent_id=f"{record.principal.kind}:{record.principal.name}",
-        workspace_path=str(record.path),
-        base_snapshot_id=record.base,
+        agent=f"{record.principal.kind}:{record.principal.name}",
+        path=str(record.path),
+        base_seq=record.base,
         epoch=record.epoch,
-        provider=record.provider,
-        node=record.node,
+        backend=record.provider,
+        machine=record.node,
         state=record.state.value,
         commits=record.checkpoint,
         created_at=record.created_at,

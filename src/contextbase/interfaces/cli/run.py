@@ -27,8 +27,8 @@ from contextbase.interfaces.cli.run_text import (
 )
 from contextbase.interfaces.cli.workspace_text import drawn_completion, went_in
 from contextbase.sdk import AsyncClient, Client
+from contextbase.sdk.commands import CommandOptions
 from contextbase.sdk.connection import error_of
-from contextbase.sdk.runs import RunOptions
 from contextbase.wire.sandbox import (
     CommitWhenName,
     CompletedItem,
@@ -110,7 +110,7 @@ def run(
     if commit not in get_args(CommitWhenName):
         raise InvalidInput(f"{commit[:40]!r} is not one of {', '.join(get_args(CommitWhenName))}.")
     limits = LimitsBody(max_memory=None if memory is None else memory << 20, max_cpu=cpu, max_processes=processes)
-    options = RunOptions(
+    options = CommandOptions(
         limits=limits,
         network=network_of(network),
         commit=cast("CommitWhenName", commit),
@@ -139,7 +139,7 @@ def run(
     with connect(data) as client:
         if as_json:
             try:
-                answer = client.runs.command(named(project), command, agent=agent, **options)
+                answer = client.commands.run(named(project), command, agent=agent, **options)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(
                     "Its changes, if any, are in its workspace: contextbase workspace list"
@@ -167,12 +167,12 @@ def written(item: OutputItem) -> None:
 
 
 def _streamed(
-    client: Client, project: str, command: list[str], agent: str | None, options: RunOptions
+    client: Client, project: str, command: list[str], agent: str | None, options: CommandOptions
 ) -> tuple[OutcomeView, WorkspaceCompleteView | None]:
     place: WorkspaceView | None = None
     try:
         outcome: OutcomeView | None = None
-        for item in client.runs.stream(project, command, agent=agent, **options):
+        for item in client.commands.stream(project, command, agent=agent, **options):
             match item:
                 case StartedItem():
                     place = item.workspace
@@ -197,14 +197,14 @@ def _streamed(
                     continue
         raise Unavailable("The server closed the stream before the command ended.")
     except (KeyboardInterrupt, ContextbaseError) as stopped:
-        is_told = isinstance(stopped, ContextbaseError) and "agent_id" in stopped.details
+        is_told = isinstance(stopped, ContextbaseError) and "agent" in stopped.details
         if place is not None and not is_told:
             _say_where("The command did not finish. Its changes, if any, are", place)
         raise
 
 
 def _say_where(what: str, workspace: WorkspaceView) -> None:
-    name = workspace.agent_id.removeprefix("agent:")
+    name = workspace.agent.removeprefix("agent:")
     error_console.print(
         f"{what} in the workspace of {name}: contextbase workspace status|complete|abandon --agent {name}",
         soft_wrap=True,
@@ -219,7 +219,7 @@ def _leave(outcome: OutcomeView, completed: WorkspaceCompleteView | None) -> Non
 
 
 async def _side_by_side(
-    server: tuple[str, str], project: str, command: list[str], agents: list[AgentProgress], options: RunOptions
+    server: tuple[str, str], project: str, command: list[str], agents: list[AgentProgress], options: CommandOptions
 ) -> None:
     room = asyncio.Semaphore(_MOST_AT_ONCE)
     async with AsyncClient(*server) as client:
@@ -242,7 +242,7 @@ async def _followed(
     client: AsyncClient, project: str, command: list[str], progress: AgentProgress, options: Mapping[str, Any]
 ) -> None:
     try:
-        async with aclosing(client.runs.stream(project, command, agent=progress.agent, **options)) as items:
+        async with aclosing(client.commands.stream(project, command, agent=progress.agent, **options)) as items:
             async for item in items:
                 match item:
                     case StartedItem():

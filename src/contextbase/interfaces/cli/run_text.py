@@ -124,7 +124,7 @@ def drawn_summary(agents: list[AgentProgress]) -> Iterator[Text]:
         elif one.kept_because is not None:
             yield Text(f"{one.agent}: {one.kept_because}; its changes are still in its workspace.", "yellow")
         elif one.completed is not None and not one.completed.removed:
-            yield Text(f"{one.agent}: its folder is kept: {one.completed.workspace.workspace_path}", "yellow")
+            yield Text(f"{one.agent}: its folder is kept: {one.completed.workspace.path}", "yellow")
         elif not one.is_done and one.started is not None:
             yield Text(f"{one.agent}: did not finish; its changes, if any, are still in its workspace.", "yellow")
     if any(not one.is_done and one.started is not None for one in agents):

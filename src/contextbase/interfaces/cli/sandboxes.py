@@ -100,7 +100,7 @@ def list_(
         return
     print_table(
         ("SANDBOX", "AGENT", "DRIVER", "SEEN"),
-        ((one.sandbox_id, one.agent_id, one.driver, local_time(one.seen_at)) for one in found),
+        ((one.id, one.agent, one.driver, local_time(one.seen_at)) for one in found),
         empty="No sandboxes match." if project else "There are no sandboxes. Create one: contextbase sandbox create",
         whole=("SANDBOX",),
     )
@@ -115,7 +115,7 @@ def status(sandbox: Id, data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print_json(view)
         return
-    print_line(f"{view.agent_id}: {view.state} ({view.driver} on {view.node})")
+    print_line(f"{view.agent}: {view.state} ({view.driver} on {view.machine})")
     if view.memory is not None:
         print_line(
             f"{view.memory / 2**20:.1f} MB of memory, {counted(view.processes or 0, 'process', 'processes')}, "
@@ -186,7 +186,7 @@ def remove(sandbox: Id, data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print_json(view)
     else:
-        print_line(f"Removed the sandbox. The workspace of {view.agent_id} is unchanged.")
+        print_line(f"Removed the sandbox. The workspace of {view.agent} is unchanged.")
 
 
 async def _terminal(server: tuple[str, str], sandbox_id: UUID, command: str | None) -> int:
@@ -237,7 +237,7 @@ def _raw_terminal() -> Iterator[None]:
 
 
 def _id(client: Client, text: str) -> UUID:
-    listed = ((one.sandbox_id, one.agent_id) for one in _listed(client, None))
+    listed = ((one.id, one.agent) for one in _listed(client, None))
     return find_id(text, what="sandbox", listed=listed, see="contextbase sandbox list")
 
 

@@ -35,9 +35,7 @@ def went_in(committed: WorkspaceCommitView) -> bool:
 def drawn_status(status: WorkspaceStatusView) -> Iterator[Text]:
     """As `git status --short --branch`: A, M, D, R, !! for what is ignored; X: cannot be committed, and why."""
     workspace = status.workspace
-    yield Text(
-        f"## {workspace.agent_id}, from snapshot {workspace.base_snapshot_id}: {workspace.workspace_path}", "dim"
-    )
+    yield Text(f"## {workspace.agent}, from snapshot {workspace.base_seq}: {workspace.path}", "dim")
     for change in status.changes:
         sign = _SIGNS[change.change]
         yield Text.assemble((f"{sign} ", _SIGN_STYLES[sign]), " ", _place(change))
@@ -57,7 +55,7 @@ def drawn_commit(committed: WorkspaceCommitView) -> Iterator[Text]:
     is_long = len(plain) > _MOST_LISTED
     for change in committed.changes:
         if not is_long or not _is_plain(change):
-            yield from _outcome(change, committed.workspace.workspace_path)
+            yield from _outcome(change, committed.workspace.path)
     if is_long:
         yield Text(f"{'written':10} {len(plain):,} changes (--json lists them)", "green")
     for reported in committed.reported:
@@ -75,10 +73,10 @@ def drawn_completion(completed: WorkspaceCompleteView, *, here: Path | None) -> 
     if completed.removed:
         yield Text("The workspace is completed, and its folder removed.")
         return
-    yield Text(f"The folder is kept: {completed.workspace.workspace_path}", "yellow")
+    yield Text(f"The folder is kept: {completed.workspace.path}", "yellow")
     told = {reported.reason for reported in completed.reported}  # a few lines above
     yield from (Text(f"  {on_one_line(sentence)}") for sentence in completed.kept_because if sentence not in told)
-    if here is not None and here.is_relative_to(completed.workspace.workspace_path):
+    if here is not None and here.is_relative_to(completed.workspace.path):
         yield Text("Your shell is in that folder: cd elsewhere, then complete it again.")
     else:
         yield Text("Copy what you need and complete it again, or use --discard to give up the rest.")

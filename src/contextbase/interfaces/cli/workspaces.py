@@ -128,13 +128,13 @@ def list_(
         ("AGENT", "PROJECT", "STATE", "BASE", "COMMITS", "SEEN", "NODE"),
         (
             (
-                one.agent_id,
+                one.agent,
                 names[one.project_id],
                 one.state,
-                one.base_snapshot_id,
+                one.base_seq,
                 one.commits,
                 local_time(one.seen_at),
-                one.node,
+                one.machine,
             )
             for one in found
         ),
@@ -260,7 +260,7 @@ def abandon(
     if as_json:
         print_json(abandoned)
     else:
-        print_line(f"Removed the workspace of {abandoned.agent_id}.")
+        print_line(f"Removed the workspace of {abandoned.agent}.")
 
 
 def _question(client: Client, project: str | None, agent: str | None) -> str | None:
@@ -270,7 +270,7 @@ def _question(client: Client, project: str | None, agent: str | None) -> str | N
     except Forbidden:  # what it was made from may be seen no more, so neither may its changes
         return "The changes in the folder cannot be listed."
     count = len(status.changes) + len(status.reported)
-    folder = Path(status.workspace.workspace_path)
+    folder = Path(status.workspace.path)
     if count:
         return f"{folder} has {counted(count, 'change that is', 'changes that are')} not committed."
     return " ".join(status.left) or None
@@ -309,8 +309,8 @@ def _print_path(workspace: WorkspaceView, *, as_json: bool) -> None:
     if as_json:
         print_json(workspace)
         return
-    if not Path(workspace.workspace_path).is_dir():
+    if not Path(workspace.path).is_dir():
         error_console.print(
-            f"The folder is on the node {workspace.node}, which this machine cannot reach.", highlight=False
+            f"The folder is on the machine {workspace.machine}, which this machine cannot reach.", highlight=False
         )
-    print_line(workspace.workspace_path)
+    print_line(workspace.path)

@@ -36,10 +36,10 @@ from contextbase.wire.commit import (
     UploadView,
 )
 
-__all__ = ["COMMIT", "UPLOADS", "bytes_of", "change_view", "content_of", "router"]
+__all__ = ["COMMITS", "UPLOADS", "bytes_of", "change_view", "content_of", "router"]
 
-COMMIT: Final = "/api/v1/collab/commit"
-UPLOADS: Final = "/api/v1/collab/uploads"
+COMMITS: Final = "/api/v1/commits"
+UPLOADS: Final = "/api/v1/uploads"
 _RAW_BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
@@ -47,10 +47,10 @@ _RAW_BODY: Final[dict[str, Any]] = {
     }
 }
 
-router = APIRouter(tags=["collab"], responses=problem_answers(404, 409, 429))
+router = APIRouter(tags=["commits"], responses=problem_answers(404, 409, 429))
 
 
-@router.post(COMMIT, response_model=CommitView, responses=problem_answers(412))
+@router.post(COMMITS, response_model=CommitView, responses=problem_answers(412))
 async def commit(
     *,
     body: CommitCreate,

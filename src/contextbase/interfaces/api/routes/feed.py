@@ -18,7 +18,7 @@ from contextbase.wire.project import NAME_OR_ID
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/collab", tags=["feed"], responses=problem_answers(404, 409))
+router = APIRouter(prefix="/api/v1/feed", tags=["feed"], responses=problem_answers(404, 409))
 
 LONGEST_WAIT_SECONDS: Final = 60
 _STREAMED: Final[dict[int | str, dict[str, Any]]] = {
@@ -26,7 +26,7 @@ _STREAMED: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.get("/feed", response_model=FeedPageView, responses=_STREAMED)
+@router.get("", response_model=FeedPageView, responses=_STREAMED)
 async def read_feed(
     *,
     request: Request,

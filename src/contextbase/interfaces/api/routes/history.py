@@ -28,7 +28,7 @@ from contextbase.wire.history import (
 
 __all__ = ["router", "system_router"]
 
-router = APIRouter(prefix="/api/v1/collab", tags=["collab"], responses=problem_answers(404))
+router = APIRouter(prefix="/api/v1", tags=["history"], responses=problem_answers(404))
 
 system_router = APIRouter(prefix="/api/v1/system", tags=["system"])
 
@@ -47,7 +47,7 @@ PathQuery = Annotated[str | None, Query(max_length=2048)]
 PrincipalQuery = Annotated[str | None, Query(max_length=120, description="Such as agent:indexer, or indexer.")]
 
 
-@router.get("/log")
+@router.get("/commits")
 async def log(
     *,
     project: Project,

@@ -1,6 +1,6 @@
 """Leases: "I am on this file"."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 
@@ -11,7 +11,6 @@ from contextbase.leases import Lease
 from contextbase.wire.commit import MOST_SEQ, ProjectName
 from contextbase.wire.lease import (
     LeaseAcquire,
-    LeaseCheck,
     LeaseHeartbeat,
     LeasePage,
     LeasesReleased,
@@ -20,16 +19,14 @@ from contextbase.wire.lease import (
 
 __all__ = ["router"]
 
-LEASES: Final = "/api/v1/collab/leases"
-
-router = APIRouter(tags=["leases"], responses=problem_answers(404))
+router = APIRouter(prefix="/api/v1/leases", tags=["leases"], responses=problem_answers(404))
 
 Project = Annotated[ProjectName, Query()]
 Token = Annotated[int, Path(ge=1, le=MOST_SEQ)]
 Owner = Annotated[str | None, Query(max_length=256, pattern=r"^[!-~]*$")]
 
 
-@router.post(LEASES, status_code=201, responses=problem_answers(409))
+@router.post("", status_code=201, responses=problem_answers(409))
 async def acquire_lease(
     request: Request, body: LeaseAcquire, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> LeaseView:
@@ -48,7 +45,7 @@ async def acquire_lease(
     return _view(lease, services)
 
 
-@router.get(LEASES)
+@router.get("")
 async def list_leases(
     *,
     project: Project,
@@ -66,20 +63,7 @@ async def list_leases(
     return LeasePage(leases=[_view(lease, services) for lease in found[:limit]], next_after=next_after)
 
 
-@router.get("/api/v1/collab/lease-check")
-async def check_lease(
-    project: Project,
-    path: Annotated[str, Query(max_length=1024)],
-    caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
-) -> LeaseCheck:
-    """Whether anybody has a lease that overlaps with a path or pattern, and who."""
-    project_id = await services.projects.id_of(caller, project)
-    found = await services.leases.page(caller, project_id, pattern=path, limit=1)
-    return LeaseCheck(path=path, locked=bool(found), lease=_view(found[0], services) if found else None)
-
-
-@router.post(f"{LEASES}/{{token}}/heartbeat", responses=problem_answers(409))
+@router.post("/{token}/heartbeat", responses=problem_answers(409))
 async def renew_lease(
     token: Token, body: LeaseHeartbeat, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> LeaseView:
@@ -88,7 +72,7 @@ async def renew_lease(
     return _view(await services.leases.heartbeat(caller, project_id, token), services)
 
 
-@router.delete(f"{LEASES}/{{token}}", status_code=204)
+@router.delete("/{token}", status_code=204)
 async def release_lease(
     token: Token, project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> None:
@@ -97,7 +81,7 @@ async def release_lease(
     await services.leases.release(caller, project_id, token)
 
 
-@router.delete(LEASES)
+@router.delete("")
 async def release_leases(
     project: Project,
     caller: AuthenticatedCaller,

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 
 from contextbase.identity.levels import Level, LevelDecision, PathRule
 from contextbase.identity.model import Action, PrincipalName
@@ -14,12 +14,8 @@ from contextbase.wire.commit import ProjectName
 from contextbase.wire.policy import (
     DefaultPut,
     ExplanationView,
-    GroupCreate,
-    GroupPage,
-    GroupView,
     LeaseRuleBody,
     LeaseRulesPut,
-    MembershipView,
     MergeRuleBody,
     MergeRulesPut,
     PolicyView,
@@ -31,11 +27,9 @@ from contextbase.wire.policy import (
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/collab/policies", tags=["policies"], responses=problem_answers(404, 409))
+router = APIRouter(prefix="/api/v1/policies", tags=["policies"], responses=problem_answers(404, 409))
 
 Project = Annotated[ProjectName, Query()]
-GroupName = Annotated[str, Path(max_length=100, pattern=r"^[^\x00]*$")]
-Member = Annotated[str, Path(description="Such as agent:indexer.", max_length=120)]
 
 
 @router.get("")
@@ -81,7 +75,7 @@ async def put_default(body: DefaultPut, caller: AuthenticatedCaller, services: A
     return _policy_view(await services.policies.show(caller, project_id))
 
 
-@router.put("/merge")
+@router.put("/merge-rules")
 async def put_merge_rules(
     body: MergeRulesPut, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> PolicyView:
@@ -92,7 +86,7 @@ async def put_merge_rules(
     return _policy_view(await services.policies.show(caller, project_id))
 
 
-@router.put("/leases")
+@router.put("/lease-rules")
 async def put_lease_rules(
     body: LeaseRulesPut, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> PolicyView:
@@ -124,44 +118,6 @@ async def explain(
     place = TreePath.parse(path)
     name, decision = await services.policies.explain(caller, project_id, place, PrincipalName.parse(principal))
     return _explanation_view(place, name, decision)
-
-
-@router.get("/groups")
-async def list_groups(
-    caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
-    after: Annotated[str, Query(max_length=100, pattern=r"^[^\x00]*$")] = "",
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-) -> GroupPage:
-    """Groups with their members, by name. They are shared by all projects."""
-    found = await services.policies.groups(caller, after=after, limit=limit + 1)
-    page = [GroupView(name=name, members=[str(member) for member in members]) for name, members in found[:limit]]
-    return GroupPage(groups=page, next_after=page[-1].name if len(found) > limit else None)
-
-
-@router.post("/groups", status_code=201)
-async def create_group(body: GroupCreate, caller: AuthenticatedCaller, services: AuthenticatedServices) -> GroupView:
-    """Make an empty group."""
-    await services.policies.create_group(caller, body.name)
-    return GroupView(name=body.name, members=[])
-
-
-@router.put("/groups/{group}/members/{principal}")
-async def add_member(
-    group: GroupName, principal: Member, caller: AuthenticatedCaller, services: AuthenticatedServices
-) -> MembershipView:
-    """Put a principal into a group."""
-    name = await services.policies.add_member(caller, group, PrincipalName.parse(principal))
-    return MembershipView(group=group, principal=str(name), member=True)
-
-
-@router.delete("/groups/{group}/members/{principal}")
-async def remove_member(
-    group: GroupName, principal: Member, caller: AuthenticatedCaller, services: AuthenticatedServices
-) -> MembershipView:
-    """Take a principal out of a group."""
-    name = await services.policies.remove_member(caller, group, PrincipalName.parse(principal))
-    return MembershipView(group=group, principal=str(name), member=False)
 
 
 def _rule_view(rule: PathRule) -> RuleView:

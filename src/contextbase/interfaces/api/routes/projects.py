@@ -6,10 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from contextbase.identity.model import Action
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.storage.model import Project
 from contextbase.wire.project import NAME_OR_ID, ProjectChange, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
+from contextbase.wire.workspace import SharedFolderView
 
 __all__ = ["router"]
 
@@ -74,6 +75,19 @@ async def delete_project(
     found = await services.projects.find(caller, project)
     await services.projects.delete(caller, found.id)
     return _view(found)
+
+
+@router.get("/{project}/shared-folder", responses=problem_answers(421))
+async def shared_folder(
+    project: NameOrId, caller: AuthenticatedCaller, services: AuthenticatedServices, agents: AuthenticatedAgents
+) -> SharedFolderView:
+    """A folder to read in, which all who may see the same share. It follows the head, a few seconds behind."""
+    project_id = await services.projects.id_of(caller, project)
+    shared = await agents.shared_views.open(caller, project_id)
+    snapshot = shared.view.snapshot
+    return SharedFolderView(
+        path=str(shared.path), seq=snapshot.seq, epoch=snapshot.epoch, machine=agents.workspaces.node.name
+    )
 
 
 def _view(project: Project) -> ProjectView:

@@ -15,8 +15,8 @@ from contextbase.interfaces.api.authentication import AuthenticatedAgents, Authe
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.event_stream import EVENT_STREAM
 from contextbase.interfaces.api.item_stream import begun_item_stream, unless_hung_up
+from contextbase.interfaces.api.routes.commands import STREAMED
 from contextbase.interfaces.api.routes.commits import bytes_of
-from contextbase.interfaces.api.routes.runs import STREAMED
 from contextbase.interfaces.api.run_views import (
     OutputTexts,
     collected_exec,
@@ -51,11 +51,11 @@ async def create(
     response: Response,
 ) -> SandboxView:
     """A sandbox on the agent's workspace, which is made if need be; or the one it has already, as it is."""
-    project_id = await services.projects.id_of(caller, body.project_id)
+    project_id = await services.projects.id_of(caller, body.project)
     status, is_new = await agents.sandboxes.create(
         caller,
         project_id,
-        body.agent_id,
+        body.agent,
         limits=lowered(agents.sandbox_limits, body.limits.model_dump()),
         network=Network(body.network),
         environment=body.environment,
@@ -71,14 +71,14 @@ async def list_sandboxes(
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     agents: AuthenticatedAgents,
-    project_id: Annotated[ProjectName | None, Query(description="Left out: all you may see.")] = None,
+    project: Annotated[ProjectName | None, Query(description="Left out: all you may see.")] = None,
     before: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> SandboxPage:
     """Newest first: everybody's for 'admin', else your own."""
     found = await agents.sandboxes.list(
         caller,
-        await services.projects.id_of(caller, project_id) if project_id else caller.grant.project_id,
+        await services.projects.id_of(caller, project) if project else caller.grant.project_id,
         before=None if before is None else _id(before),
         limit=limit + 1,
     )

@@ -32,12 +32,12 @@ from contextbase.wire.tree import (
     VersionView,
 )
 
-__all__ = ["CHECKOUT", "author_view", "router"]
+__all__ = ["CHECKOUTS", "author_view", "router"]
 
-_COLLAB: Final = "/api/v1/collab"
-CHECKOUT: Final = f"{_COLLAB}/checkout"
+CHECKOUTS: Final = "/api/v1/checkouts"
+_VERSIONS: Final = "/api/v1/versions"
 
-router = APIRouter(prefix=_COLLAB, tags=["collab"], responses=problem_answers(404))
+router = APIRouter(tags=["versions"], responses=problem_answers(404))
 
 Project = Annotated[ProjectName, Query()]
 Path = Annotated[str, Query(max_length=2048)]
@@ -53,7 +53,7 @@ _CONTENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.post(CHECKOUT.removeprefix(_COLLAB), response_model=CheckoutView, responses=problem_answers(409))
+@router.post(CHECKOUTS, response_model=CheckoutView, responses=problem_answers(409))
 async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services: AuthenticatedServices) -> Response:
     """Read paths, or what is below a prefix, in a snapshot: contents or references, with base versions."""
     project_id = await services.projects.id_of(caller, body.project)
@@ -91,7 +91,7 @@ async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services:
     )
 
 
-@router.get("/versions")
+@router.get(_VERSIONS)
 async def versions(
     *,
     project: Project,
@@ -109,7 +109,7 @@ async def versions(
     return VersionPage(versions=[_version_view(entry) for entry in entries], next_before=next_before)
 
 
-@router.get("/versions/sides")
+@router.get(f"{_VERSIONS}/sides")
 async def side_versions(
     *,
     project: Project,
@@ -127,7 +127,7 @@ async def side_versions(
     return SideVersionPage(side_versions=[_side_view(entry) for entry in entries], next_before=next_before)
 
 
-@router.get("/versions/content", response_class=StreamingResponse, responses=_CONTENT_ANSWERS)
+@router.get(f"{_VERSIONS}/content", response_class=StreamingResponse, responses=_CONTENT_ANSWERS)
 async def content(
     *,
     project: Project,

@@ -1,13 +1,13 @@
 """A private folder for every agent, and the way back."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Final
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 
-from contextbase.bootstrap import AgentServices, CoreServices
+from contextbase.errors import NotFound
 from contextbase.identity.levels import check_pattern
-from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
@@ -22,13 +22,12 @@ from contextbase.interfaces.api.workspace_views import (
 )
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.workspace import (
-    AgentName,
-    SharedFolderView,
     WorkspaceCommit,
     WorkspaceCommitView,
     WorkspaceCompleteView,
     WorkspaceCreate,
     WorkspaceDiffPage,
+    WorkspaceName,
     WorkspacePage,
     WorkspaceStateName,
     WorkspaceStatusView,
@@ -39,21 +38,58 @@ from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.repository import WorkspaceState
 from contextbase.workspaces.settlement import ConflictsIn
 
-__all__ = ["router"]
+__all__ = ["ME", "router"]
 
 router = APIRouter(
-    prefix="/api/v1/workspace",
+    prefix="/api/v1/workspaces",
     tags=["workspaces"],
     responses=problem_answers(404, 409, 421),
     route_class=JsonBodyRoute,
 )
 
-Agent = Annotated[AgentName, Path(description="Such as agent:indexer or indexer; `me`: the caller.")]
-Project = Annotated[ProjectName | None, Query(description="Needed only if the agent has workspaces in several.")]
-_ME = "me"
+ME: Final = "me"
 
 
-@router.post("/create", status_code=201, responses={200: {"model": WorkspaceView, "description": "It had one already"}})
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NamedWorkspace:
+    """The workspace that a path names."""
+
+    project_id: ProjectId
+    agent: str | None  # None: the caller
+    id: WorkspaceId | None  # given: not one that the agent has made since
+
+
+async def named_workspace(
+    workspace: Annotated[WorkspaceName, Path()],
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    agents: AuthenticatedAgents,
+    project: Annotated[
+        ProjectName | None, Query(description="Needed with a name, if the agent has workspaces in several projects.")
+    ] = None,
+) -> NamedWorkspace:
+    project_id = None if project is None else await services.projects.id_of(caller, project)
+    try:
+        workspace_id = WorkspaceId(workspace)
+    except ValueError:
+        agent = None if workspace == ME else workspace
+        if project_id is None:
+            project_id = caller.grant.project_id
+        if project_id is None:
+            project_id = await agents.workspaces.project_of(caller, agent or caller.principal.name)
+        return NamedWorkspace(project_id=project_id, agent=agent, id=None)
+    record = await agents.workspaces.find(caller, workspace_id)
+    if project_id not in (None, record.project_id):
+        raise NotFound(f"There is no workspace {workspace_id}.")
+    return NamedWorkspace(
+        project_id=record.project_id, agent=f"{record.principal.kind}:{record.principal.name}", id=record.id
+    )
+
+
+Named = Annotated[NamedWorkspace, Depends(named_workspace)]
+
+
+@router.post("", status_code=201, responses={200: {"model": WorkspaceView, "description": "It had one already"}})
 async def create(
     body: WorkspaceCreate,
     caller: AuthenticatedCaller,
@@ -63,10 +99,9 @@ async def create(
 ) -> WorkspaceView:
     """A folder that shows the head, or an earlier snapshot, as the agent may see it; or the one the agent has already,
     as it is. Asked for another snapshot than that one was made from, the answer is 409."""
-    project_id = await services.projects.id_of(caller, body.project_id)
-    ref = body.base_snapshot_id
-    at = None if ref is None else await services.snapshots.find(caller, project_id, str(ref))
-    created = await agents.workspaces.create(caller, project_id, _named(body.agent_id), at=at)
+    project_id = await services.projects.id_of(caller, body.project)
+    at = None if body.at is None else await services.snapshots.find(caller, project_id, str(body.at))
+    created = await agents.workspaces.create(caller, project_id, body.agent, at=at)
     if not created.is_new:
         response.status_code = 200
     return workspace_view(created.record)
@@ -78,7 +113,7 @@ async def list_workspaces(
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     agents: AuthenticatedAgents,
-    project_id: Annotated[ProjectName | None, Query(description="Left out: all you may see.")] = None,
+    project: Annotated[ProjectName | None, Query(description="Left out: all you may see.")] = None,
     state: Annotated[WorkspaceStateName | None, Query(description="Left out: any.")] = None,
     before: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -86,7 +121,7 @@ async def list_workspaces(
     """Newest first: everybody's for 'admin', else your own."""
     found = await agents.workspaces.list(
         caller,
-        await services.projects.id_of(caller, project_id) if project_id else caller.grant.project_id,
+        await services.projects.id_of(caller, project) if project else caller.grant.project_id,
         state=None if state is None else WorkspaceState(state),
         before=None if before is None else WorkspaceId(int=before.int),
         limit=limit + 1,
@@ -97,69 +132,37 @@ async def list_workspaces(
     )
 
 
-@router.get("/{project_id}/path")
-async def path(
-    *,
-    project_id: Annotated[ProjectName, Path()],
-    caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
-    agents: AuthenticatedAgents,
-    agent_id: Annotated[AgentName | None, Query(description="Left out: your own.")] = None,
-) -> WorkspaceView:
-    """Where the agent works. After a crash or reboot the folder is there again when this answers."""
-    found = await services.projects.id_of(caller, project_id)
-    return workspace_view(await agents.workspaces.path(caller, found, _named(agent_id)))
+@router.get("/{workspace}")
+async def show(named: Named, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> WorkspaceView:
+    """An open workspace. After a crash or reboot the folder is there again when this answers."""
+    found = await agents.workspaces.path(caller, named.project_id, named.agent, workspace_id=named.id)
+    return workspace_view(found)
 
 
-@router.get("/{project_id}/view")
-async def view(
-    project_id: Annotated[ProjectName, Path()],
-    caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
-    agents: AuthenticatedAgents,
-) -> SharedFolderView:
-    """A folder to read in, of which all who may see the same share one. It follows the head, a few seconds behind."""
-    found = await services.projects.id_of(caller, project_id)
-    shared = await agents.shared_views.open(caller, found)
-    snapshot = shared.view.snapshot
-    return SharedFolderView(
-        path=str(shared.path), seq=snapshot.seq, epoch=snapshot.epoch, node=agents.workspaces.node.name
-    )
-
-
-@router.get("/{agent_id}/status")
-async def status(
-    agent_id: Agent,
-    caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
-    agents: AuthenticatedAgents,
-    project_id: Project = None,
-) -> WorkspaceStatusView:
+@router.get("/{workspace}/status")
+async def status(named: Named, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> WorkspaceStatusView:
     """What is in the folder and not committed yet. Changes nothing."""
-    found = await _project(services, agents, caller, agent_id, project_id)
-    record, look = await agents.workspaces.status(caller, found, _named(agent_id))
+    record, look = await agents.workspaces.status(caller, named.project_id, named.agent, workspace_id=named.id)
     return status_view(record, look)
 
 
-@router.get("/{agent_id}/diff")
+@router.get("/{workspace}/diff")
 async def diff(
     *,
-    agent_id: Agent,
+    named: Named,
     caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
     agents: AuthenticatedAgents,
-    project_id: Project = None,
     path: Annotated[str | None, Query(max_length=2048, description="A file, or a folder and all in it.")] = None,
     after: Annotated[str, Query(max_length=2048, pattern=r"^[^\x00]*$")] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     patch: Patch = False,
 ) -> WorkspaceDiffPage:
     """How what is not committed yet differs from what the agent was given, or committed last; by path."""
-    found = await _project(services, agents, caller, agent_id, project_id)
     files, next_after = await agents.workspaces.diff(
         caller,
-        found,
-        _named(agent_id),
+        named.project_id,
+        named.agent,
+        workspace_id=named.id,
         below=None if path is None else TreePath.parse(path),
         after=after,
         limit=limit,
@@ -167,68 +170,44 @@ async def diff(
     return diff_page(files, next_after, patch=patch)
 
 
-@router.post("/{agent_id}/commit", responses=problem_answers(429))
+@router.post("/{workspace}/commit", responses=problem_answers(429))
 async def commit(
     *,
-    agent_id: Agent,
+    named: Named,
     caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
     agents: AuthenticatedAgents,
-    project_id: Project = None,
     body: WorkspaceCommit | None = None,
 ) -> WorkspaceCommitView:
     """What changed goes through the gate, and the agent goes on in its folder. Needs 'write' if there is anything.
 
     Sent again after a lost answer, it commits what is new since: nothing happens twice."""
-    found = await _project(services, agents, caller, agent_id, project_id)
-    record, committed = await agents.workspaces.commit(caller, found, _named(agent_id), wish=_wish(body))
+    record, committed = await agents.workspaces.commit(
+        caller, named.project_id, named.agent, wish=_wish(body), workspace_id=named.id
+    )
     return commit_view(record, committed)
 
 
-@router.post("/{agent_id}/complete", responses=problem_answers(429))
+@router.post("/{workspace}/complete", responses=problem_answers(429))
 async def complete(
     *,
-    agent_id: Agent,
+    named: Named,
     caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
     agents: AuthenticatedAgents,
-    project_id: Project = None,
     discard: Annotated[bool, Query(description="Remove the folder even with what could not be committed.")] = False,
     body: WorkspaceCommit | None = None,
 ) -> WorkspaceCompleteView:
     """Commit, then remove the folder, unless it holds what could not be committed. Harmless when done already."""
-    found = await _project(services, agents, caller, agent_id, project_id)
-    completed = await agents.workspaces.complete(caller, found, _named(agent_id), wish=_wish(body), discard=discard)
+    completed = await agents.workspaces.complete(
+        caller, named.project_id, named.agent, wish=_wish(body), workspace_id=named.id, discard=discard
+    )
     return complete_view(completed)
 
 
-@router.post("/{agent_id}/abandon")
-async def abandon(
-    agent_id: Agent,
-    caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
-    agents: AuthenticatedAgents,
-    project_id: Project = None,
-) -> WorkspaceView:
+@router.post("/{workspace}/abandon")
+async def abandon(named: Named, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> WorkspaceView:
     """Remove the folder and what is in it, for good."""
-    found = await _project(services, agents, caller, agent_id, project_id)
-    ended = await agents.workspaces.abandon(caller, found, _named(agent_id))
+    ended = await agents.workspaces.abandon(caller, named.project_id, named.agent, workspace_id=named.id)
     return workspace_view(ended)
-
-
-async def _project(
-    services: CoreServices, agents: AgentServices, caller: Caller, agent_id: str, project: str | None
-) -> ProjectId:
-    """The project that was named, or the only one there can be."""
-    if project is not None:
-        return await services.projects.id_of(caller, project)
-    if caller.grant.project_id is not None:
-        return caller.grant.project_id
-    return await agents.workspaces.project_of(caller, _named(agent_id) or caller.principal.name)
-
-
-def _named(agent_id: str | None) -> str | None:
-    return None if agent_id == _ME else agent_id
 
 
 def _wish(body: WorkspaceCommit | None) -> Wish:

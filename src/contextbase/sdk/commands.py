@@ -1,4 +1,4 @@
-"""Single commands of agents, as a part of the clients: `client.runs`."""
+"""Single commands of agents, as a part of the clients: `client.commands`."""
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any, Final, Unpack
@@ -10,18 +10,18 @@ from contextbase.sdk.arguments import checked, documented_like, input_checked
 from contextbase.sdk.connection import Connection
 from contextbase.sdk.portal import Portal
 from contextbase.wire.sandbox import (
+    CommandCreate,
+    CommandItem,
+    CommandView,
     CommitWhenName,
     LimitsBody,
     NetworkName,
-    RunCommandCreate,
-    RunItem,
-    RunView,
 )
 
-__all__ = ["AsyncRuns", "RunOptions", "Runs", "command_fields"]
+__all__ = ["AsyncCommands", "CommandOptions", "Commands", "command_fields"]
 
-_COMMAND: Final = "/api/v1/runs/command"
-_ITEM: Final[TypeAdapter[RunItem]] = TypeAdapter(RunItem)
+_COMMANDS: Final = "/api/v1/commands"
+_ITEM: Final[TypeAdapter[CommandItem]] = TypeAdapter(CommandItem)
 _LONGEST_SECONDS: Final = 86_400.0
 
 
@@ -31,7 +31,7 @@ def command_fields(command: str | Sequence[str]) -> dict[str, Any]:
 
 
 @with_config(extra="forbid")
-class RunOptions(TypedDict, total=False):
+class CommandOptions(TypedDict, total=False):
     """How a command runs; what is left out is as the server has it."""
 
     environment: Mapping[str, str]
@@ -45,14 +45,12 @@ class RunOptions(TypedDict, total=False):
     run: str  # a name of yours for the execution
 
 
-def _body(project: str, command: str | Sequence[str], agent: str | None, options: RunOptions) -> RunCommandCreate:
+def _body(project: str, command: str | Sequence[str], agent: str | None, options: CommandOptions) -> CommandCreate:
     with input_checked("command"):
-        return RunCommandCreate.model_validate(
-            {"project_id": project, "agent_id": agent, **command_fields(command), **options}
-        )
+        return CommandCreate.model_validate({"project": project, "agent": agent, **command_fields(command), **options})
 
 
-class AsyncRuns:
+class AsyncCommands:
     """`command`: a text for a shell, or a program and its arguments. It runs in a workspace of its own, on the head of
     the project, and what it changed is committed when it ended with 0 (`commit`)."""
 
@@ -60,39 +58,39 @@ class AsyncRuns:
         self._connection = connection
 
     @checked
-    async def command(
-        self, project: str, command: str | Sequence[str], *, agent: str | None = None, **options: Unpack[RunOptions]
-    ) -> RunView:
+    async def run(
+        self, project: str, command: str | Sequence[str], *, agent: str | None = None, **options: Unpack[CommandOptions]
+    ) -> CommandView:
         """Run a command to its end. One that fails is an answer, not an error. It is never sent twice: when the answer
         is lost, that raises `Unavailable`, and the agent's workspace has what it changed."""
         body = _body(project, command, agent, options)
-        return await self._connection.call(RunView, "POST", _COMMAND, body, read_seconds=_LONGEST_SECONDS)
+        return await self._connection.call(CommandView, "POST", _COMMANDS, body, read_seconds=_LONGEST_SECONDS)
 
     @checked
     async def stream(
-        self, project: str, command: str | Sequence[str], *, agent: str | None = None, **options: Unpack[RunOptions]
-    ) -> AsyncGenerator[RunItem, None]:
+        self, project: str, command: str | Sequence[str], *, agent: str | None = None, **options: Unpack[CommandOptions]
+    ) -> AsyncGenerator[CommandItem, None]:
         """Run a command, and yield what happens as it happens. To stop reading is to stop the command. A failure after
         the start is a `FailedItem`, not an exception."""
         body = _body(project, command, agent, options)
-        async for item in self._connection.items(_ITEM, _COMMAND, body):
+        async for item in self._connection.items(_ITEM, _COMMANDS, body):
             yield item
 
 
-@documented_like(AsyncRuns)
-class Runs:
-    """`AsyncRuns` for code that is not async."""
+@documented_like(AsyncCommands)
+class Commands:
+    """`AsyncCommands` for code that is not async."""
 
-    def __init__(self, runs: AsyncRuns, portal: Portal) -> None:
-        self._runs = runs
+    def __init__(self, commands: AsyncCommands, portal: Portal) -> None:
+        self._commands = commands
         self._portal = portal
 
-    def command(
-        self, project: str, command: str | Sequence[str], *, agent: str | None = None, **options: Unpack[RunOptions]
-    ) -> RunView:
-        return self._portal.run(self._runs.command(project, command, agent=agent, **options))
+    def run(
+        self, project: str, command: str | Sequence[str], *, agent: str | None = None, **options: Unpack[CommandOptions]
+    ) -> CommandView:
+        return self._portal.run(self._commands.run(project, command, agent=agent, **options))
 
     def stream(
-        self, project: str, command: str | Sequence[str], *, agent: str | None = None, **options: Unpack[RunOptions]
-    ) -> Iterator[RunItem]:
-        return self._portal.iterate(self._runs.stream(project, command, agent=agent, **options))
+        self, project: str, command: str | Sequence[str], *, agent: str | None = None, **options: Unpack[CommandOptions]
+    ) -> Iterator[CommandItem]:
+        return self._portal.iterate(self._commands.stream(project, command, agent=agent, **options))

@@ -16,21 +16,21 @@ from contextbase.interfaces.api.item_stream import item_stream, unless_hung_up
 from contextbase.interfaces.api.routes.commits import bytes_of
 from contextbase.interfaces.api.run_views import OutputTexts, collected_run, run_item
 from contextbase.sandbox.model import WORKSPACE, Command, CommandOutcome, Network, Output
-from contextbase.wire.sandbox import RunCommandCreate, RunItem, RunView
+from contextbase.wire.sandbox import CommandCreate, CommandItem, CommandView
 from contextbase.workspaces.checkpoints import Wish
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1/runs", tags=["runs"], responses=problem_answers(404, 409, 429))
+router = APIRouter(prefix="/api/v1/commands", tags=["commands"], responses=problem_answers(404, 409, 429))
 
 STREAMED: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}, "description": "All at the end, or a stream."}
 }
 
 
-@router.post("/command", response_model=RunView, responses=STREAMED)
+@router.post("", response_model=CommandView, responses=STREAMED)
 async def run_command(
-    body: RunCommandCreate,
+    body: CommandCreate,
     request: Request,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
@@ -41,7 +41,7 @@ async def run_command(
     With `Accept: text/event-stream` what happens is told as it happens: items of the type started, output, ended, and
     completed, kept or failed. Either way, whoever hangs up ends the command; what it had changed stays in its
     workspace."""
-    project_id = await services.projects.id_of(caller, body.project_id)
+    project_id = await services.projects.id_of(caller, body.project)
     wanted = RunRequest(
         command=Command(
             argv=tuple(body.argv) if body.argv is not None else shell_argv(body.command or ""),
@@ -57,13 +57,13 @@ async def run_command(
         commit_when=CommitWhen(body.commit),
         wish=Wish(message=body.message, run=body.run),
     )
-    steps = agents.runs.run(caller, project_id, body.agent_id, wanted)
+    steps = agents.runs.run(caller, project_id, body.agent, wanted)
     if EVENT_STREAM in request.headers.get("accept", ""):
         return await item_stream(_items(steps))
     return await unless_hung_up(request, collected_run(steps))
 
 
-async def _items(steps: AsyncGenerator[RunStep, None]) -> AsyncGenerator[RunItem, None]:
+async def _items(steps: AsyncGenerator[RunStep, None]) -> AsyncGenerator[CommandItem, None]:
     texts = OutputTexts()
     async with aclosing(steps):
         async for step in steps:

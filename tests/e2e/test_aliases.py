@@ -1,0 +1,97 @@
+"""The paths of the first documents: each answers as the route it stands for, and no client is generated for it."""
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.support.api import Api, assert_problem
+from tests.support.collab import API, Project, write
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+FIRST_NAMES = {"workspace_path": "path", "base_snapshot_id": "base_seq", "agent_id": "agent"}
+
+
+async def a_project(api: Api) -> Project:
+    project = Project(api, f"a-{uuid4().hex[:12]}")
+    assert (await api.client.post("/api/v1/projects", json={"name": project.name})).status_code == 201
+    await project.write("plan.md", "plan\n")
+    return project
+
+
+async def test_no_alias_is_in_the_document_and_every_other_route_is(api: Api) -> None:
+    assert not [
+        path for path in api.app.openapi()["paths"] if path.startswith(("/api/v1/collab", "/api/v1/workspace/"))
+    ]
+    assert f"{API}/workspaces" in api.app.openapi()["paths"]
+
+
+@pytest.mark.parametrize(
+    ("alias", "path", "body"),
+    [
+        ("collab/commit", "commits", {"changes": [write("new.txt", "1\n")], "base_seq": 1, "key": "once"}),
+        ("collab/commit", "commits", {"changes": [write("../new.txt", "1\n")], "base_seq": 1}),
+        ("collab/commit", "commits", {"changes": "all"}),
+        ("collab/checkout", "checkouts", {"contents": True}),
+        ("collab/checkout", "checkouts", {"seq": 99}),
+    ],
+)
+async def test_a_posted_alias_answers_as_its_route(api: Api, alias: str, path: str, body: dict[str, Any]) -> None:
+    project = await a_project(api)
+    answers = [
+        await api.client.post(f"{API}/{route}", json={"project": project.name} | body) for route in (path, alias)
+    ]
+    assert answers[0].status_code == answers[1].status_code
+    assert without_trace(answers[0].json()) == without_trace(answers[1].json())
+
+
+@pytest.mark.parametrize("query", [{"path": "plan.md"}, {"path": "plan.md", "limit": "1"}, {"path": "none"}, {}])
+async def test_an_aliased_reading_answers_as_its_route(api: Api, query: dict[str, str]) -> None:
+    project = await a_project(api)
+    answers = [await project.get(route, **query) for route in ("versions", "collab/versions")]
+    assert answers[0].status_code == answers[1].status_code
+    assert without_trace(answers[0].json()) == without_trace(answers[1].json())
+
+
+async def test_a_workspace_is_created_shown_and_completed_by_its_first_names(api: Api) -> None:
+    project, agent = await a_project(api), f"claw-{uuid4().hex[:8]}"
+    named = {"project_id": project.name, "agent_id": agent}
+    created = await api.client.post(f"{API}/workspace/create", json=named)
+    assert created.status_code == 201, created.text
+    made = created.json()
+    shown = await api.client.get(f"{API}/workspace/{project.name}/path", params={"agent_id": agent})
+    assert without_moments(shown.json()) == without_moments(made)
+    again = await api.client.post(f"{API}/workspace/create", json=named)
+    assert (again.status_code, again.json()["id"]) == (200, made["id"])
+    own = (await api.client.get(f"{API}/workspaces/{made['id']}")).json()
+    assert {first: made.pop(first) for first in FIRST_NAMES} == {f: own[name] for f, name in FIRST_NAMES.items()}
+    assert without_moments(made) == without_moments(own)
+    (Path(own["path"]) / "new.md").write_text("new\n")
+    completed = await api.client.post(f"{API}/workspace/{agent}/complete", params={"project_id": project.name})
+    assert completed.json()["removed"] is True
+    assert "new.md" in await project.paths()
+    again = await api.client.post(f"{API}/workspaces/agent:{agent}/complete", params={"project": project.name})
+    assert again.json()["workspace"]["id"] == made["id"]
+
+
+async def test_an_alias_refuses_as_its_route_does(api: Api) -> None:
+    project = await a_project(api)
+    secret = await project.token(f"reader-{uuid4().hex[:8]}", actions=["read"])
+    headers = api.as_bearer(secret)
+    named = {"project_id": project.name, "agent_id": "somebody-else"}
+    assert_problem(await api.stranger.post(f"{API}/workspace/create", json=named), 401, "unauthenticated")
+    answer = await api.stranger.post(f"{API}/workspace/create", json=named, headers=headers)
+    assert_problem(answer, 403, "forbidden")
+    answer = await api.stranger.post(f"{API}/workspace/me/complete", params={"project_id": "none"}, headers=headers)
+    assert_problem(answer, 404, "not_found")
+    answer = await api.stranger.post(f"{API}/workspace/me/complete", params={"project": project.name}, headers=headers)
+    assert_problem(answer, 422, "invalid_input")
+
+
+def without_trace(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name != "trace_id"}
+
+
+def without_moments(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name not in ("created_at", "seen_at")}
