@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.main import get_command
 
-from contextbase.config import ENV_PREFIX, Settings
+from contextbase.config import Settings
 from contextbase.interfaces.cli.main import app
 
 ROOT = Path(__file__).parent.parent
@@ -38,7 +38,7 @@ def broken_links(texts: dict[str, str]) -> list[str]:
 def missing_from_reference(texts: dict[str, str]) -> list[str]:
     """Every setting and every command is in docs/reference.md."""
     reference = texts.get("docs/reference.md", "")
-    wanted = [ENV_PREFIX + name.upper() for name in Settings.model_fields]
+    wanted = [setting.variable for setting in Settings.known().values()]
     wanted += [f"contextbase {command}" for command in commands()]
     return [f"docs/reference.md: `{name}` is not described" for name in wanted if f"`{name}`" not in reference]
 

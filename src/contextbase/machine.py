@@ -51,7 +51,7 @@ def examine(
 
 
 def _database(settings: Settings, problem: str | None) -> Finding:
-    if settings.database_url is not None:
+    if settings.database.url is not None:
         detail = "external PostgreSQL (CONTEXTBASE_DATABASE_URL)"
         return Finding(name="database", answer="broken" if problem else "yes", detail=detail, advice=problem or "")
     try:
@@ -67,7 +67,7 @@ def _data_folder(settings: Settings) -> Finding:
         advice = "Choose another with --data or CONTEXTBASE_DATA."
         return Finding(name="data folder", answer="broken", detail=f"{place} is not writable", advice=advice)
     free = shutil.disk_usage(place).free
-    is_new = settings.database_url is None and not DataFolder(settings.data.absolute()).holds_database()
+    is_new = settings.database.url is None and not DataFolder(settings.data.absolute()).holds_database()
     state = "nothing in it yet, " if is_new else ""
     detail = f"{settings.data.absolute()}, {state}{free / 1e9:.1f} GB free"
     if free < 1e9:
@@ -76,12 +76,12 @@ def _data_folder(settings: Settings) -> Finding:
 
 
 def _blobs(settings: Settings, problem: str | None) -> Finding:
-    location = settings.blob_location
+    location = settings.storage.blob_location
     if location.bucket is None:
         advice = "For S3: CONTEXTBASE_BLOBS=s3://bucket/prefix with CONTEXTBASE_S3_* (contextbase config)."
         return Finding(name="s3", answer="no", detail="not used: large blobs go to the data folder", advice=advice)
-    where = settings.s3_endpoint or "Amazon S3"
-    if settings.s3_access_key_id is None or settings.s3_secret_access_key is None:
+    where = settings.s3.endpoint or "Amazon S3"
+    if settings.s3.access_key_id is None or settings.s3.secret_access_key is None:
         advice = "Set CONTEXTBASE_S3_ACCESS_KEY_ID and CONTEXTBASE_S3_SECRET_ACCESS_KEY."
         return Finding(name="s3", answer="broken", detail=f"no keys for bucket {location.bucket}", advice=advice)
     detail = f"bucket {location.bucket} at {where}"
@@ -90,7 +90,7 @@ def _blobs(settings: Settings, problem: str | None) -> Finding:
 
 def _overlay(settings: Settings) -> Finding:
     """What workspaces will be, by making one where they will be."""
-    wanted = None if settings.workspace_provider == "auto" else settings.workspace_provider
+    wanted = None if settings.workspaces.provider == "auto" else settings.workspaces.provider
     with _place_like(settings) as folder:
         try:
             choice = choose_provider(folder, wanted=wanted)
@@ -117,7 +117,7 @@ def _reflink(settings: Settings) -> Finding:
 
 
 def _quota(settings: Settings) -> Finding:
-    most = f"{settings.workspace_max_bytes / 1e9:.1f} GB and {settings.workspace_max_files:,} changes"
+    most = f"{settings.workspaces.max_bytes / 1e9:.1f} GB and {settings.workspaces.max_files:,} changes"
     with _place_like(settings) as folder:
         refusal = refusal_of_quotas(folder)
     if refusal is None:
@@ -155,7 +155,7 @@ def _docker(settings: Settings) -> Finding:
     program = shutil.which("docker")
     if program is None:
         return Finding(name="docker", answer="no", detail="not installed", advice="Install Docker Engine to use it.")
-    address = settings.sandbox_docker_address
+    address = settings.sandbox.docker_address
     problem = _run([program, "-H", address, "version", "--format", "{{.Server.Version}}"])
     if problem:
         advice = f"Start the Docker Engine at {address}, or say where it is: CONTEXTBASE_SANDBOX_DOCKER_ADDRESS."

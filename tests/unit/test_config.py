@@ -8,6 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from contextbase.config import Settings, load_settings, read_settings_file, unknown_variables
+from contextbase.config.groups import SettingsGroup
 from contextbase.errors import InvalidSettings
 
 SECRET = "hunter2-hunter2-hunter2-hunter2-hunter2"
@@ -30,19 +31,19 @@ def write_settings(folder: Path, text: str) -> Path:
 
 def test_without_anything_the_defaults_hold() -> None:
     settings = load_settings()
-    assert (settings.host, settings.port, settings.data) == ("127.0.0.1", 8787, Path(".contextbase-data"))
+    assert (settings.server.host, settings.server.port, settings.data) == ("127.0.0.1", 8787, Path(".contextbase-data"))
 
 
 def test_the_file_in_the_data_folder_beats_the_default(tmp_path: Path) -> None:
     write_settings(tmp_path / ".contextbase-data", "port = 1111")
-    assert load_settings().port == 1111
+    assert load_settings().server.port == 1111
 
 
 def test_the_environment_beats_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_settings(tmp_path / ".contextbase-data", "port = 1111\nhost = '0.0.0.0'")
     monkeypatch.setenv("CONTEXTBASE_PORT", "2222")
     settings = load_settings()
-    assert (settings.port, settings.host) == (2222, "0.0.0.0")  # noqa: S104 - a value, nothing listens
+    assert (settings.server.port, settings.server.host) == (2222, "0.0.0.0")  # noqa: S104 - a value, nothing listens
 
 
 def test_an_option_beats_the_environment_and_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -50,12 +51,12 @@ def test_an_option_beats_the_environment_and_the_file(monkeypatch: pytest.Monkey
     monkeypatch.setenv("CONTEXTBASE_PORT", "2222")
     monkeypatch.setenv("CONTEXTBASE_HOST", "::1")
     settings = load_settings(port=3333, data=tmp_path / "data")
-    assert (settings.port, settings.host, settings.log_level) == (3333, "::1", "error")
+    assert (settings.server.port, settings.server.host, settings.logs.level) == (3333, "::1", "error")
 
 
 def test_an_option_leaves_secrets_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXTBASE_AUDIT_KEY", SECRET)
-    assert load_settings(port=1).audit_key == SecretStr(SECRET)
+    assert load_settings(port=1).audit.key == SecretStr(SECRET)
 
 
 def test_the_named_file_is_read_instead_of_the_data_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -63,21 +64,21 @@ def test_the_named_file_is_read_instead_of_the_data_folders(monkeypatch: pytest.
     named = tmp_path / "other.toml"
     named.write_text("port = 4444")
     monkeypatch.setenv("CONTEXTBASE_CONFIG", str(named))
-    assert load_settings().port == 4444
+    assert load_settings().server.port == 4444
 
 
 def test_a_variable_that_is_set_but_empty_is_as_good_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXTBASE_DATA", "")
     monkeypatch.setenv("CONTEXTBASE_DATABASE_URL", "")
     settings = load_settings()
-    assert (settings.data, settings.database_url) == (Path(".contextbase-data"), None)
+    assert (settings.data, settings.database.url) == (Path(".contextbase-data"), None)
     sources = {row.source for row in settings.listing(environment={"CONTEXTBASE_DATA": ""}, file_values={})}
     assert sources == {"default"}
 
 
-@pytest.mark.parametrize("name", Settings.model_fields)
+@pytest.mark.parametrize("name", Settings.known())
 def test_every_setting_is_described_in_a_sentence(name: str) -> None:
-    description = Settings.model_fields[name].description
+    description = Settings.known()[name].info.description
     assert description
     assert description.endswith(".")
 
@@ -135,15 +136,34 @@ def test_a_wrong_value_is_refused_with_the_settings_name_and_without_the_value(
 
 def test_every_number_in_range_can_be_counted_with() -> None:
     """A limit that is accepted must not overflow where it is used."""
-    for name, field in Settings.model_fields.items():
+    for name, setting in Settings.known().items():
         if name.endswith(("_hours", "_seconds")):
-            most = next(limit.le for limit in field.metadata if hasattr(limit, "le"))
+            most = next(limit.le for limit in setting.info.metadata if hasattr(limit, "le"))
             assert timedelta(hours=most) if name.endswith("_hours") else timedelta(seconds=most)
 
 
 def test_a_key_the_file_misspells_is_refused_by_name(tmp_path: Path) -> None:
     write_settings(tmp_path / ".contextbase-data", "prot = 1")
     with pytest.raises(InvalidSettings, match="'prot' does not exist"):
+        load_settings()
+
+
+def test_a_group_is_no_section_of_the_file(tmp_path: Path) -> None:
+    write_settings(tmp_path / ".contextbase-data", "[server]\nport = 1")
+    with pytest.raises(InvalidSettings, match="'server' does not exist"):
+        load_settings()
+
+
+def test_no_two_groups_have_a_setting_of_one_name() -> None:
+    names = [group.prefix + field for group in SettingsGroup.__subclasses__() for field in group.model_fields]
+    assert sorted(["data", *names]) == sorted(Settings.known())
+
+
+def test_a_list_is_given_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXTBASE_SANDBOX_EXTRA_FOLDERS", '["/opt/tools"]')
+    assert load_settings().sandbox.extra_folders == (Path("/opt/tools"),)
+    monkeypatch.setenv("CONTEXTBASE_SANDBOX_EXTRA_FOLDERS", "/opt/tools")
+    with pytest.raises(InvalidSettings, match=r"'sandbox_extra_folders'.*JSON"):
         load_settings()
 
 
@@ -192,9 +212,9 @@ def test_secrets_are_in_no_listing_and_no_repr(monkeypatch: pytest.MonkeyPatch) 
 
 def test_whatever_holds_a_secret_is_declared_secret() -> None:
     telling = ("secret", "password", "_key", "database_url", "token")
-    for name, field in Settings.model_fields.items():
+    for name, setting in Settings.known().items():
         if any(word in name for word in telling) and name != "s3_access_key_id":
-            assert "SecretStr" in str(field.annotation), name
+            assert "SecretStr" in str(setting.info.annotation), name
 
 
 def test_the_listing_says_where_each_value_came_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -207,7 +227,7 @@ def test_the_listing_says_where_each_value_came_from(monkeypatch: pytest.MonkeyP
         ("::1", "file"),
         ("local", "default"),
     ]
-    assert list(rows) == list(Settings.model_fields)
+    assert list(rows) == list(Settings.known())
 
 
 @pytest.mark.parametrize(
@@ -219,5 +239,5 @@ def test_the_listing_says_where_each_value_came_from(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_the_place_of_blobs_is_read_from_its_address(blobs: str, bucket: str | None, prefix: str) -> None:
-    location = load_settings(blobs=blobs).blob_location
+    location = load_settings(blobs=blobs).storage.blob_location
     assert (location.bucket, location.prefix) == (bucket, prefix)

@@ -96,7 +96,7 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
         occupancy=occupancy,
         driving=driving,
         activity=activity,
-        most=settings.sandbox_most_running,
+        most=settings.sandbox.most_running,
     )
     services = AgentServices(
         workspaces=workspaces,
@@ -107,7 +107,7 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
             node=node,
             workspaces=workspaces,
             views=views,
-            mirror_max_bytes=settings.mirror_max_bytes,
+            mirror_max_bytes=settings.machine.mirror_max_bytes,
         ),
         sandboxes=AgentSandboxes(
             database=database,
@@ -122,7 +122,7 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
             repository=repository,
             occupancy=occupancy,
             driving=driving,
-            idle_seconds=settings.sandbox_idle_minutes * 60,
+            idle_seconds=settings.sandbox.idle_minutes * 60,
         ),
         sandbox_limits=limits_of(settings),
         runs=runs,
@@ -135,15 +135,15 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
 
 def _node(settings: Settings, data: DataFolder, source: SnapshotSource) -> Machine:
     return Machine(
-        settings.node_name or data.node_name(),
+        settings.machine.node_name or data.node_name(),
         data.node,
         source,
-        owner=Owner.of_agents(settings.agent_uid),
-        wanted=None if settings.workspace_provider == "auto" else settings.workspace_provider,
-        largest_file=settings.max_upload_bytes,
+        owner=Owner.of_agents(settings.machine.agent_uid),
+        wanted=None if settings.workspaces.provider == "auto" else settings.workspaces.provider,
+        largest_file=settings.server.max_upload_bytes,
         quota=_quota(settings),
     )
 
 
 def _quota(settings: Settings) -> Quota:
-    return Quota(bytes=settings.workspace_max_bytes, files=settings.workspace_max_files)
+    return Quota(bytes=settings.workspaces.max_bytes, files=settings.workspaces.max_files)

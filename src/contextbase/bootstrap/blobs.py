@@ -14,25 +14,25 @@ __all__ = ["bucket_store", "large_blob_store"]
 
 
 def large_blob_store(settings: Settings, data: DataFolder, spool: SpoolFolder) -> BlobStore:
-    if settings.blob_location.bucket is None:
+    if settings.storage.blob_location.bucket is None:
         return LocalBlobStore(data.blobs)
     return RetryingBlobStore(bucket_store(settings, spool), spool=spool)
 
 
 def bucket_store(settings: Settings, spool: SpoolFolder) -> S3BlobStore:
-    if settings.s3_access_key_id is None or settings.s3_secret_access_key is None:
+    if settings.s3.access_key_id is None or settings.s3.secret_access_key is None:
         raise InvalidSettings(
             "Blobs are to go to S3, but the keys are not set: CONTEXTBASE_S3_ACCESS_KEY_ID and "
             "CONTEXTBASE_S3_SECRET_ACCESS_KEY."
         )
-    endpoint = settings.s3_endpoint or ""
+    endpoint = settings.s3.endpoint or ""
     connection = S3Connection(
-        bucket=settings.blob_location.bucket or "",
-        prefix=settings.blob_location.prefix,
+        bucket=settings.storage.blob_location.bucket or "",
+        prefix=settings.storage.blob_location.prefix,
         endpoint=endpoint,
-        region=settings.s3_region,
-        access_key_id=settings.s3_access_key_id,
-        secret_access_key=settings.s3_secret_access_key.get_secret_value(),
+        region=settings.s3.region,
+        access_key_id=settings.s3.access_key_id,
+        secret_access_key=settings.s3.secret_access_key.get_secret_value(),
         allow_http=endpoint.startswith("http://"),
     )
     return S3BlobStore(connection, spool=spool)

@@ -162,7 +162,7 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
                 books=lease_store,
                 audit=audit,
                 clock=clock,
-                ttl=timedelta(seconds=settings.lease_ttl_seconds),
+                ttl=timedelta(seconds=settings.leases.ttl_seconds),
             ),
         )
 
@@ -182,7 +182,7 @@ async def _opened_leases(foundation: Foundation) -> AsyncIterator[LeaseStore]:
 
 def _retention(settings: Settings) -> dict[ScopeKind, timedelta]:
     return {
-        ScopeKind.PROJECT: timedelta(days=settings.event_retention_days),
-        ScopeKind.USER: timedelta(days=settings.user_event_retention_days),
-        ScopeKind.SYSTEM: timedelta(days=settings.system_event_retention_days),
+        ScopeKind.PROJECT: timedelta(days=settings.retention.event_retention_days),
+        ScopeKind.USER: timedelta(days=settings.retention.user_event_retention_days),
+        ScopeKind.SYSTEM: timedelta(days=settings.retention.system_event_retention_days),
     }

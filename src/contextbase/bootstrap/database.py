@@ -29,7 +29,7 @@ async def open_database(
             data.create()
         else:
             _require_data(settings, data)
-        url = settings.database_url
+        url = settings.database.url
         if own or url is None:
             try:
                 stack.enter_context(data.lock())
@@ -49,8 +49,8 @@ async def open_database(
             address = embedded_address(data.postgres)
         database = await Database.connect(
             address,
-            pool_size=settings.database_pool_size,
-            statement_timeout_seconds=settings.database_timeout_seconds,
+            pool_size=settings.database.pool_size,
+            statement_timeout_seconds=settings.database.timeout_seconds,
         )
         stack.push_async_callback(database.close)
         if not create and len(await pending_migrations(database)) == len(all_migrations()):
@@ -63,10 +63,10 @@ async def open_database(
 
 def _require_data(settings: Settings, data: DataFolder) -> None:
     """What the settings keep in the data folder is there. Whether an external database is ours, it says itself."""
-    if settings.database_url is None:
+    if settings.database.url is None:
         is_there = data.holds_database()
     else:
-        is_there = settings.blob_location.bucket is not None or data.path.is_dir()
+        is_there = settings.storage.blob_location.bucket is not None or data.path.is_dir()
     if not is_there:
         raise InvalidInput(
             f"There is no contextbase in {data.path}. Name its data folder with --data or CONTEXTBASE_DATA; "

@@ -78,7 +78,7 @@ async def open_foundation(
                 database=database,
                 small=InlineBlobStore(database),
                 large=large,
-                limit=settings.inline_limit_bytes,
+                limit=settings.storage.inline_limit_bytes,
                 spool=spool,
             ),
             notifier=notifier,
@@ -88,7 +88,7 @@ async def open_foundation(
 
 
 def configured_key(settings: Settings) -> AuditKey | None:
-    return None if settings.audit_key is None else AuditKey(settings.audit_key.get_secret_value().encode())
+    return None if settings.audit.key is None else AuditKey(settings.audit.key.get_secret_value().encode())
 
 
 async def _audit_key(settings: Settings, data: DataFolder, database: Database) -> AuditKey:

@@ -39,14 +39,14 @@ async def open_restore(
 async def problems_outside(settings: Settings) -> dict[str, str]:
     """What is wrong with the database and the bucket that are not ours, by asking them: a sentence for each."""
     problems = {}
-    if settings.database_url is not None:
+    if settings.database.url is not None:
         try:
-            database = await Database.connect(DatabaseAddress(url=settings.database_url.get_secret_value()))
+            database = await Database.connect(DatabaseAddress(url=settings.database.url.get_secret_value()))
             await database.close()
         except ContextbaseError as error:
             problems["database"] = error.message
-    keys = (settings.s3_access_key_id, settings.s3_secret_access_key)
-    if settings.blob_location.bucket is not None and None not in keys:
+    keys = (settings.s3.access_key_id, settings.s3.secret_access_key)
+    if settings.storage.blob_location.bucket is not None and None not in keys:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 await bucket_store(settings, SpoolFolder(Path(folder))).exists(ContentHash.of(b""))

@@ -43,7 +43,7 @@ def reviews_of(foundation: Foundation, door: WriteDoor, *, merges: LongMerges) -
             system=system,
             resolver=resolver,
             clock=clock,
-            applies=foundation.settings.resolver_apply,
+            applies=foundation.settings.resolver.apply,
         )
     upkeep = Upkeep(
         database=database, repository=repository, standings=standings, desk=desk, system=system, adviser=adviser
@@ -65,13 +65,13 @@ def reviews_of(foundation: Foundation, door: WriteDoor, *, merges: LongMerges) -
 
 def _resolver(settings: Settings) -> Resolver | None:
     """The one that the operator named."""
-    if settings.resolver_url is None:
+    if settings.resolver.url is None:
         return None
-    key = settings.resolver_api_key
+    key = settings.resolver.api_key
     chat = ChatResolver(
-        url=settings.resolver_url,
-        model=settings.resolver_model,
+        url=settings.resolver.url,
+        model=settings.resolver.model,
         api_key=None if key is None else key.get_secret_value(),
-        timeout_seconds=settings.resolver_timeout_seconds,
+        timeout_seconds=settings.resolver.timeout_seconds,
     )
     return RetryingResolver(chat)

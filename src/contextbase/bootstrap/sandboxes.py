@@ -24,12 +24,12 @@ __all__ = ["limits_of", "sandbox_driver", "sandbox_kind"]
 def limits_of(settings: Settings) -> ResourceLimits:
     """The most that a sandbox may use; whoever makes one may ask for less."""
     return ResourceLimits(
-        max_memory=settings.sandbox_memory_bytes,
-        max_cpu=settings.sandbox_cpu_percent,
-        max_processes=settings.sandbox_processes,
-        max_execution_time=settings.sandbox_seconds,
-        max_output=settings.sandbox_output_bytes,
-        max_disk=settings.workspace_max_bytes,
+        max_memory=settings.sandbox.memory_bytes,
+        max_cpu=settings.sandbox.cpu_percent,
+        max_processes=settings.sandbox.processes,
+        max_execution_time=settings.sandbox.seconds,
+        max_output=settings.sandbox.output_bytes,
+        max_disk=settings.workspaces.max_bytes,
     )
 
 
@@ -42,7 +42,10 @@ async def sandbox_kind(settings: Settings) -> str:
     """What sandboxes will be here, in a sentence, found out by making one; `Unavailable` when there can be none."""
     with tempfile.TemporaryDirectory() as folder:
         driver = await _open_driver(
-            settings, Path(folder), owner=Owner.of_agents(settings.agent_uid), node=f"doctor-{new_uuid().hex[:12]}"
+            settings,
+            Path(folder),
+            owner=Owner.of_agents(settings.machine.agent_uid),
+            node=f"doctor-{new_uuid().hex[:12]}",
         )
         try:
             held = await driver.limits_by() if isinstance(driver, NativeDriver) else "Limits are the engine's."
@@ -55,16 +58,16 @@ async def _open_driver(settings: Settings, root: Path, *, owner: Owner, node: st
     """The one that is asked for, or else the first that works, found out by using it; `Unavailable` when none does."""
     makers: dict[str, Callable[[], SandboxDriver]] = {
         "bubblewrap": lambda: BubblewrapDriver(
-            root / "bubblewrap", owner=owner, node=node, extra_read_only=settings.sandbox_extra_folders
+            root / "bubblewrap", owner=owner, node=node, extra_read_only=settings.sandbox.extra_folders
         ),
         "docker": lambda: DockerDriver(
-            node=node.lower(), owner=owner, image=settings.sandbox_image, address=settings.sandbox_docker_address
+            node=node.lower(), owner=owner, image=settings.sandbox.image, address=settings.sandbox.docker_address
         ),
         "none": lambda: PlainDriver(
-            root / "plain", owner=owner, node=node, isolation_not_wanted=settings.sandbox_without_isolation
+            root / "plain", owner=owner, node=node, isolation_not_wanted=settings.sandbox.without_isolation
         ),
     }
-    wanted = ["bubblewrap", "docker"] if settings.sandbox_driver == "auto" else [settings.sandbox_driver]
+    wanted = ["bubblewrap", "docker"] if settings.sandbox.driver == "auto" else [settings.sandbox.driver]
     refusals = []
     for name in wanted:
         try:

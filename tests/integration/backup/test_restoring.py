@@ -16,6 +16,7 @@ from contextbase.backup import verify_backup
 from contextbase.backup.model import BackupProgress, OnProgress
 from contextbase.bootstrap import open_database
 from contextbase.config import Settings
+from contextbase.config.groups import AuditSettings
 from contextbase.db.migrations.runner import Migration, all_migrations, migrate
 from contextbase.errors import Conflict, CursorOutdated, LeaseLost, Misconfigured, SchemaTooNew
 from contextbase.ids import new_uuid
@@ -197,9 +198,10 @@ async def test_a_backup_of_a_system_with_a_configured_key_is_restored_with_or_wi
     system: System, target: Path, elsewhere: Place
 ) -> None:
     key = SecretStr("a key that several servers share, long enough")
-    async with opened_system(system.services.settings.model_copy(update={"audit_key": key})) as keyed:
+    async with opened_system(system.services.settings.model_copy(update={"audit": AuditSettings(key=key)})) as keyed:
         await keyed.back_up(target)
-    other = elsewhere.settings.model_copy(update={"audit_key": SecretStr("another key, and long enough as well, too")})
+    other_key = AuditSettings(key=SecretStr("another key, and long enough as well, too"))
+    other = elsewhere.settings.model_copy(update={"audit": other_key})
     with pytest.raises(Misconfigured, match="CONTEXTBASE_AUDIT_KEY"):
         await restored(other, target)
     await restored(elsewhere.settings, target)

@@ -15,7 +15,7 @@ from contextbase.interfaces.cli.main import app
 
 # What takes longer to import than everything that --help needs.
 HEAVY = ("asyncpg", "contextbase.bootstrap", "contextbase.config", "contextbase.merge", "contextbase.sdk",
-         "contextbase.wire", "fastapi", "httpx", "pydantic_settings", "uvicorn")  # fmt: skip
+         "contextbase.wire", "fastapi", "httpx", "uvicorn")  # fmt: skip
 
 SCRIPT = """
 import json, sys

@@ -80,8 +80,8 @@ def create_app(services: Services) -> FastAPI:
     app.add_middleware(
         RequestMiddleware,
         metrics=app.state.metrics,
-        max_request_bytes=services.core.settings.max_request_bytes,
-        larger={commits.UPLOADS: services.core.settings.max_upload_bytes},
+        max_request_bytes=services.core.settings.server.max_request_bytes,
+        larger={commits.UPLOADS: services.core.settings.server.max_upload_bytes},
     )
     return app
 

@@ -44,12 +44,12 @@ async def serve(
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, starting.cancel)
     _leave_out_what_no_log_line_shows()
     limits = _client_limits(settings)
-    with bind(settings.host, settings.port) as listener:
-        url = settings.public_url or _url_of(listener, settings.host)
+    with bind(settings.server.host, settings.server.port) as listener:
+        url = settings.server.public_url or _url_of(listener, settings.server.host)
         async with open_services(settings, own=True, on_step=on_step) as services:
             core, agents = services.core, services.agents
             await _ensure_owner(core)
-            core.data.announce(RunningServer(url=_url_of(listener, settings.host), process_id=os.getpid()))
+            core.data.announce(RunningServer(url=_url_of(listener, settings.server.host), process_id=os.getpid()))
             try:
                 app = create_app(services)
                 server = _Server(app, settings, Connections(limits, core.metrics))
@@ -76,9 +76,9 @@ async def serve(
 def _client_limits(settings: Settings) -> ClientLimits:
     derived = most_connections()
     return ClientLimits(
-        most=settings.max_connections or derived,
-        timeout_seconds=settings.client_timeout_seconds,
-        min_bytes_per_second=settings.client_min_bytes_per_second,
+        most=settings.server.max_connections or derived,
+        timeout_seconds=settings.server.client_timeout_seconds,
+        min_bytes_per_second=settings.server.client_min_bytes_per_second,
     )
 
 
@@ -170,11 +170,11 @@ class _Server(uvicorn.Server):
                 server_header=False,
                 http=partial(LimitedHttp, connections=connections),  # type: ignore[arg-type]  # it makes one
                 # Only behind a proxy: otherwise anyone on this machine could write any origin into the audit trail.
-                proxy_headers=settings.public_url is not None,
+                proxy_headers=settings.server.public_url is not None,
                 lifespan="off",
                 ws="websockets-sansio",
                 ws_max_size=1 << 20,
-                timeout_graceful_shutdown=round(settings.shutdown_grace_seconds),
+                timeout_graceful_shutdown=round(settings.server.shutdown_grace_seconds),
                 timeout_keep_alive=30,
             )
         )

@@ -24,7 +24,11 @@ def config(data: Data = None, as_json: Json = False) -> None:
             {"settings": [{name: getattr(row, name) for name in row.__slots__} for row in rows], "unknown": unknown}
         )
         return
+    group = ""
     for row in rows:
+        if row.group != group:
+            group = row.group
+            console.print(f"\n[bold underline]{group}[/]", highlight=False)
         source = "" if row.source == "default" else f" [dim](from {row.source})[/]"
         console.print(f"[bold]{row.variable}[/] = {escape(row.value)}{source}", highlight=False, soft_wrap=True)
         print_hanging(Text("    "), row.description, style="dim")

@@ -66,10 +66,10 @@ def shell(data: Data = None) -> None:
 
 def _where(settings: Settings) -> dict[str, str]:
     """The database as libpq's variables: a password on the command line could be read by everyone on the machine."""
-    if settings.database_url is None:
+    if settings.database.url is None:
         address = embedded_address(settings.data.absolute() / "postgres")
         return {"PGHOST": address.socket_folder or "", "PGUSER": address.user, "PGDATABASE": address.database}
-    url = urlsplit(settings.database_url.get_secret_value())
+    url = urlsplit(settings.database.url.get_secret_value())
     query = dict(parse_qsl(url.query))
     parts = {
         "PGHOST": url.hostname or query.get("host"),

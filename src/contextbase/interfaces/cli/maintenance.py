@@ -112,7 +112,7 @@ async def _gc(settings: Settings, *, dry_run: bool, quiet: bool, on_removed: Cal
 
     async with open_core(settings, create=False) as services:
         if not dry_run:  # first, so that the blobs of forgotten uploads go now
-            await services.housekeeping.run(uploads_kept=timedelta(hours=settings.gc_grace_hours))
+            await services.housekeeping.run(uploads_kept=timedelta(hours=settings.retention.gc_grace_hours))
         columns = (TextColumn("collecting"), BarColumn(), TextColumn("{task.completed} blobs"), TimeElapsedColumn())
         with Progress(
             *columns, console=error_console, disable=quiet or not error_console.is_terminal, transient=True
@@ -124,5 +124,5 @@ async def _gc(settings: Settings, *, dry_run: bool, quiet: bool, on_removed: Cal
                 on_removed(collected.blobs)
 
             return await services.collector.run(
-                grace=timedelta(hours=settings.gc_grace_hours), dry_run=dry_run, on_progress=on_progress
+                grace=timedelta(hours=settings.retention.gc_grace_hours), dry_run=dry_run, on_progress=on_progress
             )

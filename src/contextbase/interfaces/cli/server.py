@@ -32,7 +32,7 @@ def up(
     settings = settings_for(data, port=port, host=host)
     data_path = settings.data.absolute()
     # People find the login address without looking for it among log lines.
-    let_logs_go = configure_logs(level=settings.log_level, format=settings.log_format, held_back=not as_json)
+    let_logs_go = configure_logs(level=settings.logs.level, format=settings.logs.format, held_back=not as_json)
 
     def on_step(step: str) -> None:
         if not as_json:

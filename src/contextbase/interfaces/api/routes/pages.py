@@ -41,7 +41,7 @@ async def start_page(request: Request) -> HTMLResponse:
             "with <code>contextbase login</code> on the server's machine.</p>",
             status=401,
         )
-    base = html.escape(services_of(request).settings.public_url or str(request.base_url).rstrip("/"))
+    base = html.escape(services_of(request).settings.server.public_url or str(request.base_url).rstrip("/"))
     name = html.escape(caller.principal.name)
     allowed = ", ".join(sorted(caller.grant.actions))
     return _page(
