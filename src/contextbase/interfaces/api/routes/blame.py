@@ -9,9 +9,9 @@ from contextbase.history.lineage import FileBlame
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.project_parameter import ProjectToRead
 from contextbase.interfaces.api.routes.snapshots import author_view
 from contextbase.wire.blame import BlameView, LinesView, OriginView, PartView
-from contextbase.wire.commit import ProjectName
 from contextbase.wire.snapshot import LONGEST_REF
 
 __all__ = ["router"]
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem
 @router.get("/blame", responses=problem_answers(410, 413))
 async def blame(
     *,
-    project: Annotated[ProjectName, Query()],
+    project_id: ProjectToRead,
     path: Annotated[str, Query(max_length=2048)],
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
@@ -32,7 +32,6 @@ async def blame(
     limit: Annotated[int, Query(ge=1, le=100_000, description="At most so many lines.")] = 10_000,
 ) -> BlameView:
     """Which version, by whom and when, each line of a file comes from; or each value, or each cell."""
-    project_id = await services.projects.id_of(caller, project)
     place = TreePath.parse(path)
     if by == "parts":
         return _view(await services.blames.parts(caller, project_id, place, ref=at), [], None)

@@ -25,6 +25,7 @@ from contextbase.interfaces.api.answers import as_json
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.etags import ANY, etags_in
+from contextbase.interfaces.api.project_parameter import ProjectToWrite
 from contextbase.wire.commit import (
     CONTENT_HASH,
     ChangeBody,
@@ -32,7 +33,6 @@ from contextbase.wire.commit import (
     CommitCreate,
     CommitView,
     ConflictView,
-    ProjectName,
     UploadView,
 )
 
@@ -87,7 +87,7 @@ async def commit(
 @router.post(UPLOADS, status_code=201, openapi_extra=_RAW_BODY)
 async def upload(
     request: Request,
-    project: Annotated[ProjectName, Query()],
+    project_id: ProjectToWrite,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     hash: Annotated[  # noqa: A002 - the parameter's name
@@ -95,7 +95,6 @@ async def upload(
     ] = None,
 ) -> UploadView:
     """Store the request's body, to be named by its hash in a commit. Streams; needs 'write'."""
-    project_id = await services.projects.id_of(caller, project, action=Action.WRITE)
     expected = None if hash is None else ContentHash.parse(hash)
     try:
         blob = await services.gate.upload(caller, project_id, request.stream(), expected=expected)

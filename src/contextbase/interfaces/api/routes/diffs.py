@@ -11,8 +11,9 @@ from contextbase.identity.model import PrincipalName
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.project_parameter import ProjectToRead
 from contextbase.storage.model import Version
-from contextbase.wire.commit import MOST_SEQ, ProjectName
+from contextbase.wire.commit import MOST_SEQ
 from contextbase.wire.diff import DiffPageView, FileDiffView
 from contextbase.wire.snapshot import LONGEST_REF
 
@@ -20,7 +21,6 @@ __all__ = ["Patch", "diff_fields", "router"]
 
 router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem_answers(404, 429))
 
-Project = Annotated[ProjectName, Query()]
 Number = Annotated[int, Query(ge=1, le=2**31 - 1)]
 Context = Annotated[int, Query(ge=0, le=1000, description="Unchanged lines around each change.")]
 Patch = Annotated[bool, Query(description="Also as git writes it.")]
@@ -29,7 +29,7 @@ Patch = Annotated[bool, Query(description="Also as git writes it.")]
 @router.get("/diff")
 async def diff(
     *,
-    project: Project,
+    project_id: ProjectToRead,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     old: Annotated[str | None, Query(max_length=LONGEST_REF, description="A snapshot; see /resolve.")] = None,
@@ -46,7 +46,6 @@ async def diff(
     """What differs between two snapshots, or what a commit, a principal or a run changed."""
     if (commit is None) == (old is None) and (commit is not None or (principal is None and run is None)):
         raise InvalidInput("Say what to compare: old (and new), commit, principal or run.")
-    project_id = await services.projects.id_of(caller, project)
     folder = TreePath.parse(path) if path else None
     first, last = (old or "0", new) if commit is None else (str(commit - 1), str(commit))
     if principal is None and run is None:
@@ -74,7 +73,7 @@ async def diff(
 @router.get("/diff/versions")
 async def diff_versions(
     *,
-    project: Project,
+    project_id: ProjectToRead,
     path: Annotated[str, Query(max_length=2048)],
     old: Number,
     caller: AuthenticatedCaller,
@@ -84,7 +83,6 @@ async def diff_versions(
     patch: Patch = False,
 ) -> FileDiffView:
     """What differs between two versions of a file, by number."""
-    project_id = await services.projects.id_of(caller, project)
     place = TreePath.parse(path)
     return _view(await services.diffs.of_versions(caller, project_id, place, old, new, context=context), patch=patch)
 

@@ -13,10 +13,11 @@ from contextbase.identity.model import Action, PrincipalName
 from contextbase.ids import NodeId, Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.project_parameter import ProjectToAdminister, ProjectToRead
 from contextbase.interfaces.api.routes.snapshots import author_view
 from contextbase.reads.audit_search import AuditQueryFilter, AuditRecord
 from contextbase.reads.commit_log import LogChange, LogEntry
-from contextbase.wire.commit import MOST_SEQ, ProjectName
+from contextbase.wire.commit import MOST_SEQ
 from contextbase.wire.history import (
     AuditPageView,
     AuditQuery,
@@ -40,7 +41,6 @@ _LINES: Final[dict[int | str, dict[str, Any]]] = {
     }
 }
 
-Project = Annotated[ProjectName, Query()]
 Before = Annotated[int | None, Query(ge=1, le=MOST_SEQ)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 PathQuery = Annotated[str | None, Query(max_length=2048)]
@@ -50,7 +50,7 @@ PrincipalQuery = Annotated[str | None, Query(max_length=120, description="Such a
 @router.get("/commits")
 async def log(
     *,
-    project: Project,
+    project_id: ProjectToRead,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     path: PathQuery = None,
@@ -60,7 +60,6 @@ async def log(
     limit: Limit = 50,
 ) -> LogPageView:
     """Commits, newest first: of the project, of the file at a path, of a principal or of a run."""
-    project_id = await services.projects.id_of(caller, project)
     page = await services.history.log(
         caller,
         project_id,
@@ -93,7 +92,7 @@ Wanted = Annotated[AuditQueryFilter, Depends(audit_filter)]
 @router.get("/audit")
 async def audit(
     *,
-    project: Project,
+    project_id: ProjectToAdminister,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     wanted: Wanted,
@@ -101,17 +100,15 @@ async def audit(
     limit: Limit = 100,
 ) -> AuditPageView:
     """The project's audit trail, newest first. Needs 'admin'."""
-    project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
     page = await services.trail.page(caller, project_id, wanted, before=before, limit=limit)
     return AuditPageView(records=[_record_view(record) for record in page.records], next_before=page.next_before)
 
 
 @router.get("/audit/export", response_class=StreamingResponse, responses=_LINES)
 async def export_audit(
-    project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices, wanted: Wanted
+    project_id: ProjectToAdminister, caller: AuthenticatedCaller, services: AuthenticatedServices, wanted: Wanted
 ) -> StreamingResponse:
     """The whole trail, or what matches, as JSON lines, oldest first. Needs 'admin'."""
-    project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
     return _json_lines(services.trail.export(caller, project_id, wanted))
 
 

@@ -7,8 +7,9 @@ from fastapi import APIRouter, Path, Query, Request
 from contextbase.identity.model import Action
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.project_parameter import ProjectToRead, ProjectToWrite
 from contextbase.leases import Lease
-from contextbase.wire.commit import MOST_SEQ, ProjectName
+from contextbase.wire.commit import MOST_SEQ
 from contextbase.wire.lease import (
     LeaseAcquire,
     LeaseHeartbeat,
@@ -21,7 +22,6 @@ __all__ = ["router"]
 
 router = APIRouter(prefix="/api/v1/leases", tags=["leases"], responses=problem_answers(404))
 
-Project = Annotated[ProjectName, Query()]
 Token = Annotated[int, Path(ge=1, le=MOST_SEQ)]
 Owner = Annotated[str | None, Query(max_length=256, pattern=r"^[!-~]*$")]
 
@@ -48,7 +48,7 @@ async def acquire_lease(
 @router.get("")
 async def list_leases(
     *,
-    project: Project,
+    project_id: ProjectToRead,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     owner: Owner = None,
@@ -57,7 +57,6 @@ async def list_leases(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> LeasePage:
     """Who is on what, of what you may see."""
-    project_id = await services.projects.id_of(caller, project)
     found = await services.leases.page(caller, project_id, owner=owner, pattern=path, after=after, limit=limit + 1)
     next_after = found[limit - 1].token if len(found) > limit else None
     return LeasePage(leases=[_view(lease, services) for lease in found[:limit]], next_after=next_after)
@@ -74,22 +73,20 @@ async def renew_lease(
 
 @router.delete("/{token}", status_code=204)
 async def release_lease(
-    token: Token, project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices
+    token: Token, project_id: ProjectToWrite, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> None:
     """End a lease; also succeeds when it has ended. Somebody else's needs 'admin'."""
-    project_id = await services.projects.id_of(caller, project, action=Action.WRITE)
     await services.leases.release(caller, project_id, token)
 
 
 @router.delete("")
 async def release_leases(
-    project: Project,
+    project_id: ProjectToWrite,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     owner: Owner = None,
 ) -> LeasesReleased:
     """End all leases of an owner and its workers: your own, or with 'admin' anybody's."""
-    project_id = await services.projects.id_of(caller, project, action=Action.WRITE)
     return LeasesReleased(released=await services.leases.release_all(caller, project_id, owner))
 
 

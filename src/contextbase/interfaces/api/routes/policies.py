@@ -10,7 +10,7 @@ from contextbase.identity.policies import EffectivePolicy, Subject
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.wire.commit import ProjectName
+from contextbase.interfaces.api.project_parameter import ProjectToAdminister
 from contextbase.wire.policy import (
     DefaultPut,
     ExplanationView,
@@ -29,13 +29,12 @@ __all__ = ["router"]
 
 router = APIRouter(prefix="/api/v1/policies", tags=["policies"], responses=problem_answers(404, 409))
 
-Project = Annotated[ProjectName, Query()]
-
 
 @router.get("")
-async def show_policy(project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices) -> PolicyView:
+async def show_policy(
+    project_id: ProjectToAdminister, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> PolicyView:
     """All of a project's rules."""
-    project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
     return _policy_view(await services.policies.show(caller, project_id))
 
 
@@ -56,14 +55,13 @@ async def put_rule(body: RulePut, caller: AuthenticatedCaller, services: Authent
 @router.delete("/rules", status_code=204)
 async def delete_rule(
     *,
-    project: Project,
+    project_id: ProjectToAdminister,
     subject: Annotated[str, Query(max_length=120)],
     pattern: Annotated[str, Query(max_length=1024)],
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
 ) -> None:
     """Remove the rule of a subject on a pattern."""
-    project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
     await services.policies.delete_rule(caller, project_id, subject=Subject.parse(subject), pattern=pattern)
 
 
@@ -107,14 +105,13 @@ async def put_rank(body: RankPut, caller: AuthenticatedCaller, services: Authent
 
 @router.get("/explain")
 async def explain(
-    project: Project,
+    project_id: ProjectToAdminister,
     path: Annotated[str, Query(max_length=2048)],
     principal: Annotated[str, Query(max_length=120)],
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
 ) -> ExplanationView:
     """What a principal may do at a path, and which rule decides it."""
-    project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
     place = TreePath.parse(path)
     name, decision = await services.policies.explain(caller, project_id, place, PrincipalName.parse(principal))
     return _explanation_view(place, name, decision)

@@ -12,6 +12,7 @@ from contextbase.identity.model import Action, Principal, PrincipalName
 from contextbase.ids import Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.project_parameter import ProjectToRead
 from contextbase.interfaces.api.routes.commits import bytes_of, content_of
 from contextbase.review.model import (
     Choice,
@@ -23,7 +24,7 @@ from contextbase.review.model import (
     Shown,
     ShownSide,
 )
-from contextbase.wire.commit import ConflictPlace, ConflictSide, ConflictView, ProjectName
+from contextbase.wire.commit import ConflictPlace, ConflictSide, ConflictView
 from contextbase.wire.review import (
     ClaimCreate,
     CommentCreate,
@@ -43,7 +44,6 @@ __all__ = ["router"]
 
 router = APIRouter(prefix="/api/v1/reviews", tags=["reviews"], responses=problem_answers(404, 429))
 
-Project = Annotated[ProjectName, Query()]
 Who = Annotated[str | None, Query(max_length=120, description="Such as agent:indexer, or indexer.")]
 _DECIDED = problem_answers(409, 410)
 
@@ -51,7 +51,7 @@ _DECIDED = problem_answers(409, 410)
 @router.get("")
 async def list_reviews(
     *,
-    project: Project,
+    project_id: ProjectToRead,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     state: Annotated[StateName | None, Query(description="Left out: any.")] = None,
@@ -62,7 +62,6 @@ async def list_reviews(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> ReviewPage:
     """Items you may see, newest first."""
-    project_id = await services.projects.id_of(caller, project)
     page = await services.reviews.page(
         caller,
         project_id,
@@ -80,10 +79,9 @@ async def list_reviews(
 
 @router.get("/{review_id}")
 async def show_review(
-    review_id: UUID, project: Project, caller: AuthenticatedCaller, services: AuthenticatedServices
+    review_id: UUID, project_id: ProjectToRead, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> ReviewDetail:
     """An item with its sides, the merge as it is now, and what is contested in it."""
-    project_id = await services.projects.id_of(caller, project)
     return _detail(await services.reviews.show(caller, project_id, review_id))
 
 

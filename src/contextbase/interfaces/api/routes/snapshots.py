@@ -17,10 +17,11 @@ from contextbase.interfaces.api.authentication import AuthenticatedCaller, Authe
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.etags import ANY, etag_of, etags_in
 from contextbase.interfaces.api.problems import problem_response
+from contextbase.interfaces.api.project_parameter import ProjectToRead
 from contextbase.interfaces.api.ranges import Unsatisfiable, requested_range
 from contextbase.reads.model import CommitAuthor, SideVersionEntry, SnapshotEntry, StoredContent, VersionEntry
 from contextbase.reads.service import Reads
-from contextbase.wire.commit import MOST_SEQ, ProjectName
+from contextbase.wire.commit import MOST_SEQ
 from contextbase.wire.tree import (
     CheckoutRequest,
     CheckoutView,
@@ -39,7 +40,6 @@ _VERSIONS: Final = "/api/v1/versions"
 
 router = APIRouter(tags=["versions"], responses=problem_answers(404))
 
-Project = Annotated[ProjectName, Query()]
 Path = Annotated[str, Query(max_length=2048)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Number = Annotated[int, Query(ge=1, le=2**31 - 1)]
@@ -94,7 +94,7 @@ async def checkout(body: CheckoutRequest, caller: AuthenticatedCaller, services:
 @router.get(_VERSIONS)
 async def versions(
     *,
-    project: Project,
+    project_id: ProjectToRead,
     path: Path,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
@@ -102,7 +102,6 @@ async def versions(
     limit: Limit = 100,
 ) -> VersionPage:
     """The versions of the file at a path (or that was there last), newest first, across its renames."""
-    project_id = await services.projects.id_of(caller, project)
     entries, next_before = await services.reads.versions(
         caller, project_id, TreePath.parse(path), before=before, limit=limit
     )
@@ -112,7 +111,7 @@ async def versions(
 @router.get(f"{_VERSIONS}/sides")
 async def side_versions(
     *,
-    project: Project,
+    project_id: ProjectToRead,
     path: Path,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
@@ -120,7 +119,6 @@ async def side_versions(
     limit: Limit = 100,
 ) -> SideVersionPage:
     """What lost against the head or waits for a review at a path, newest first."""
-    project_id = await services.projects.id_of(caller, project)
     entries, next_before = await services.reads.side_versions(
         caller, project_id, TreePath.parse(path), before=before, limit=limit
     )
@@ -130,7 +128,7 @@ async def side_versions(
 @router.get(f"{_VERSIONS}/content", response_class=StreamingResponse, responses=_CONTENT_ANSWERS)
 async def content(
     *,
-    project: Project,
+    project_id: ProjectToRead,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     path: Path | None = None,
@@ -151,7 +149,6 @@ async def content(
         (node_id is None) != (number is None) or (seq is not None and path is None)
     ):
         raise InvalidInput("Name the content by path (and seq), by node_id and number, or by side_version_id.")
-    project_id = await services.projects.id_of(caller, project)
     if path is not None:
         at = None if seq is None else Seq(seq)
         stored = await services.reads.content_at(caller, project_id, TreePath.parse(path), seq=at)

@@ -8,40 +8,36 @@ from contextbase.history.snapshots import Tag
 from contextbase.identity.model import Action
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.wire.commit import ProjectName
+from contextbase.interfaces.api.project_parameter import ProjectToRead, ProjectToWrite
 from contextbase.wire.snapshot import LONGEST_REF, SnapshotView, TagCreate, TagPage, TagView
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/api/v1/history", tags=["history"], responses=problem_answers(404))
 
-Project = Annotated[ProjectName, Query()]
-
 
 @router.get("/resolve")
 async def resolve(
     *,
-    project: Project,
+    project_id: ProjectToRead,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     ref: Annotated[str, Query(max_length=LONGEST_REF)] = "head",
 ) -> SnapshotView:
     """The snapshot that is meant by a seq, `head`, `head~3`, a time (the last commit at or before it) or a tag."""
-    project_id = await services.projects.id_of(caller, project)
     return SnapshotView(seq=await services.snapshots.find(caller, project_id, ref))
 
 
 @router.get("/tags")
 async def tags(
     *,
-    project: Project,
+    project_id: ProjectToRead,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     after: Annotated[str, Query(max_length=100, pattern=r"^[^\x00]*$")] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> TagPage:
     """Tags, by name."""
-    project_id = await services.projects.id_of(caller, project)
     found = await services.snapshots.tags(caller, project_id, after=after, limit=limit + 1)
     return TagPage(
         tags=[_view(tag) for tag in found[:limit]], next_after=found[limit - 1].name if len(found) > limit else None
@@ -60,12 +56,11 @@ async def create_tag(body: TagCreate, caller: AuthenticatedCaller, services: Aut
 async def delete_tag(
     *,
     name: Annotated[str, Path(max_length=100, pattern=r"^[^\x00]*$")],
-    project: Project,
+    project_id: ProjectToWrite,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
 ) -> None:
     """Take a name away; the snapshot stays."""
-    project_id = await services.projects.id_of(caller, project, action=Action.WRITE)
     await services.snapshots.delete_tag(caller, project_id, name)
 
 
