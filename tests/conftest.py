@@ -1,8 +1,11 @@
 """Fixtures that several folders of tests share."""
 
 import asyncio
+import compileall
 import os
 import signal
+import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -34,12 +37,27 @@ settings.register_profile(
 settings.load_profile("contextbase")
 
 _TEMPLATE = "contextbase_template"
+_SOURCE = Path(__file__).parents[1] / "src"
+
+# Many containers say PYTHONDONTWRITEBYTECODE. Then every test process would rewrite every assert again at its start.
+sys.dont_write_bytecode = False
 
 
-def pytest_configure() -> None:
-    """Undo an ignored SIGINT, as in a shell's background job: the programs that tests interrupt would inherit it."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile our code once, for the hundreds of commands and servers that tests start. Undo an ignored SIGINT, as in
+    a shell's background job: the programs that tests interrupt would inherit it."""
+    if not hasattr(config, "workerinput"):
+        compileall.compile_dir(_SOURCE, quiet=1)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse two tests of one name: xdist would run one of them."""
+    names = Counter(item.nodeid for item in items)
+    doubles = [name for name, number in names.items() if number > 1]
+    if doubles:
+        raise pytest.UsageError(f"Several tests have the name {doubles[0]}.")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -4,17 +4,17 @@ the S3 store does beyond the contract."""
 import asyncio
 import os
 import socket
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from tests.support.http_answers import served_by
 from tests.support.proxy import Misbehaviour, misbehaving_proxy
 from tests.support.s3_server import S3Server
 
@@ -183,14 +183,8 @@ def server_that_loses_the_last_byte() -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with served_by(Handler) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 async def test_an_object_that_lost_bytes_is_truncated(s3_connection: S3Connection, spool: SpoolFolder) -> None:

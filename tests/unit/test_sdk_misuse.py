@@ -3,15 +3,15 @@
 import asyncio
 import gc
 import ssl
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
+from tests.support.http_answers import served_by
 
 from contextbase.errors import ContextbaseError, InvalidInput, Misconfigured, Unauthenticated, Unavailable
 from contextbase.sdk import AsyncClient, Change, Client, FeedReader, LeaseRule, Limits, MergeRule, Pick
@@ -182,19 +182,12 @@ def test_a_failing_tls_handshake_is_misconfigured_and_not_tried_again(read: Call
             self.wfile.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
             self.close_connection = True
 
-    server = HTTPServer(("127.0.0.1", 0), Plain)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        with (
-            Client(f"https://127.0.0.1:{server.server_port}", "cb_x") as client,
-            pytest.raises(Misconfigured) as caught,
-        ):
-            read(client)
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with (
+        served_by(Plain) as port,
+        Client(f"https://127.0.0.1:{port}", "cb_x") as client,
+        pytest.raises(Misconfigured) as caught,
+    ):
+        read(client)
     assert "https" in caught.value.message
     assert len(asked) == 1
 
@@ -239,16 +232,8 @@ def test_a_feed_that_is_not_ours_is_our_error() -> None:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = HTTPServer(("127.0.0.1", 0), Nonsense)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        with pytest.raises(Unavailable):
-            next(iter(FeedReader(f"http://127.0.0.1:{server.server_port}", "cb_x", "p")))
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served_by(Nonsense) as port, pytest.raises(Unavailable):
+        next(iter(FeedReader(f"http://127.0.0.1:{port}", "cb_x", "p")))
 
 
 def test_arguments_are_checked_where_an_event_loop_runs() -> None:

@@ -13,6 +13,7 @@ from contextbase.merge import (
     merge,
     render_markers,
 )
+from contextbase.merge.engine import MAX_STRUCTURED_BYTES
 
 BASE = b'{\n  "a": 1,\n  "b": 2\n}\n'
 OURS = b'{\n  "a": 3,\n  "b": 2,\n  "c": 1\n}\n'
@@ -149,7 +150,7 @@ def test_a_final_newline_and_a_byte_order_mark_go_with_the_side_that_changed_the
         pytest.param("[" * 100_000 + "%s" + "]" * 100_000, id="deep nesting"),
         pytest.param('{"a": ' * 400 + "%s" + "}" * 400, id="nesting beyond the stack"),
         pytest.param("[" + "9" * 200_000 + ", %s]", id="a huge number"),
-        pytest.param('["' + "x" * 12_000_000 + '", %s]', id="over the size for structure"),
+        pytest.param('["' + "x" * MAX_STRUCTURED_BYTES + '", %s]', id="over the size for structure"),
         pytest.param('{"a": 1, "a": %s}', id="a key that stands twice"),
         pytest.param('{"a": NaN, "b": %s}', id="not a number"),
     ],

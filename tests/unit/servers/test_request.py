@@ -1,12 +1,12 @@
 """A question to a server without a client."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
+from tests.support.http_answers import served_by
 
 from contextbase.errors import Forbidden, InvalidInput, Unavailable
 from contextbase.servers.request import get
@@ -26,15 +26,8 @@ def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
         def log_message(self, *_: object) -> None:  # quiet
             return
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        thread.join(60)
-        server.server_close()
+    with served_by(Handler) as port:
+        yield f"http://127.0.0.1:{port}", asked
 
 
 def test_an_answer_is_given_as_it_is_from_below_the_address() -> None:

@@ -28,7 +28,7 @@ def test_a_failing_property_test_prints_its_example_and_how_to_try_it_again(tmp_
         env=environment | ({"CONTEXTBASE_TEST_REQUIRE": "all"} if as_in_ci else {}),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=1200,
         check=False,
     )
     assert run.returncode == 1, run.stderr

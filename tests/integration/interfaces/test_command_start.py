@@ -4,14 +4,9 @@ import json
 import os
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
-import pytest
-from typer.main import get_command
-
-from contextbase.interfaces.cli.command_table import COMMANDS, Entry
-from contextbase.interfaces.cli.main import app
+from contextbase.interfaces.cli.command_table import COMMANDS
 
 # What takes longer to import than everything that --help needs.
 HEAVY = ("asyncpg", "contextbase.bootstrap", "contextbase.config", "contextbase.merge", "contextbase.sdk",
@@ -35,7 +30,7 @@ def imported(*arguments: str, **variables: str) -> set[str]:
         env=environment | variables,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     said, _, modules = done.stdout.rpartition("imported ")
@@ -67,19 +62,3 @@ def test_a_command_imports_the_client_and_no_part_of_the_server(tmp_path: Path) 
     modules = imported("ls", "--project", "p", "--data", str(tmp_path))
     assert "contextbase.sdk" in modules
     assert modules.isdisjoint({"asyncpg", "contextbase.bootstrap", "contextbase.merge", "fastapi", "uvicorn"})
-
-
-@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
-def test_every_command_of_the_table_is_there_and_says_in_a_line_what_it_does(entry: Entry) -> None:
-    assert entry.help.endswith(".")
-    assert entry.panel
-    assert getattr(import_module(entry.module), entry.attribute)
-
-
-def test_every_command_that_talks_to_a_server_takes_the_servers_name() -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]
-    for entry in COMMANDS:
-        command = commands[entry.name].load()
-        for leaf in getattr(command, "commands", {"": command}).values():
-            if not hasattr(leaf, "commands"):
-                assert any("--server" in option.opts for option in leaf.params) == entry.asks_a_server, leaf.name
