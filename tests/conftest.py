@@ -37,6 +37,7 @@ settings.register_profile(
 settings.load_profile("contextbase")
 
 _TEMPLATE = "contextbase_template"
+_LONGEST_NAME = 60_000  # bytes of a variable: Linux takes 128 KB
 _SOURCE = Path(__file__).parents[1] / "src"
 
 # Many containers say PYTHONDONTWRITEBYTECODE. Then every test process would rewrite every assert again at its start.
@@ -58,6 +59,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     doubles = [name for name, number in names.items() if number > 1]
     if doubles:
         raise pytest.UsageError(f"Several tests have the name {doubles[0]}.")
+    if lengthy := [name for name in names if len(name) > _LONGEST_NAME]:
+        # pytest puts the name into the environment, and no program starts with one of megabytes.
+        raise pytest.UsageError(f"Give the parameters of {lengthy[0][:200]} ids of their own: the name is too long.")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -73,6 +73,7 @@ def test_standard_input_that_nobody_asked_for_is_not_waited_for() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [(b"\xff\n", "UTF-8"), (b"x" * ((8 << 20) + 1), "8 MB"), (b"\x01" * (8 << 20), "8388608 bytes")],
+    ids=["not UTF-8", "too long", "too long as JSON"],
 )
 def test_input_that_cannot_be_sent_is_refused_before_anything_runs(cb: Cli, given: bytes, why: str) -> None:
     done = with_input(given, "run", "--stdin", "-", "--", "touch", "begun")
