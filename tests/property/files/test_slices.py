@@ -123,6 +123,7 @@ def test_every_offset_gives_the_characters_from_there(
         (b"text, then\x00not", None),
         (b"text" * 50_000 + b"\x00", None),
     ],
+    ids=lambda value: f"{value[:20]!r} {len(value)}" if isinstance(value, bytes) else str(value),
 )
 def test_the_charset_is_found_from_the_bytes(body: bytes, charset: Charset | None) -> None:
     assert asyncio.run(SliceReader().read(Bytes(body, piece=1 << 20))).charset is charset
