@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from contextbase.bootstrap.core import CoreServices
+from contextbase.bootstrap.files import file_service
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.sandboxes import limits_of, sandbox_driver
 from contextbase.commands.driver import MachineDriver
@@ -15,6 +16,7 @@ from contextbase.commands.service import CommandService
 from contextbase.commands.upkeep import SandboxUpkeep
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
+from contextbase.files.service import FileService
 from contextbase.gate.repository import GateRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.limits import ResourceLimits
@@ -41,6 +43,7 @@ __all__ = ["AgentServices", "open_agent_services"]
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentServices:
     workspaces: WorkspaceService
+    files: FileService
     shared_views: SharedViews
     workspace_upkeep: WorkspaceUpkeep
     sandboxes: AgentSandboxes
@@ -100,6 +103,7 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
     )
     services = AgentServices(
         workspaces=workspaces,
+        files=file_service(foundation, core, workspaces, quota=_quota(settings)),
         shared_views=views,
         workspace_upkeep=WorkspaceUpkeep(
             database=database,

@@ -7,7 +7,7 @@ that differs from another in ten costs what the ten cost.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from contextbase.ids import TreePath
 from contextbase.storage.model import Kind
@@ -15,16 +15,21 @@ from contextbase.storage.model import Kind
 __all__ = ["EMPTY", "Change", "FileLeaf", "FolderNode", "Mark", "Sums", "built", "changed", "differences", "filtered"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileLeaf:
-    """A file or link. Compared by value."""
+class FileLeaf(NamedTuple):
+    """A file or link. A tuple, because a tree of 100,000 is made from as many."""
 
     kind: Kind
     size: int
     modified_ns: int
-    mime: str
+    mime: str = ""  # empty: not looked at yet
     executable: bool = False
     stamp: int = 0  # of a file in a folder on this machine: changes with the content, whatever its other times say
+
+    def looks_like(self, other: "FileLeaf | None") -> bool:
+        """Whether nothing shows that it is another, or was changed."""
+        if other is None or (self.kind, self.size, self.modified_ns) != (other.kind, other.size, other.modified_ns):
+            return False
+        return self.executable == other.executable and (self.stamp == other.stamp or 0 in (self.stamp, other.stamp))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,10 @@ class FolderNode:
     @property
     def is_there(self) -> bool:
         return bool(self.stands or self.files or self.folders)
+
+    def is_emptied_in(self, newer: "FolderNode") -> bool:
+        """Whether only the newer one is a folder without anything in it: removing all from this one would remove it."""
+        return not (self.stands or newer.files or newer.folders)
 
     def folder(self, path: str) -> "FolderNode | None":
         """The folder at a path; '' is this one."""
@@ -204,13 +213,14 @@ def _filtered(
 def differences(
     old: FolderNode, new: FolderNode, path: str = ""
 ) -> Iterator[tuple[TreePath, FileLeaf | FolderNode | None, FileLeaf | FolderNode | None]]:
-    """Where two trees differ: files and links one by one; of a folder that one side lacks, the folder itself before
-    (or, if it is gone, after) what is in it. What they share is not looked at."""
+    """Where two trees differ: files and links one by one; a folder that one side lacks, before (if it is gone, after)
+    what is in it; and, after that, one that has nothing in it any more, which nothing else tells of. What the trees
+    share is not looked at."""
     if old is new:
         return
     for name in sorted(old.files.keys() | new.files.keys()):
         before, after = old.files.get(name), new.files.get(name)
-        if before != after:
+        if before is not after and not (before is not None and before.looks_like(after)):
             yield TreePath.stored(_joined(path, name)), before, after
     for name in sorted(old.folders.keys() | new.folders.keys()):
         folder_before, folder_after = old.folders.get(name), new.folders.get(name)
@@ -218,8 +228,8 @@ def differences(
         if folder_before is None:
             yield place, None, folder_after
         yield from differences(folder_before or _NOTHING, folder_after or _NOTHING, place)
-        if folder_after is None:
-            yield place, folder_before, None
+        if folder_after is None or (folder_before is not None and folder_before.is_emptied_in(folder_after)):
+            yield place, folder_before, folder_after
 
 
 def _joined(folder: str, name: str) -> str:

@@ -122,7 +122,8 @@ async def _scanned(content: FileContent) -> TextIndex | None:
     start = await part_of_content(content, 0, min(BYTES_SNIFFED, content.size))
     for charset in candidates(start, is_whole=len(start) == content.size):
         scan = TextScan(charset)
-        async with aclosing(content.stream(0, content.size)) as pieces:
+        scan.feed(start)
+        async with aclosing(content.stream(len(start), content.size)) as pieces:
             async for piece in pieces:
                 if len(piece) <= _SMALL:
                     scan.feed(piece)

@@ -24,6 +24,7 @@ __all__ = [
     "Expectation",
     "RequestedChange",
     "ReviewState",
+    "check_message_id",
     "check_words",
 ]
 
@@ -110,6 +111,11 @@ def check_words(message: str, run: str | None) -> None:
         raise InvalidInput(f"The name of a run has 1 to {LONGEST_KEY} printable bytes.")
 
 
+def check_message_id(message_id: str | None) -> None:
+    if message_id is not None and not (1 <= len(message_id.encode()) <= LONGEST_KEY and message_id.isprintable()):
+        raise InvalidInput(f"The id of a message has 1 to {LONGEST_KEY} printable bytes.")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommitRequest:
     project_id: ProjectId
@@ -121,11 +127,13 @@ class CommitRequest:
     run: str | None = None  # the execution it belongs to, as the writer names it
     lease: int | None = None  # the token of a lease that the writer must still hold
     expects: Expectation | None = None  # else its only change is refused
+    message_id: str | None = None  # of the conversation's message that asked for it; kept in the audit row
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.changes) <= MOST_CHANGES:
             raise InvalidInput(f"A commit has 1 to {MOST_CHANGES} changes, not {len(self.changes)}.")
         check_words(self.message, self.run)
+        check_message_id(self.message_id)
         if self.key is not None and not (1 <= len(self.key.encode()) <= LONGEST_KEY and self.key.isprintable()):
             raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} printable bytes.")
         if self.expects is not None and len(self.changes) != 1:

@@ -151,7 +151,8 @@ def _audited(submitted: Submitted, answer: CommitAnswer, outcome: RequestOutcome
         old_hash=only.old_hash if only else None,
         new_hash=only.new_hash if only else None,
         strategy=_strategy(submitted.terms.closes, single),
-        details=_details(submitted.request.changes, answer.changes, outcome.traces),
+        details=_details(request.changes, answer.changes, outcome.traces)
+        | ({} if request.message_id is None else {"message_id": request.message_id}),
     )
 
 

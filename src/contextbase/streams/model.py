@@ -37,6 +37,7 @@ class ScopeKind(StrEnum):
     PROJECT = "project"
     SESSION = "session"
     USER = "user"
+    WORKSPACE = "workspace"
     SYSTEM = "system"
 
 
@@ -45,7 +46,7 @@ class Scope:
     """Whose events a stream has."""
 
     kind: ScopeKind
-    id: UUID  # the project, session or principal; all zeros: the system
+    id: UUID  # the project, session, principal or workspace; all zeros: the system
 
     @classmethod
     def project(cls, project_id: ProjectId) -> Self:
@@ -60,6 +61,10 @@ class Scope:
         return cls(kind=ScopeKind.USER, id=principal_id)
 
     @classmethod
+    def workspace(cls, workspace_id: UUID) -> Self:
+        return cls(kind=ScopeKind.WORKSPACE, id=workspace_id)
+
+    @classmethod
     def parse(cls, text: str) -> Self:
         """`kind:id`, or `system`; raises `InvalidInput` for anything else."""
         kind, _, name = text.partition(":")
@@ -70,7 +75,9 @@ class Scope:
                 return cls(kind=ScopeKind(kind), id=UUID(name))
         except ValueError:
             pass
-        raise InvalidInput(f"{text[:120]!r} is not a scope; write project:ID, session:ID, user:ID or system.")
+        raise InvalidInput(
+            f"{text[:120]!r} is not a scope; write project:ID, session:ID, user:ID, workspace:ID or system."
+        )
 
     def __str__(self) -> str:
         return str(self.kind) if self.kind is ScopeKind.SYSTEM else f"{self.kind}:{self.id}"

@@ -20,6 +20,7 @@ from contextbase.storage.model import Kind
 from contextbase.threads import in_thread
 from contextbase.workspaces.detection import detect
 from contextbase.workspaces.folder import Folder, unshut
+from contextbase.workspaces.folder_scan import NO_TRACES, ScannedFolder, found_in, scan_folder, scan_folders
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
@@ -71,10 +72,23 @@ class CopyBackend:
         await in_thread(self._show, workspace_id)
         return workspace
 
+    async def view_of(self, workspace_id: WorkspaceId) -> View:
+        workspace, _ = await in_thread(self._places.read, workspace_id)
+        return workspace.view
+
+    async def is_open(self, workspace_id: WorkspaceId) -> bool:
+        return await in_thread(self._is_open, workspace_id)
+
     async def detect_changes(
         self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = (), reads_gitignore: bool = True
     ) -> WorkspaceChanges:
         return await in_thread(self._detect, workspace_id, committed, reads_gitignore)
+
+    async def scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:
+        return await in_thread(self._scan_folder, workspace_id, path)
+
+    async def scan_folders(self, workspace_id: WorkspaceId) -> list[ScannedFolder]:
+        return await in_thread(self._scan_folders, workspace_id)
 
     async def work_folder(self, workspace_id: WorkspaceId) -> Path:
         return self._place(workspace_id)
@@ -150,6 +164,17 @@ class CopyBackend:
                 limits=self._limits,
                 reads_gitignore=reads_gitignore,
             )
+
+    def _scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:
+        with explained(self._places.root), found_in(path), Folder(self._place(workspace_id)) as folder:
+            return scan_folder(folder, NO_TRACES, path)
+
+    def _scan_folders(self, workspace_id: WorkspaceId) -> list[ScannedFolder]:
+        with explained(self._places.root), Folder(self._place(workspace_id)) as folder:
+            return scan_folders(folder, NO_TRACES)
+
+    def _is_open(self, workspace_id: WorkspaceId) -> bool:
+        return Path(self._places.path(workspace_id)).is_dir() and not Path(self._closed(workspace_id)).is_dir()
 
     def _closed(self, workspace_id: WorkspaceId) -> str:
         return self._places.kept(workspace_id)[1]

@@ -19,6 +19,7 @@ from contextbase.ids import TreePath
 from contextbase.threads import in_thread
 from contextbase.workspaces.detection import detect
 from contextbase.workspaces.folder import Folder, attribute_of
+from contextbase.workspaces.folder_scan import ScannedFolder, found_in, scan_folder, scan_folders
 from contextbase.workspaces.layer_view import ViewEntry
 from contextbase.workspaces.mirror import Mirror
 from contextbase.workspaces.mirrors import Mirrors
@@ -85,10 +86,23 @@ class OverlayBackend:
         await self._mirrors.of(workspace.view.snapshot).pinned_again(str(workspace_id), stack)
         return await in_thread(self._open, workspace_id)
 
+    async def view_of(self, workspace_id: WorkspaceId) -> View:
+        workspace, _ = await in_thread(self._places.read, workspace_id)
+        return workspace.view
+
+    async def is_open(self, workspace_id: WorkspaceId) -> bool:
+        return await in_thread(_is_mounted, self._places.path(workspace_id))
+
     async def detect_changes(
         self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = (), reads_gitignore: bool = True
     ) -> WorkspaceChanges:
         return await in_thread(self._detect, workspace_id, committed, reads_gitignore)
+
+    async def scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:
+        return await in_thread(self._scan_folder, workspace_id, path)
+
+    async def scan_folders(self, workspace_id: WorkspaceId) -> list[ScannedFolder]:
+        return await in_thread(self._scan_folders, workspace_id)
 
     async def work_folder(self, workspace_id: WorkspaceId) -> Path:
         return Path(self._places.kept(workspace_id)[0])
@@ -190,6 +204,14 @@ class OverlayBackend:
                 limits=self._limits,
                 reads_gitignore=reads_gitignore,
             )
+
+    def _scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:
+        with explained(self._places.root), found_in(path), Folder(self._places.kept(workspace_id)[0]) as upper:
+            return scan_folder(upper, _OverlayTraces(self._xattr_kind), path)
+
+    def _scan_folders(self, workspace_id: WorkspaceId) -> list[ScannedFolder]:
+        with explained(self._places.root), Folder(self._places.kept(workspace_id)[0]) as upper:
+            return scan_folders(upper, _OverlayTraces(self._xattr_kind))
 
     def _close(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root), self._places.locked(workspace_id):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from contextbase.ids import ContentHash, Seq, TreePath
+from contextbase.workspaces.folder_scan import ScannedFolder
 from contextbase.workspaces.model import (
     MirrorEntry,
     MirrorSync,
@@ -56,12 +57,29 @@ class FolderBackend(Protocol):
         """One that was made before, usable again after a crash or reboot; `NotFound` if there is none."""
         ...
 
+    async def view_of(self, workspace_id: WorkspaceId) -> View:
+        """What the workspace was given."""
+        ...
+
+    async def is_open(self, workspace_id: WorkspaceId) -> bool:
+        """Whether its folder is there for programs now."""
+        ...
+
     async def detect_changes(
         self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = (), reads_gitignore: bool = True
     ) -> WorkspaceChanges:
         """What differs from the view. Reads the folder and changes nothing, while the agent may go on. `committed`:
         what the project has from this workspace by now, and so is never ignored. Without `reads_gitignore` git's
         ignore files are files like others."""
+        ...
+
+    async def scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:
+        """What stands in one folder ('' is the top), as `scan_folders`; `NotFound` if there can be none."""
+        ...
+
+    async def scan_folders(self, workspace_id: WorkspaceId) -> list[ScannedFolder]:
+        """What stands in the folders that are not wholly as in the view, a folder before those in it. Tells names and
+        status alone, so it costs far less than `detect_changes`; where it can, it costs what changed."""
         ...
 
     async def work_folder(self, workspace_id: WorkspaceId) -> Path:

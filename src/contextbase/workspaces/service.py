@@ -29,6 +29,7 @@ from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceReposito
 from contextbase.workspaces.results import Completed, Created, new_record
 from contextbase.workspaces.sender import ScanResult
 from contextbase.workspaces.view_cache import ViewCache
+from contextbase.workspaces.visits import Visits
 
 __all__ = ["Completed", "Created", "WorkspaceService"]
 
@@ -70,6 +71,7 @@ class WorkspaceService:
         self._activity = activity
         self._locks: WeakValueDictionary[WorkspaceId, asyncio.Lock] = WeakValueDictionary()
         self._creating: set[WorkspaceId] = set()
+        self._visits = Visits()
 
     async def create(
         self,
@@ -136,6 +138,33 @@ class WorkspaceService:
         async with self._database.connection() as connection:
             await self._registry.seen(connection, record.id)
         return record
+
+    @asynccontextmanager
+    async def visited(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        agent: str | None = None,
+        *,
+        workspace_id: WorkspaceId | None = None,
+    ) -> AsyncIterator[WorkspaceRecord]:
+        """The agent's open workspace, with its folder in place until the block ends. Commits go on meanwhile; whoever
+        ends the workspace waits a while."""
+        acting = await self._agents.acting(caller, project_id, agent)
+        provider = (await self.node.site()).provider
+        for _ in range(_MOST_TRIES):
+            meant = await self._admission.found(acting, project_id)
+            _check_meant(meant.id, workspace_id)
+            async with self._visits.entered(meant.id):
+                record = await self._admission.found(acting, project_id)
+                await self._admission.refuse_narrower(acting, record)
+                await self._admission.refuse_narrowed(acting, record)
+                if record.id == meant.id and await provider.is_open(record.id):
+                    yield record
+                    return
+            async with self.alone(meant.id):
+                await provider.open_workspace(meant.id)
+        raise TooBusy(f"The workspace of {acting.principal.name} is being ended or opened; try again.")
 
     async def status(
         self,
@@ -221,13 +250,14 @@ class WorkspaceService:
                 return Completed(record=last, committed=Committed(seq=None), is_removed=True)
             record = await self._admission.found(acting, project_id)
             provider = (await self.node.site()).provider
-            try:
-                completed = await self._complete(acting, record, provider, wish, discard=discard)
-            except Exception:
-                await provider.open_workspace(record.id)
-                raise
-            if not completed.is_removed:
-                await provider.open_workspace(record.id)
+            async with self._visits.kept_out(record.id):
+                try:
+                    completed = await self._complete(acting, record, provider, wish, discard=discard)
+                except Exception:
+                    await provider.open_workspace(record.id)
+                    raise
+                if not completed.is_removed:
+                    await provider.open_workspace(record.id)
             return completed
 
     async def abandon(
@@ -242,7 +272,10 @@ class WorkspaceService:
         acting = await self._agents.acting(caller, project_id, agent)
         acting.require(Action.WRITE, project_id)
         provider = (await self.node.site()).provider
-        async with self._alone_with(acting, project_id, workspace_id) as record:
+        async with (
+            self._alone_with(acting, project_id, workspace_id) as record,
+            self._visits.kept_out(record.id),
+        ):
             await self._occupants.leave(record.id)
             await provider.close_workspace(record.id)
             await self._end(acting, provider, record, WorkspaceState.ABANDONED, told="abandoned a workspace")

@@ -149,7 +149,7 @@ async def test_a_workspace_whose_folder_cannot_be_made_is_given_up_in_the_trail_
             await world.create("ann")
     page = await world.services.trail.page(world.owner, world.project_id, AuditQueryFilter())
     assert [row.action for row in page.records][:2] == ["workspace.abandon", "workspace.create"]
-    assert await world.services.workspaces.list(await world.agent("ann"), world.project_id) == []
+    assert await world.agents.workspaces.list(await world.agent("ann"), world.project_id) == []
 
 
 async def test_what_is_written_while_a_completed_folder_is_shown_to_give_back_what_was_refused_is_not_lost(

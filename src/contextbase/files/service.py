@@ -1,0 +1,108 @@
+"""The file service: the same operations over a project and over an open workspace."""
+
+from collections.abc import AsyncIterable
+from typing import Final
+
+from contextbase.files.file_tree import FolderNode
+from contextbase.files.free_names import file_name
+from contextbase.files.model import (
+    FileEntry,
+    FilePage,
+    OperationContext,
+    OperationResult,
+    PlaceInfo,
+    moment,
+)
+from contextbase.files.ports import OpenedFile, Place
+from contextbase.files.project_place import ProjectFiles, ProjectPlace
+from contextbase.files.slices import MOST_AT_ONCE, FileSlice, SliceReader
+from contextbase.files.workspace_place import WorkspacePlace
+from contextbase.files.workspace_visit import WorkspaceFiles
+from contextbase.identity.model import Caller
+from contextbase.ids import ProjectId, Seq, TreePath
+from contextbase.storage.model import Kind
+from contextbase.workspaces.model import WorkspaceId
+
+__all__ = ["UPLOAD_FOLDER", "FileService"]
+
+UPLOAD_FOLDER: Final = TreePath("upload")
+"""Where uploads go unless they say where."""
+
+
+class FileService:
+    """Open a place as a caller, then read and change files in it. What a place does alone is called on the place."""
+
+    def __init__(self, *, projects: ProjectFiles, workspaces: WorkspaceFiles) -> None:
+        self._projects = projects
+        self._workspaces = workspaces
+        self._slices = SliceReader()
+
+    def project(self, caller: Caller, project_id: ProjectId, seq: Seq | None = None) -> Place:
+        """A project at a snapshot (None: the head)."""
+        return ProjectPlace(self._projects, caller, project_id, seq)
+
+    def workspace(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        agent: str | None = None,
+        *,
+        workspace_id: WorkspaceId | None = None,
+    ) -> Place:
+        """An agent's open workspace (None: the caller's own); with an id just that one."""
+        return WorkspacePlace(self._workspaces, caller, project_id, agent, workspace_id=workspace_id)
+
+    async def list(self, place: Place, folder: TreePath | None, *, after: str = "", limit: int = 1000) -> FilePage:
+        """A folder's entries by name, after a name. If the path is a file's, that file alone."""
+        node = await place.folder(folder)
+        names = sorted(name for name in (*node.files, *node.folders) if name > after)
+        shown = names[:limit]
+        unknown = [name for name in shown if name in node.files and _needs_look(node, name)]
+        mimes = await place.mimes(folder, unknown) if unknown else {}
+        entries = tuple(_entry(folder, name, node, mimes.get(name, "")) for name in shown)
+        return FilePage(entries=entries, next_after=shown[-1] if len(names) > limit else None)
+
+    async def read(
+        self, place: Place, path: TreePath, *, offset: int = 0, length: int = MOST_AT_ONCE
+    ) -> tuple[OpenedFile, FileSlice]:
+        """A part of a file, and what the file is."""
+        async with place.opened(path) as opened:
+            return opened, await self._slices.read(opened.content, offset=offset, length=length)
+
+    async def info(self, place: Place) -> PlaceInfo:
+        sums = (await place.tree()).sums
+        return PlaceInfo(
+            files=sums.files,
+            folders=sums.folders,
+            disk_usage=sums.bytes,
+            last_modified=moment(sums.newest_ns),
+            last_sync=await place.last_sync(),
+        )
+
+    async def upload(
+        self,
+        place: Place,
+        name: str,
+        content: AsyncIterable[bytes],
+        context: OperationContext,
+        *,
+        folder: TreePath | None = UPLOAD_FOLDER,
+    ) -> OperationResult:
+        """A new file in a folder, under a name that no other file has; raises `InvalidPath` for what is not a name."""
+        return await place.add(folder, file_name(name), content, context)
+
+
+def _needs_look(node: FolderNode, name: str) -> bool:
+    leaf = node.files[name]
+    return leaf.kind is Kind.FILE and not leaf.mime
+
+
+def _entry(folder: TreePath | None, name: str, node: FolderNode, mime: str) -> FileEntry:
+    path = TreePath.stored(f"{folder}/{name}" if folder else name)
+    leaf = node.files.get(name)
+    if leaf is not None:
+        return FileEntry(
+            path=path, kind=leaf.kind, size=leaf.size, modified_at=moment(leaf.modified_ns), mime=leaf.mime or mime
+        )
+    newest = node.folders[name].sums.newest_ns
+    return FileEntry(path=path, kind=Kind.DIRECTORY, size=0, modified_at=moment(newest), mime="")

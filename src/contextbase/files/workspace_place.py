@@ -1,0 +1,284 @@
+"""An open workspace as a place for files: what is written goes into its folder, uncommitted, on the machine that has
+it."""
+
+import os
+import stat
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
+from typing import Final
+
+from contextbase.errors import Conflict, InvalidInput, NotFound
+from contextbase.files.file_tree import FileLeaf, FolderNode, differences
+from contextbase.files.folder_file import FolderFile, LinkTarget
+from contextbase.files.model import (
+    FileAction,
+    FileDetails,
+    FileEntry,
+    HistoryPage,
+    OperationContext,
+    OperationResult,
+    OperationStatus,
+    PlaceUsage,
+    SyncResult,
+    moment,
+)
+from contextbase.files.ports import OpenedFile
+from contextbase.files.workspace_archive import archived
+from contextbase.files.workspace_sync import synced
+from contextbase.files.workspace_tree import one_folder
+from contextbase.files.workspace_visit import (
+    Standing,
+    WorkspaceFiles,
+    WorkspaceVisit,
+    check_expectation,
+    nothing_in_workspace,
+)
+from contextbase.gate.content_types import BYTES_LOOKED_AT, content_type
+from contextbase.history.archive_writers import ArchiveFormat
+from contextbase.identity.model import Action, Caller
+from contextbase.ids import ProjectId, TreePath
+from contextbase.storage.model import Kind
+from contextbase.threads import in_thread
+from contextbase.workspaces.file_editor import FileEditor
+from contextbase.workspaces.model import WorkspaceId
+
+__all__ = ["WorkspacePlace"]
+
+_MOST_TRIES: Final = 5
+
+
+class WorkspacePlace:
+    reference = "workspace"
+
+    def __init__(
+        self,
+        parts: WorkspaceFiles,
+        caller: Caller,
+        project_id: ProjectId,
+        agent: str | None = None,
+        *,
+        workspace_id: WorkspaceId | None = None,
+    ) -> None:
+        """`agent`: whose workspace it is; None: the caller's own. `workspace_id`: that one, and no later one."""
+        self._parts = parts
+        self._caller = caller
+        self._project_id = project_id
+        self._agent = agent
+        self._id = workspace_id
+
+    async def tree(self) -> FolderNode:
+        async with self._visit() as visit:
+            _, tree = await visit.trees()
+            return tree
+
+    async def folder(self, path: TreePath | None) -> FolderNode:
+        async with self._visit() as visit:
+            found = one_folder(await visit.given(), await visit.scan(path))
+        if found is None:
+            raise nothing_in_workspace(path)
+        return found
+
+    async def mimes(self, folder: TreePath | None, names: list[str]) -> dict[str, str]:
+        async with self._visit() as visit:
+            return await in_thread(_mimes, visit.editor, folder, names)
+
+    async def details(self, path: TreePath) -> FileDetails:
+        async with self._visit() as visit:
+            standing = await visit.found(path)
+            mimes = await in_thread(_mimes, visit.editor, path.parent, [path.name])
+            return _details(path, standing, mimes.get(path.name, ""))
+
+    @asynccontextmanager
+    async def opened(self, path: TreePath) -> AsyncIterator[OpenedFile]:
+        async with self._visit() as visit, AsyncExitStack() as stack:
+            standing = await visit.found(path)
+            if standing.kind is Kind.DIRECTORY:
+                raise InvalidInput(f"{path} is a folder: it has no content.")
+            if standing.kind is Kind.SYMLINK:
+                target = await in_thread(visit.editor.link_target, path)
+                yield OpenedFile(details=_details(path, standing, ""), content=LinkTarget(target))
+                return
+            descriptor = await in_thread(visit.editor.open_file, path)
+            stack.callback(os.close, descriptor)
+            start = await in_thread(os.pread, descriptor, BYTES_LOOKED_AT, 0)
+            details = _details(path, standing, content_type(path, start))
+            yield OpenedFile(details=details, content=FolderFile(descriptor))
+
+    @asynccontextmanager
+    async def archive(self, path: TreePath | None, form: ArchiveFormat) -> AsyncIterator[AsyncGenerator[bytes]]:
+        async with self._visit() as visit:
+            if path is not None:
+                await visit.found(path)
+            _, tree = await visit.trees()
+            async with archived(visit.editor, tree, path, form) as pieces:
+                yield pieces
+
+    async def write(
+        self,
+        path: TreePath,
+        content: AsyncIterable[bytes],
+        context: OperationContext,
+        *,
+        mime: str = "",
+    ) -> OperationResult:
+        """A folder has no room for a type: whoever asks for it finds it from name and content."""
+        del mime
+        async with self._visit(Action.WRITE) as visit, visit.staged(path, content) as staged:
+            for _ in range(_MOST_TRIES):
+                async with visit.turn():
+                    before = await visit.standing(path)
+                    check_expectation(context, path, before)
+                    if before is not None and before.kind is Kind.DIRECTORY:
+                        raise Conflict(f"{path} is a folder.")
+                    if before is not None and before.kind is Kind.FILE and before.hash == staged.hash:
+                        status = OperationStatus.UNCHANGED
+                        return _result(FileAction.WRITE, path, before=before, after=before, status=status)
+                    executable, seen = (False, None) if before is None else (before.executable, before.status)
+                    await in_thread(visit.editor.finish, staged, path, executable=executable)
+                    if await in_thread(visit.editor.put_over, staged, path, seen):
+                        after = visit.wrote(staged)
+                        await visit.note(FileAction.WRITE, path, context, before=before, after=after)
+                        return _result(FileAction.WRITE, path, before=before, after=after)
+        raise Conflict(f"A program keeps writing to {path}. Try again when it is done.")
+
+    async def add(
+        self, folder: TreePath | None, name: str, content: AsyncIterable[bytes], context: OperationContext
+    ) -> OperationResult:
+        wanted = TreePath(name) if folder is None else folder / name
+        async with self._visit(Action.WRITE) as visit, visit.staged(wanted, content) as staged:
+            await in_thread(visit.editor.finish, staged, wanted, executable=False)
+            path = await visit.put_free(staged, folder, name)
+            after = visit.wrote(staged)
+            await visit.note(FileAction.WRITE, path, context, after=after)
+            return _result(FileAction.WRITE, path, after=after)
+
+    async def delete(self, path: TreePath, context: OperationContext, *, recursive: bool = False) -> OperationResult:
+        async with self._visit(Action.WRITE) as visit, visit.turn():
+            before = await visit.found(path)
+            check_expectation(context, path, before)
+            if before.kind is Kind.DIRECTORY:
+                await in_thread(visit.editor.drop_folder, path, with_all=recursive)
+            elif not await in_thread(visit.editor.remove, path, before.status):
+                raise Conflict(f"A program has just changed {path}. Look at it, then delete it again.")
+            await visit.note(FileAction.DELETE, path, context, before=before)
+            return _result(FileAction.DELETE, path, before=before)
+
+    async def rename(self, path: TreePath, target: TreePath, context: OperationContext) -> OperationResult:
+        async with self._visit(Action.WRITE) as visit, visit.turn():
+            before = await visit.found(path)
+            check_expectation(context, path, before)
+            try:
+                await in_thread(visit.editor.move, path, target)
+            except FileExistsError:
+                raise Conflict(
+                    f"There is something at {target} already. Delete it first, or choose another name."
+                ) from None
+            status = await in_thread(visit.editor.look, target)
+            after = Standing(status=status or before.status, hash=before.hash)
+            await visit.note(FileAction.RENAME, target, context, before=before, after=after, previous_path=path)
+            return _result(FileAction.RENAME, target, before=before, after=after, previous_path=path)
+
+    async def make_folder(self, path: TreePath, context: OperationContext) -> OperationResult:
+        async with self._visit(Action.WRITE) as visit, visit.turn():
+            before = await in_thread(visit.editor.look, path)
+            if before is not None and stat.S_ISDIR(before.st_mode):
+                return _result(FileAction.MAKE_FOLDER, path, status=OperationStatus.UNCHANGED)
+            if before is not None:
+                raise Conflict(f"There is a file at {path} already.")
+            await in_thread(visit.editor.add_folder, path)
+            await visit.note(FileAction.MAKE_FOLDER, path, context, after=await visit.found(path))
+            return _result(FileAction.MAKE_FOLDER, path)
+
+    async def history(self, path: TreePath | None, *, before: str | None, limit: int) -> HistoryPage:
+        return await self._parts.log.page(
+            await self._noted_id(),
+            path,
+            before=before,
+            limit=limit,
+            tells_origins=Action.ADMIN in self._caller.grant.actions,
+        )
+
+    async def sync(self, context: OperationContext) -> SyncResult:
+        async with self._visit(Action.WRITE) as visit, visit.turn():
+            at, found = await synced(visit, self._parts, self._caller, context)
+        return SyncResult(at=at, registered=tuple(found))
+
+    async def last_sync(self) -> datetime | None:
+        return await self._parts.log.last_sync(await self._noted_id())
+
+    async def usage(self) -> PlaceUsage:
+        async with self._visit() as visit:
+            given, tree = await visit.trees()
+        changed = [after for _, _, after in differences(given, tree) if isinstance(after, FileLeaf)]
+        return PlaceUsage(
+            disk_usage=tree.sums.bytes,
+            uncommitted_bytes=sum(leaf.size for leaf in changed),
+            uncommitted_files=len(changed),
+            most_bytes=self._parts.quota.bytes,
+            most_files=self._parts.quota.files,
+        )
+
+    async def _noted_id(self) -> WorkspaceId:
+        """Of the workspace whose history is meant: one that was named by its id may have ended."""
+        self._caller.require(Action.READ, self._project_id)
+        if self._id is None:
+            async with self._visit() as visit:
+                return visit.record.id
+        record = await self._parts.workspaces.find(self._caller, self._id)
+        prefix = self._caller.grant.path_prefix
+        if prefix is not None and not f"{record.scope or ''}/".startswith(f"{prefix}/"):
+            raise NotFound(f"There is no workspace {self._id}.")
+        return record.id
+
+    @asynccontextmanager
+    async def _visit(self, action: Action = Action.READ) -> AsyncIterator[WorkspaceVisit]:
+        self._caller.require(action, self._project_id)
+        workspaces = self._parts.workspaces
+        async with workspaces.visited(self._caller, self._project_id, self._agent, workspace_id=self._id) as record:
+            backend = (await workspaces.node.site()).provider
+            with await in_thread(FileEditor, record.path, owner=workspaces.node.owner) as editor:
+                yield WorkspaceVisit(self._parts, self._caller, record, backend, editor=editor)
+
+
+def _result(
+    action: FileAction,
+    path: TreePath,
+    *,
+    before: Standing | None = None,
+    after: Standing | None = None,
+    status: OperationStatus = OperationStatus.WRITTEN,
+    previous_path: TreePath | None = None,
+) -> OperationResult:
+    return OperationResult(
+        action=action,
+        path=path,
+        status=status,
+        previous_path=previous_path,
+        old_hash=None if before is None else before.hash,
+        new_hash=None if after is None else after.hash,
+        size=0 if after is None or after.kind is Kind.DIRECTORY else after.status.st_size,
+    )
+
+
+def _details(path: TreePath, standing: Standing, mime: str) -> FileDetails:
+    is_folder = standing.kind is Kind.DIRECTORY
+    entry = FileEntry(
+        path=path,
+        kind=standing.kind,
+        size=0 if is_folder else standing.status.st_size,
+        modified_at=moment(standing.status.st_mtime_ns),
+        mime=mime,
+    )
+    return FileDetails(entry=entry, hash=standing.hash, executable=standing.executable)
+
+
+def _mimes(editor: FileEditor, folder: TreePath | None, names: list[str]) -> dict[str, str]:
+    """Of those that are plain files still."""
+    found = {}
+    for name in names:
+        path = TreePath.stored(f"{folder}/{name}" if folder else name)
+        start = editor.start_of(path, BYTES_LOOKED_AT)
+        if start is not None:
+            found[name] = content_type(path, start)
+    return found
