@@ -6,11 +6,13 @@ answer, that request alone fails; and so does, at once, whoever needs the store 
 """
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
-from contextbase.errors import BlobStoreUnavailable, TooBusy
+from contextbase.errors import BlobStoreUnavailable, ContextbaseError, TooBusy
+from contextbase.gate.content_types import BYTES_LOOKED_AT
 from contextbase.ids import ContentHash, PrincipalId
 from contextbase.storage.blobs.catalog import BlobCatalog
 
@@ -22,6 +24,8 @@ _PAUSE_SECONDS: Final = 10.0
 # Requests whose contents are being stored hold them in memory: a store that hangs must not fill it.
 _MOST_BYTES: Final = 256 << 20
 _MOST_BYTES_EACH: Final = 64 << 20
+_MOST_LOOKED_INTO_AT_ONCE: Final = 16
+_log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
@@ -78,24 +82,56 @@ class LargeContents:
             return await self._catalog.read(name)
         return await self._in_turn(self._catalog.read(name))
 
+    async def starts_of(self, sizes: Mapping[ContentHash, int]) -> dict[ContentHash, bytes]:
+        """The first bytes of these contents, as far as the blob store gives them soon: they only tell a file's type."""
+        at_once = asyncio.Semaphore(_MOST_LOOKED_INTO_AT_ONCE)
+
+        async def start_of(name: ContentHash) -> bytes | None:
+            async with at_once:
+                return await self._start_of(name, min(sizes[name], BYTES_LOOKED_AT))
+
+        found = zip(sizes, await asyncio.gather(*map(start_of, sizes)), strict=True)
+        return {name: start for name, start in found if start is not None}
+
     async def close(self) -> None:
         """Wait for what was given up to end."""
         await asyncio.gather(*self._given_up, return_exceptions=True)
 
+    async def _start_of(self, name: ContentHash, size: int) -> bytes | None:
+        if self._is_paused():
+            return None
+        task = asyncio.create_task(self._first(name, size))
+        try:
+            return task.result() if await self._ends_soon(task) else None
+        except ContextbaseError as error:
+            _log.warning("a file's type is taken from its name alone: %s", error)
+            return None
+
+    async def _first(self, name: ContentHash, size: int) -> bytes:
+        return b"".join([piece async for piece in self._catalog.get(name, end=size)])
+
     async def _in_turn(self, work: Coroutine[Any, Any, Result]) -> Result:
-        clock = asyncio.get_running_loop().time
-        if clock() < self._paused_until:
+        if self._is_paused():
             work.close()
             raise _no_answer()
         task = asyncio.create_task(work)
+        if not await self._ends_soon(task):
+            self._paused_until = asyncio.get_running_loop().time() + self._pause_seconds
+            raise _no_answer()
+        return task.result()
+
+    def _is_paused(self) -> bool:
+        return asyncio.get_running_loop().time() < self._paused_until
+
+    async def _ends_soon(self, task: asyncio.Task[Any]) -> bool:
+        """Whether it ends within the time of a turn; otherwise it is given up."""
         await asyncio.wait({task}, timeout=self._turn_seconds)
         if task.done():
-            return task.result()
-        self._paused_until = clock() + self._pause_seconds
+            return True
         task.cancel()
         self._given_up.add(task)
         task.add_done_callback(self._ended)
-        raise _no_answer()
+        return False
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._given_up.discard(task)

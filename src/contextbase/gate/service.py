@@ -1,9 +1,7 @@
 """The gate as its callers know it: upload, commit, and the contents a writer may name."""
 
-import asyncio
 import hashlib
 import json
-import logging
 from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -13,10 +11,9 @@ import asyncpg
 
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.errors import ContextbaseError, NotFound
+from contextbase.errors import NotFound
 from contextbase.gate.answers import without_contents
 from contextbase.gate.batch import Submitted
-from contextbase.gate.content_types import BYTES_LOOKED_AT
 from contextbase.gate.large_contents import LargeContents
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.model import CommitAnswer, CommitRequest, Content, RequestedChange
@@ -36,9 +33,6 @@ __all__ = ["Gate", "OpenedProject"]
 _SQL: Final = load_queries("contextbase.gate")
 _NO_TERMS: Final = TrustedTerms()
 _MOST_REMEMBERED: Final = 10_000
-_MOST_LOOKED_INTO_AT_ONCE: Final = 16
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -198,24 +192,8 @@ class Gate:
             missing = min(map(str, named - sizes.keys()))
             raise NotFound(f"There is no content {missing} that you uploaded or may read; upload it first.")
         untyped = {change.content.hash for change in request.changes if change.content and not change.mime}
-        starts = await self._starts_of({name: sizes[name] for name in untyped & named})
+        starts = await self._large.starts_of({name: sizes[name] for name in untyped & named})
         return replace(request, changes=tuple(_known(change, sizes, starts) for change in request.changes))
-
-    async def _starts_of(self, sizes: dict[ContentHash, int]) -> dict[ContentHash, bytes]:
-        """The first bytes of these contents, as far as the blob store gives them: they only tell a file's type."""
-        at_once = asyncio.Semaphore(_MOST_LOOKED_INTO_AT_ONCE)
-
-        async def start_of(name: ContentHash) -> bytes | None:
-            async with at_once:
-                try:
-                    pieces = self._catalog.get(name, end=min(sizes[name], BYTES_LOOKED_AT))
-                    return b"".join([piece async for piece in pieces])
-                except ContextbaseError as error:
-                    _log.warning("a file's type is taken from its name alone: %s", error)
-                    return None
-
-        found = zip(sizes, await asyncio.gather(*map(start_of, sizes)), strict=True)
-        return {name: start for name, start in found if start is not None}
 
     async def _sizes_of_own(
         self, connection: Connection, caller: Caller, project_id: ProjectId, named: set[ContentHash]
