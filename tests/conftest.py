@@ -68,7 +68,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Let Hypothesis print examples: schemathesis replaces its printer by one that prints nothing, to be faster. Its
     own tests do without the printer as well."""
     if not hasattr(getattr(item, "module", None), "schemathesis"):
-        hypothesis.core.RepresentationPrinter = RepresentationPrinter
+        hypothesis.core.RepresentationPrinter = RepresentationPrinter  # type: ignore[attr-defined]  # its own
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -127,8 +127,9 @@ def _server(folder: Path, environment: dict[str, str]) -> Iterator[list[str]]:
         try:
             process.communicate(timeout=60)
         finally:
-            for leftover in [process, *processes_in(folder / ".contextbase-data")]:
-                with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            process.kill()
+            for leftover in processes_in(folder / ".contextbase-data"):
+                with contextlib.suppress(psutil.NoSuchProcess):
                     leftover.kill()
             process.wait(60)
 

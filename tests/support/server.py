@@ -111,8 +111,9 @@ def start_server(
             server.wait_until_ready()
         yield server
     finally:
-        for leftover in [process, *processes_in(data)]:
-            with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+        process.kill()
+        for leftover in processes_in(data):
+            with contextlib.suppress(psutil.NoSuchProcess):
                 leftover.kill()
         process.communicate(timeout=_SECONDS)
 

@@ -11,7 +11,7 @@ class StatementCount:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked = 0
-        run = asyncpg.Connection._do_execute
+        run = asyncpg.Connection._do_execute  # type: ignore[attr-defined]  # asyncpg's own
 
         async def counted(*arguments: object, **options: object) -> object:
             self.asked += 1

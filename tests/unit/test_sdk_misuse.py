@@ -88,8 +88,8 @@ def test_a_wrong_argument_is_invalid_input_and_is_not_sent(call: Call) -> None:
     [
         lambda: Change(action="chmod", path="a"),
         lambda: Change(action="write", path="a"),
-        lambda: Change(action="write", path="a", text="a", colour="red"),
-        lambda: Change(path=5),
+        lambda: Change(action="write", path="a", text="a", colour="red"),  # type: ignore[call-arg]
+        lambda: Change(path=5),  # type: ignore[call-arg]
         lambda: Pick(conflict=0),
         lambda: MergeRule(pattern="**", strategy="coin"),
         lambda: LeaseRule(pattern="**", binding="perhaps"),

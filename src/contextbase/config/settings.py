@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic.fields import FieldInfo
@@ -84,6 +84,10 @@ class Settings(BaseModel):
     workspaces: WorkspaceSettings = WorkspaceSettings()
     sandbox: SandboxSettings = SandboxSettings()
     logs: LogSettings = LogSettings()
+
+    if TYPE_CHECKING:  # the full names are not written down for a type checker
+
+        def __init__(self, **values: Any) -> None: ...
 
     @model_validator(mode="before")
     @classmethod

@@ -158,7 +158,8 @@ def test_elements_with_an_identity_merge_member_by_member(
     texts = [json.dumps(list(side.values()), indent=1).encode() for side in sides]
     assume(len(set(texts)) == 3)
     contested: set[str] = set()
-    expected = model(*({str(key): value for key, value in side.items()} for side in sides), "", contested)
+    base_record, our_record, their_record = ({str(key): value for key, value in side.items()} for side in sides)
+    expected = model(base_record, our_record, their_record, "", contested)
     merged = merge_structured(Texts.read(*texts), JsonFormat(with_comments=False), Budget(10))
     result = merged.partial if merged.outcome is MergeOutcome.CONFLICT else merged.content
     assert result is not None
