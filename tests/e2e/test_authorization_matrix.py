@@ -136,6 +136,13 @@ TABLE: dict[tuple[str, str], Route] = {
         "admin", "server", lambda _, __: {"json": {"principal": "new", "actions": ["admin"]}}, ok=201
     ),
     ("DELETE", "/api/v1/tokens/{token_id}"): route("admin", "project", fill=lambda w, _: {"{token_id}": w.spare_token}),
+    ("GET", f"{API}/tools"): route("", "anyone"),
+    ("POST", f"{API}/tools/{{name}}"): route(
+        "read",
+        "project",
+        lambda _, project: {"params": {"project": project}, "json": {"arguments": {}}},
+        fill=lambda _, __: {"{name}": "list_files"},
+    ),
     ("POST", f"{API}/commits"): route("write", "project", body(base_seq=0, changes=[write("w.txt", "1")])),
     ("POST", f"{API}/uploads"): route(
         "write", "project", lambda _, project: {"params": {"project": project}, "content": b"x"}, ok=201
@@ -290,7 +297,10 @@ async def test_every_route_is_in_the_table(api: Api) -> None:
         for method in found.methods or "?"
         if method != "HEAD"
     }
-    assert {(method, path) for method, path in routes if path not in OPEN_ROUTES | BROKEN_ROUTES} == {*TABLE, TERMINAL}
+    assert {(method, path) for method, path in routes if path not in OPEN_ROUTES | BROKEN_ROUTES} == {
+        *TABLE,
+        TERMINAL,
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,6 +8,7 @@ from contextbase.bootstrap.core import CoreServices
 from contextbase.bootstrap.files import file_service
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.sandboxes import limits_of, sandbox_driver
+from contextbase.bootstrap.tools import tool_service
 from contextbase.commands.driver import MachineDriver
 from contextbase.commands.occupancy import Occupancy
 from contextbase.commands.repository import SandboxRepository
@@ -21,6 +22,7 @@ from contextbase.gate.repository import GateRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.limits import ResourceLimits
 from contextbase.storage.blobs.spool import SpoolFolder
+from contextbase.tools.service import ToolService
 from contextbase.workspaces.activity import Activity
 from contextbase.workspaces.admission import Admission
 from contextbase.workspaces.agents import Agents
@@ -44,6 +46,7 @@ __all__ = ["AgentServices", "open_agent_services"]
 class AgentServices:
     workspaces: WorkspaceService
     files: FileService
+    tools: ToolService
     shared_views: SharedViews
     workspace_upkeep: WorkspaceUpkeep
     sandboxes: AgentSandboxes
@@ -101,9 +104,11 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
         activity=activity,
         most=settings.sandbox.most_running,
     )
+    files = file_service(foundation, core, workspaces, quota=_quota(settings))
     services = AgentServices(
         workspaces=workspaces,
-        files=file_service(foundation, core, workspaces, quota=_quota(settings)),
+        files=files,
+        tools=tool_service(core, workspaces, files),
         shared_views=views,
         workspace_upkeep=WorkspaceUpkeep(
             database=database,

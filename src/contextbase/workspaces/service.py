@@ -166,6 +166,16 @@ class WorkspaceService:
                 await provider.open_workspace(meant.id)
         raise TooBusy(f"The workspace of {acting.principal.name} is being ended or opened; try again.")
 
+    async def opened(
+        self, caller: Caller, project_id: ProjectId, agent: str | None = None
+    ) -> tuple[Caller, WorkspaceRecord | None]:
+        """Who acts, and the open workspace they have, if they have one."""
+        acting = await self._agents.acting(caller, project_id, agent)
+        try:
+            return acting, await self._admission.found(acting, project_id)
+        except NotFound:
+            return acting, None
+
     async def status(
         self,
         caller: Caller,

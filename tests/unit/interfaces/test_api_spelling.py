@@ -15,7 +15,7 @@ from contextbase.interfaces.api.app import create_app
 SINGULAR = {"history", "feed", "audit", "system", "me", "version"}
 OUTSIDE = {"/healthz", "/readyz", "/metrics"}
 # Ids of other systems: a trace's id is defined by W3C.
-NOT_OURS = {"trace_id"}
+NOT_OURS = {"trace_id", "message_id"}
 
 
 @pytest.fixture(scope="module")

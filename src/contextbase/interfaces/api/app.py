@@ -36,6 +36,7 @@ from contextbase.interfaces.api.routes import (
     tags,
     terminal,
     tokens,
+    tools,
     workspaces,
 )
 from contextbase.wire.commit import CommitCreate
@@ -43,7 +44,7 @@ from contextbase.wire.tree import CheckoutRequest
 
 __all__ = ["create_app"]
 
-_WORK = (workspaces, commands, sandboxes)
+_WORK = (workspaces, tools, commands, sandboxes)
 _ADMINISTRATION = (policies, groups, projects, tokens)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)
 

@@ -1,0 +1,78 @@
+"""The agent tools over HTTP."""
+
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from tests.support.api import Api, assert_problem
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def call(
+    api: Api, tool: str, secret: str | None = None, query: dict[str, str] | None = None, **arguments: Any
+) -> httpx.Response:
+    headers = {} if secret is None else api.as_bearer(secret)
+    return await api.client.post(
+        f"/api/v1/tools/{tool}", json={"arguments": arguments}, headers=headers, params=query or {}
+    )
+
+
+async def answer(api: Api, tool: str, secret: str, **arguments: Any) -> dict[str, Any]:
+    response = await call(api, tool, secret, **arguments)
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+async def project_of(api: Api) -> str:
+    name = f"p-{uuid4().hex[:8]}"
+    assert (await api.client.post("/api/v1/projects", json={"name": name})).status_code == 201
+    return name
+
+
+async def agent_of(api: Api, project: str, **fields: Any) -> str:
+    made = await api.token(principal=f"a-{uuid4().hex[:8]}", project=project, actions=["read", "write"], **fields)
+    secret: str = made["secret"]
+    return secret
+
+
+async def test_an_agent_writes_reads_edits_lists_and_deletes_in_a_project(api: Api) -> None:
+    agent = await agent_of(api, await project_of(api))
+    written = await answer(api, "write_file", agent, path="docs/a.md", content="one\ntwo\n")
+    assert written["data"]["seq"] == 1
+    read = await answer(api, "read_file", agent, path="docs/a.md")
+    assert read["text"] == "one\ntwo\n"
+    assert (read["data"]["start"], read["data"]["total"], read["data"]["readLength"]) == (0, 8, 8)
+    await answer(api, "edit_file", agent, path="docs/a.md", old="two", new="2")
+    assert (await answer(api, "read_file", agent, path="docs/a.md"))["text"] == "one\n2\n"
+    assert (await answer(api, "list_files", agent))["text"] == "docs/"
+    assert (await answer(api, "list_files", agent, subDir="docs"))["data"]["files"][0]["path"] == "docs/a.md"
+    info = await answer(api, "get_workspace_info", agent)
+    assert (info["data"]["files"], info["data"]["isWorkspace"]) == (1, False)
+    log = await answer(api, "history", agent, path="docs/a.md")
+    assert [commit["seq"] for commit in log["data"]["commits"]] == [2, 1]
+    diff = await answer(api, "diff", agent, **{"from": "1", "to": "2"})
+    assert "-two" in diff["text"]
+    waited = await answer(api, "wait_for_changes", agent, afterSeq=1, timeout=0)
+    assert [commit["seq"] for commit in waited["data"]["commits"]] == [2]
+    await answer(api, "delete_file", agent, path="docs/a.md")
+    assert_problem(await call(api, "read_file", agent, path="docs/a.md"), 404, "not_found")
+
+
+async def test_in_a_workspace_changes_are_private_until_they_are_committed(api: Api) -> None:
+    project = await project_of(api)
+    agent, other = await agent_of(api, project), await agent_of(api, project)
+    await answer(api, "write_file", other, path="a.txt", content="first\n")
+    made = await api.client.post("/api/v1/workspaces", json={"project": project}, headers=api.as_bearer(agent))
+    assert made.status_code == 201, made.text
+    await answer(api, "edit_file", agent, path="a.txt", old="first", new="second")
+    assert (await answer(api, "read_file", other, path="a.txt"))["text"] == "first\n"
+    status = await answer(api, "status", agent)
+    assert [change["path"] for change in status["data"]["changes"]] == ["a.txt"]
+    assert "+second" in (await answer(api, "diff", agent))["text"]
+    committed = await answer(api, "commit", agent, message="said it")
+    assert committed["data"]["seq"] == 2
+    assert (await answer(api, "read_file", other, path="a.txt"))["text"] == "second\n"
+    assert (await answer(api, "status", agent))["data"]["changes"] == []
