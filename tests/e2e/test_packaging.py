@@ -46,7 +46,7 @@ def test_the_wheel_holds_everything_the_program_reads(built: Path) -> None:
     assert wanted <= names
     assert not [name for name in names if name.startswith("tests/")]
     for command in ("contextbase", "cb"):
-        assert f"{command} = contextbase.interfaces.cli.main:main" in entry_points
+        assert f"{command} = contextbase.interfaces.cli.start:main" in entry_points
 
 
 def test_the_sdist_holds_source_tests_and_licence(built: Path) -> None:

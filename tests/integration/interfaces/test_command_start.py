@@ -23,10 +23,10 @@ finally:
 """
 
 
-def imported(*arguments: str, **variables: str) -> set[str]:
+def imported(*arguments: str, script: str = SCRIPT, **variables: str) -> set[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CONTEXTBASE_")}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, json.dumps(arguments)],
+        [sys.executable, "-c", script, json.dumps(arguments)],
         env=environment | variables,
         capture_output=True,
         text=True,
@@ -62,3 +62,11 @@ def test_a_command_imports_the_client_and_no_part_of_the_server(tmp_path: Path) 
     modules = imported("ls", "--project", "p", "--data", str(tmp_path))
     assert "contextbase.sdk" in modules
     assert modules.isdisjoint({"asyncpg", "contextbase.bootstrap", "contextbase.merge", "fastapi", "uvicorn"})
+
+
+def test_the_bridge_for_agent_programs_imports_the_standard_library_alone(tmp_path: Path) -> None:
+    """They wait for it whenever they start."""
+    script = SCRIPT.replace("contextbase.interfaces.cli.main", "contextbase.interfaces.cli.start")
+    modules = imported("mcp", "--data", str(tmp_path), script=script)
+    assert "contextbase.interfaces.mcp.bridge" in modules
+    assert modules.isdisjoint({*HEAVY, "asyncio", "mcp", "pydantic", "rich", "starlette", "typer"})

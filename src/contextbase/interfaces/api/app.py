@@ -1,6 +1,7 @@
 """Puts routes, authentication, errors and middleware together."""
 
 from fastapi import Depends, FastAPI
+from starlette.routing import Route
 
 from contextbase import __version__
 from contextbase.bootstrap import CoreServices, Services
@@ -39,6 +40,7 @@ from contextbase.interfaces.api.routes import (
     tools,
     workspaces,
 )
+from contextbase.interfaces.mcp.endpoint import McpEndpoint
 from contextbase.wire.commit import CommitCreate
 from contextbase.wire.tree import CheckoutRequest
 
@@ -76,6 +78,8 @@ def create_app(services: Services) -> FastAPI:
     # The terminal authenticates by itself: there is no answer to a refused socket otherwise.
     for router in (terminal.router, health.router, pages.open_router):
         app.include_router(router, dependencies=[Depends(known_query)], responses=problem_answers(422))
+    # Looked for first: agents ask it all day long.
+    app.router.routes.insert(0, Route("/mcp", endpoint=McpEndpoint(services), methods=["POST"]))
     install_problem_handlers(app)
     app.add_middleware(DirectRoutes, routes=_asked_most(services.core))
     app.add_middleware(

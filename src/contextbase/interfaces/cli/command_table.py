@@ -59,6 +59,7 @@ COMMANDS: Final = (
     _entry("workspace", "workspaces:commands", _AGENTS, "Work in private folders, and commit from there."),
     _entry("run", "run:run", _AGENTS, "Run a command in a workspace and a sandbox, and commit what it changed."),
     _entry("sandbox", "sandboxes:commands", _AGENTS, "Run commands in sandboxes on agents' workspaces."),
+    _entry("mcp", "mcp:mcp", _AGENTS, "Give agent programs the tools (MCP), or print how to set them up."),
     _entry("lease", "leases:commands", _AGENTS, "Reserve files while you work on them."),
     _entry(
         "worker",

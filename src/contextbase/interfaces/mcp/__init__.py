@@ -1,0 +1,1 @@
+"""The Model Context Protocol: a server at /mcp, and the bridge that `contextbase mcp` is."""

@@ -1,0 +1,104 @@
+"""`/mcp`: who may ask, checked before the protocol is looked at. The SDK is imported with the first request, for that
+takes most of a second."""
+
+import asyncio
+import ipaddress
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from contextbase.bootstrap import Services
+from contextbase.errors import ContextbaseError, Forbidden, InvalidInput, Unauthenticated
+from contextbase.interfaces.api.authentication import authenticate
+from contextbase.interfaces.api.problems import error_response, problem_response
+from contextbase.threads import in_thread
+
+if TYPE_CHECKING:
+    from contextbase.interfaces.mcp.server import McpServer
+
+__all__ = ["AGENT_HEADER", "PROJECT_HEADER", "McpEndpoint"]
+
+PROJECT_HEADER: Final = "x-contextbase-project"
+AGENT_HEADER: Final = "x-contextbase-agent"
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_LONGEST_HEADER: Final = 200
+
+
+class McpEndpoint:
+    """An ASGI application. Nothing is kept between requests: whoever sends the token is the caller, each time."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._hosts = _hosts(services.core.settings.server.host, services.core.settings.server.public_url)
+        self._server: McpServer | None = None
+        self._importing = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            self._check_host(request)
+            if "authorization" not in request.headers:  # a login's cookie is for the pages of this server
+                raise Unauthenticated(
+                    "Send a token: 'Authorization: Bearer cb_…'. `contextbase token create` makes one."
+                )
+            caller = await authenticate(request)
+            chosen = {name: _header(request, name) for name in (PROJECT_HEADER, AGENT_HEADER)}
+        except _Misdirected as error:
+            await problem_response(421, "invalid_input", str(error))(scope, receive, send)
+            return
+        except ContextbaseError as error:
+            await error_response(error)(scope, receive, send)
+            return
+        scope.setdefault("state", {}).update(caller=caller, project=chosen[PROJECT_HEADER], agent=chosen[AGENT_HEADER])
+        server = self._server or await self._imported()
+        await server.answer(scope, receive, send)
+
+    async def _imported(self) -> "McpServer":
+        async with self._importing:
+            if self._server is None:
+                module = await in_thread(import_module, "contextbase.interfaces.mcp.server")
+                self._server = module.McpServer(self._services)
+            return self._server
+
+    def _check_host(self, request: Request) -> None:
+        """A page of another site could reach a server on this machine by a name of its own (DNS rebinding), and it
+        says where it comes from."""
+        host = request.headers.get("host", "")
+        if self._hosts is not None and _name(host) not in self._hosts:
+            raise _Misdirected(f"This server is not {host[:100]!r}. Set CONTEXTBASE_PUBLIC_URL if it has that name.")
+        origin = request.headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            raise Forbidden("A page of another site cannot use this server.")
+
+
+class _Misdirected(Exception):
+    pass
+
+
+def _hosts(listens_on: str, public_url: str | None) -> frozenset[str] | None:
+    """The names this server answers to; None: any. It listens on all addresses, and nobody named it."""
+    named = frozenset() if public_url is None else frozenset({urlsplit(public_url).hostname or ""})
+    try:
+        is_everywhere = ipaddress.ip_address(listens_on).is_unspecified
+    except ValueError:
+        is_everywhere = False
+    if is_everywhere and not named:
+        return None
+    return named | _LOOPBACK | {listens_on.lower()}
+
+
+def _name(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _header(request: Request, name: str) -> str | None:
+    value = request.headers.get(name)
+    if value is not None and not (0 < len(value) <= _LONGEST_HEADER and value.isprintable()):
+        raise InvalidInput(f"The header {name} must be a name of at most {_LONGEST_HEADER} characters.")
+    return value
