@@ -1,0 +1,59 @@
+"""Claude Code, Codex and Opencode, each the real program, work on a project through MCP."""
+
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import pytest
+from tests.support.agent_clis import AGENT_CLIS, AgentCli
+from tests.support.scripted_model import Step, scripted_model
+from tests.support.server import ServerProcess
+
+from contextbase.sdk import Client
+
+STEPS: list[Step] = [
+    ("read_file", {"path": "docs/plan.md"}),
+    ("edit_file", {"path": "docs/plan.md", "old": "not done", "new": "done"}),
+    ("status", {}),
+    ("commit", {"message": "It is done"}),
+    "All is done.",
+]
+
+
+def owner_token(server: ServerProcess) -> str:
+    return (server.data / "owner-token").read_text().strip()
+
+
+def use_tool(server: ServerProcess, project: str, tool: str, **arguments: str) -> str:
+    answer = httpx.post(
+        f"{server.url}/api/v1/tools/{tool}",
+        json={"arguments": arguments},
+        params={"project": project},
+        headers={"Authorization": f"Bearer {owner_token(server)}"},
+    )
+    assert answer.status_code == 200, answer.text
+    text: str = answer.json()["text"]
+    return text
+
+
+@pytest.mark.parametrize("cli", AGENT_CLIS, ids=lambda cli: cli.name)
+def test_an_agent_program_reads_edits_searches_and_commits(
+    server: ServerProcess, tmp_path: Path, cli: AgentCli
+) -> None:
+    name = f"p-{uuid4().hex[:8]}"
+    with Client(server.url, owner_token(server)) as owner:
+        owner.projects.create(name)
+        use_tool(server, name, "write_file", path="docs/plan.md", content="the plan: not done\n")
+        token = owner.tokens.create(f"{cli.name}-{name}", project=name, actions=["read", "write"]).secret
+        with Client(server.url, token) as agent:
+            agent.workspaces.create(name)
+        with scripted_model(STEPS, cli.tool_name) as model:
+            printed = cli.run(tmp_path, server, token, model)
+        assert cli.tool_name("read_file") in model.offered, f"{sorted(model.offered)}\n{printed}"
+        assert len(model.answers) == 4, f"{model.answers}\n{printed}"
+        read, edited, status, committed = model.answers
+        assert "the plan: not done" in read
+        assert "Edited docs/plan.md" in edited
+        assert "docs/plan.md" in status
+        assert "Commit 2" in committed
+        assert use_tool(server, name, "read_file", path="docs/plan.md") == "the plan: done\n"
