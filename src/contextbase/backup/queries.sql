@@ -1,9 +1,11 @@
 -- name: tables
--- Every table, with the columns that are stored and not computed. Which migrations were applied is in the manifest.
+-- Every table, with the columns that are stored and not computed. Which migrations were applied is in the manifest; the
+-- index for search is made again from the contents.
 SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) AS columns
 FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname <> 'schema_migrations'
+  AND c.relname NOT LIKE 'search\_%'
 GROUP BY c.oid, c.relname
 ORDER BY c.relname
 
@@ -14,7 +16,7 @@ SELECT DISTINCT c.relname AS name, target.relname AS refers_to
 FROM pg_constraint k
 JOIN pg_class c ON c.oid = k.conrelid
 JOIN pg_class target ON target.oid = k.confrelid
-WHERE k.contype = 'f' AND NOT k.condeferred AND k.conrelid <> k.confrelid
+WHERE k.contype = 'f' AND NOT k.condeferred AND k.conrelid <> k.confrelid AND c.relname NOT LIKE 'search\_%'
   AND c.relnamespace = current_schema()::regnamespace
 
 -- name: applied_migrations

@@ -38,6 +38,7 @@ from contextbase.workspaces.shared_views import SharedViews
 from contextbase.workspaces.source import DatabaseSnapshots
 from contextbase.workspaces.upkeep import WorkspaceUpkeep
 from contextbase.workspaces.view_cache import ViewCache
+from contextbase.workspaces.workspace_search import WorkspaceSearch
 
 __all__ = ["AgentServices", "open_agent_services"]
 
@@ -47,6 +48,7 @@ class AgentServices:
     workspaces: WorkspaceService
     files: FileService
     tools: ToolService
+    workspace_search: WorkspaceSearch
     shared_views: SharedViews
     workspace_upkeep: WorkspaceUpkeep
     sandboxes: AgentSandboxes
@@ -109,6 +111,7 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
         workspaces=workspaces,
         files=files,
         tools=tool_service(core, workspaces, files),
+        workspace_search=WorkspaceSearch(workspaces=workspaces, search=core.search),
         shared_views=views,
         workspace_upkeep=WorkspaceUpkeep(
             database=database,

@@ -9,8 +9,9 @@ from prometheus_client import CollectorRegistry
 
 from contextbase.backup.create import BackupService
 from contextbase.bootstrap.foundation import Foundation
-from contextbase.bootstrap.gate import open_gate
+from contextbase.bootstrap.gate import WriteDoor, open_gate
 from contextbase.bootstrap.reviews import reviews_of
+from contextbase.bootstrap.search import open_search
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
 from contextbase.db.database import Database
@@ -38,6 +39,8 @@ from contextbase.reads.commit_log import CommitLog
 from contextbase.reads.service import Reads
 from contextbase.review.service import ReviewService
 from contextbase.review.upkeep import Upkeep
+from contextbase.search.indexer import SearchIndexer
+from contextbase.search.service import SearchService
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.ports import BlobStore
 from contextbase.storage.collector import GarbageCollector
@@ -81,6 +84,8 @@ class CoreServices:
     rollback: Rollback
     undo: Undo
     purge: Purge
+    search: SearchService
+    search_indexer: SearchIndexer
     feed: ProjectFeed
     streams: StreamService
     scope_access: ScopeAccess
@@ -97,17 +102,13 @@ class CoreServices:
 async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServices]:
     settings, database, audit = foundation.settings, foundation.database, foundation.audit
     clock, catalog, compute = foundation.clock, foundation.catalog, foundation.compute
-    async with open_gate(foundation) as door, _opened_leases(foundation) as lease_store:
+    async with (
+        open_gate(foundation) as door,
+        _opened_leases(foundation) as lease_store,
+        open_search(foundation, reads := _reads(foundation, door), door.repository) as search,
+    ):
         gate, merges = door.gate, LongMerges(compute)
         projects = ProjectService(database=database, audit=audit, clock=clock)
-        reads = Reads(
-            database=database,
-            gate=gate,
-            repository=door.repository,
-            tree=TreeRepository(),
-            catalog=catalog,
-            contents=door.contents,
-        )
         snapshots = Snapshots(database=database, gate=gate, audit=audit, clock=clock)
         past = ContentLoader(repository=door.repository, catalog=catalog, cache=door.contents)
         shown = StateDiffs(database=database, contents=past, compute=compute)
@@ -136,7 +137,17 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             ),
             rollback=Rollback(database=database, gate=gate, reads=reads, snapshots=snapshots, diffs=shown),
             undo=Undo(database=database, gate=gate, contents=past, diffs=shown, merges=merges),
-            purge=Purge(database=database, gate=gate, catalog=catalog, projects=projects, audit=audit, clock=clock),
+            purge=Purge(
+                database=database,
+                gate=gate,
+                catalog=catalog,
+                projects=projects,
+                audit=audit,
+                clock=clock,
+                derived=search.indexer,
+            ),
+            search=search.service,
+            search_indexer=search.indexer,
             feed=ProjectFeed(
                 database=database, repository=FeedRepository(), bodies=bodies, notifier=foundation.notifier
             ),
@@ -165,6 +176,17 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
                 ttl=timedelta(seconds=settings.leases.ttl_seconds),
             ),
         )
+
+
+def _reads(foundation: Foundation, door: WriteDoor) -> Reads:
+    return Reads(
+        database=foundation.database,
+        gate=door.gate,
+        repository=door.repository,
+        tree=TreeRepository(),
+        catalog=foundation.catalog,
+        contents=door.contents,
+    )
 
 
 @asynccontextmanager

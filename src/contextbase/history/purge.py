@@ -4,7 +4,7 @@ stays."""
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import asyncpg
 
@@ -22,7 +22,7 @@ from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.removal import hold_for_removal
 from contextbase.storage.projects import ProjectService
 
-__all__ = ["Purge", "PurgeAnswer", "PurgePreview", "PurgeWanted"]
+__all__ = ["DerivedData", "Purge", "PurgeAnswer", "PurgePreview", "PurgeWanted"]
 
 _SQL: Final = load_queries("contextbase.history")
 _MOST_TRIES: Final = 10
@@ -53,6 +53,14 @@ class PurgeAnswer:
     deleted: tuple[tuple[ProjectId, TreePath], ...]
 
 
+class DerivedData(Protocol):
+    """What is made from contents and kept apart from them, such as the index for search."""
+
+    async def forget_gone(self) -> None:
+        """When this returns, nothing of it is left of contents that are gone."""
+        ...
+
+
 class Purge:
     def __init__(
         self,
@@ -63,6 +71,7 @@ class Purge:
         projects: ProjectService,
         audit: AuditRepository,
         clock: Clock,
+        derived: DerivedData,
     ) -> None:
         self._database = database
         self._gate = gate
@@ -70,6 +79,7 @@ class Purge:
         self._projects = projects
         self._audit = audit
         self._clock = clock
+        self._derived = derived
 
     async def preview(self, caller: Caller, project_id: ProjectId, wanted: PurgeWanted) -> PurgePreview:
         """What `purge` would remove."""
@@ -111,6 +121,7 @@ class Purge:
                 is_forgotten = await self._forget(caller, project_id, names, wanted)
             if is_forgotten:
                 await self._catalog.purge(names)
+                await self._derived.forget_gone()
                 return PurgeAnswer(contents=tuple(names), deleted=tuple(deleted))
         raise Conflict("Somebody keeps writing what is to be purged; nothing was removed from history.")
 

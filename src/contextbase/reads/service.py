@@ -99,7 +99,7 @@ class Reads:
     ) -> Checkout:
         """Everything below a folder (None: the whole tree) in a snapshot, in path order, after a path."""
         async with self._database.connection() as connection:
-            view = await self._opened(connection, caller, project_id, seq, epoch)
+            view = await self.opened(connection, caller, project_id, seq, epoch)
             known = self._trees.find(view.key) if view.authority.sees_everything else None
             if known is not None:
                 entries = part_of(known, folder, after, limit + 1)
@@ -135,7 +135,7 @@ class Reads:
     ) -> Checkout:
         """One folder's entries, not what lies deeper; a folder is there if anything visible is in it."""
         async with self._database.connection() as connection:
-            view = await self._opened(connection, caller, project_id, seq, epoch)
+            view = await self.opened(connection, caller, project_id, seq, epoch)
             found: list[tuple[SnapshotEntry, str]] = []
             async for entry, cursor in self._visible_children(connection, view, folder, after):
                 found.append((entry, cursor))
@@ -151,7 +151,7 @@ class Reads:
     ) -> tuple[list[VersionEntry], int | None]:
         """The versions of the node at a path (or that was there last), newest first, and where the next page starts."""
         async with self._database.connection() as connection:
-            view = await self._opened(connection, caller, project_id, None)
+            view = await self.opened(connection, caller, project_id, None)
             node_id = await self.node_of(connection, project_id, path, view.authority)
             entries: list[VersionEntry] = []
             number = before or _ABOVE_EVERY_NUMBER
@@ -178,7 +178,7 @@ class Reads:
     ) -> tuple[list[SideVersionEntry], UUID | None]:
         """What was set aside at a path, or of the node there, newest first, and where the next page starts."""
         async with self._database.connection() as connection:
-            view = await self._opened(connection, caller, project_id, None)
+            view = await self.opened(connection, caller, project_id, None)
             if not view.authority.sees(path):
                 raise nothing_at(path)
             node_id = await self._last_visible_node(connection, project_id, path, view.authority)
@@ -207,7 +207,7 @@ class Reads:
         self, caller: Caller, project_id: ProjectId, node_id: NodeId, number: int
     ) -> StoredContent:
         async with self._database.connection() as connection:
-            view = await self._opened(connection, caller, project_id, None)
+            view = await self.opened(connection, caller, project_id, None)
             row = await connection.fetchrow(_SQL.version_page, project_id, node_id, number + 1, 1)
         if row is None or row["number"] != number or not view.shows(row):
             raise NotFound(f"There is no version {number} of {node_id} that you may read.")
@@ -215,7 +215,7 @@ class Reads:
 
     async def content_of_side_version(self, caller: Caller, project_id: ProjectId, side_id: UUID) -> StoredContent:
         async with self._database.connection() as connection:
-            view = await self._opened(connection, caller, project_id, None)
+            view = await self.opened(connection, caller, project_id, None)
             row = await connection.fetchrow(_SQL.side_version, project_id, side_id)
         if row is None or not view.shows(row):
             raise NotFound(f"There is no side version {side_id} that you may read.")
@@ -257,7 +257,7 @@ class Reads:
                 return None
             offset += _PAGE
 
-    async def _opened(
+    async def opened(
         self,
         connection: Connection,
         caller: Caller,
@@ -265,6 +265,7 @@ class Reads:
         seq: Seq | None,
         epoch: UUID | None = None,
     ) -> VisibleSnapshot:
+        """A snapshot (None: the head) as the caller may see it; raises `NotFound`, `InvalidInput`, `CursorOutdated`."""
         caller.require(Action.READ, project_id)
         return _view_of(caller, project_id, await self._gate.opened(connection, caller, project_id), seq, epoch)
 

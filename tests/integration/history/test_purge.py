@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.gate_world import GateWorld, delete, write
+from tests.support.search_world import SearchWorld
 from tests.support.tree_writer import TEST_AUDIT_KEY
 
 from contextbase.audit.repository import AuditRepository
@@ -32,6 +33,7 @@ def purging(world: GateWorld) -> Purge:
     return Purge(
         database=world.database, gate=world.gate, catalog=world.catalog, audit=audit, clock=SystemClock(),
         projects=ProjectService(database=world.database, audit=audit, clock=SystemClock()),
+        derived=SearchWorld.over(world).indexer,
     )  # fmt: skip
 
 
