@@ -1,5 +1,6 @@
 """The paths of the first documents: each answers as the route it stands for, and no client is generated for it."""
 
+import os
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -68,8 +69,10 @@ async def test_a_workspace_is_created_shown_and_completed_by_its_first_names(api
     assert {first: made.pop(first) for first in FIRST_NAMES} == {f: own[name] for f, name in FIRST_NAMES.items()}
     assert without_moments(made) == without_moments(own)
     (Path(own["path"]) / "new.md").write_text("new\n")
-    completed = await api.client.post(f"{API}/workspace/{agent}/complete", params={"project_id": project.name})
-    assert completed.json()["removed"] is True
+    os.mkfifo(Path(own["path"]) / "pipe")
+    complete, query = f"{API}/workspace/{agent}/complete", {"project_id": project.name}
+    assert (await api.client.post(complete, params=query)).json()["removed"] is False
+    assert (await api.client.post(complete, params=query | {"discard": True})).json()["removed"] is True
     assert "new.md" in await project.paths()
     again = await api.client.post(f"{API}/workspaces/agent:{agent}/complete", params={"project": project.name})
     assert again.json()["workspace"]["id"] == made["id"]

@@ -255,7 +255,10 @@ async def test_the_workspace_of_a_deleted_project_is_not_found(api: Api) -> None
     agent = await an_agent(project, limited=False)
     made = await agent.done("POST", "", json={"project": project.name})
     assert (await api.client.delete(f"/api/v1/projects/{project.name}")).is_success
-    assert_problem(await agent.ask("GET", f"/{made['id']}"), 404, "not_found")
+    for method, route in (("GET", ""), ("POST", "/abandon")):
+        assert_problem(await agent.ask(method, f"/{made['id']}{route}"), 404, "not_found")
+    folder = Path(made["path"])
+    assert (folder / "plan.md").read_text() == PLAN
 
 
 async def test_workspaces_are_listed_page_by_page_and_by_state(api: Api) -> None:
