@@ -24,16 +24,18 @@ test: setup ## install what the tests need and run them all; PYTEST_ARGS=... to 
 	@sh scripts/system-packages.sh
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
-check: setup ## lint, types, import contracts, docs
+check: setup ## lint, types, import contracts, generated code, docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/generate_blocking_sdk.py --check
 	$(BIN)/python scripts/check_docs.py
 
-format: setup ## let ruff rewrite what it can
+format: setup ## let ruff rewrite what it can, and generate the blocking SDK
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python scripts/generate_blocking_sdk.py
 
 bench: setup ## run the benchmarks, one after the other; BENCH_ARGS="--json"
 	@for name in $(BENCHES); do $(BIN)/python -m bench.$$name $(BENCH_ARGS) || exit 1; done

@@ -15,7 +15,7 @@ from bench.landing_process import set_rules
 from contextbase.data_folder import DataFolder
 from contextbase.db.database import Database
 from contextbase.db.embedded import embedded_address
-from contextbase.sdk.client import Client
+from contextbase.sdk import Client
 
 __all__ = ["measure_http"]
 

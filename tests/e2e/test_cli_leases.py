@@ -12,7 +12,7 @@ from tests.support.cli import Cli
 from tests.support.postgres import reachable_folder
 from tests.support.server import PROGRAM, ServerProcess, environment, run_cli, start_server
 
-from contextbase.sdk import FeedReader
+from contextbase.sdk import Client
 from contextbase.wire.feed import EventItem
 
 pytestmark = pytest.mark.xdist_group("cli")
@@ -98,9 +98,10 @@ def test_who_gives_up_waiting_is_not_given_the_lease(cb: Cli, server: ServerProc
     )
     try:
         owner_token = (server.data / "owner-token").read_text().strip()
-        reader = FeedReader(server.url, owner_token, about["CONTEXTBASE_PROJECT"], after="start")
-        kinds = (received.item.kind for received in reader if isinstance(received.item, EventItem))
-        assert next(kind for kind in kinds if kind == "lease.blocked")
+        with Client(server.url, owner_token) as client:
+            feed = client.feed.follow(about["CONTEXTBASE_PROJECT"], after="start")
+            kinds = (received.item.kind for received in feed if isinstance(received.item, EventItem))
+            assert next(kind for kind in kinds if kind == "lease.blocked")
     finally:
         waiting.kill()
         waiting.wait()

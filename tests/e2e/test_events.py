@@ -21,7 +21,7 @@ from contextbase.errors import CursorOutdated, NotFound
 from contextbase.gate.model import CommitRequest
 from contextbase.identity.model import Caller
 from contextbase.ids import TreePath, new_uuid
-from contextbase.sdk import AsyncClient, Client, ReceivedEvent
+from contextbase.sdk import AsyncClient, Client, Received
 from contextbase.storage.model import Project
 from contextbase.streams.model import SYSTEM, NewEvent, Scope
 from contextbase.wire.event import ScopedItemView
@@ -315,12 +315,12 @@ async def test_the_client_that_is_not_async_does_the_same(world: World) -> None:
     number = await world.notify("large", text="x" * 9000)
     await world.commit("a")
 
-    def read() -> tuple[list[tuple[str, str]], list[ReceivedEvent], bytes]:
+    def read() -> tuple[list[tuple[str, str]], list[Received[ScopedItemView]], bytes]:
         with Client(world.server.url, world.secret) as client:
             page = client.events.list([world.scope, "user:me"], after="start")
             events = client.events.follow([world.scope, "user:me"], after="start")
             received = [next(events) for _ in range(2)]
-            events.close()  # type: ignore[attr-defined]  # a generator
+            events.close()
             return list(map(name_of, page.items)), received, b"".join(client.events.body("user:me", number))
 
     page, received, body = await asyncio.to_thread(read)

@@ -23,8 +23,8 @@ from contextbase.config import Settings
 from contextbase.errors import NotFound
 from contextbase.gate.model import CommitRequest
 from contextbase.ids import new_uuid
-from contextbase.sdk import FeedReader
-from contextbase.wire.feed import CommitItem
+from contextbase.sdk import AsyncClient, Client
+from contextbase.wire.feed import CommitItem, FeedItemView
 
 pytestmark = pytest.mark.xdist_group("feed-server")
 
@@ -240,29 +240,31 @@ async def test_fifty_streams_get_every_commit_once_and_in_order(project: Project
         assert await reader == list(range(1, 21))
 
 
-async def test_the_reader_of_the_sdk_yields_items_and_keeps_its_place(project: Project) -> None:
-    for name in ("a", "b", "c"):
-        await project.commit(name)
-
-    def read(reader: FeedReader, count: int) -> list[str]:
-        items = iter(reader)
-        found = [next(items).item for _ in range(count)]
-        return [item.changes[0].path for item in found if isinstance(item, CommitItem)]
-
-    reader = FeedReader(project.server.url, project.secret, project.name, after="start")
-    assert await asyncio.to_thread(read, reader, 2) == ["a", "b"]
-    assert await asyncio.to_thread(read, reader, 2) == ["b", "c"]  # the last one was not taken as read yet
-    with pytest.raises(NotFound):
-        await asyncio.to_thread(read, FeedReader(project.server.url, project.secret, "nothing"), 1)
-
-
-async def test_the_reader_of_the_sdk_takes_no_name_for_the_end_of_a_line(project: Project) -> None:
-    names = ["a\u2028b", "a\u2029b"]
+async def test_the_sdk_follows_the_feed_from_a_cursor_on(project: Project) -> None:
+    names = ["a", "b\u2028c", "d\u2029e"]  # what Unicode takes for the end of a line is a part of these
     for name in names:
         await project.commit(name)
-    items = iter(FeedReader(project.server.url, project.secret, project.name, after="start"))
-    found = [(await asyncio.to_thread(next, items)).item for _ in names]
-    assert [item.changes[0].path for item in found if isinstance(item, CommitItem)] == names
+
+    def read() -> tuple[list[str], list[str]]:
+        with Client(project.server.url, project.secret) as client:
+            items = client.feed.follow(project.name, after="start")
+            first = [next(items) for _ in range(2)]
+            rest = next(client.feed.follow(project.name, after=first[1].cursor))
+            page = client.feed.list(project.name, after="start").items
+            with pytest.raises(NotFound):
+                next(client.feed.follow("nothing"))
+            return paths(*(received.item for received in (*first, rest))), paths(*page)
+
+    assert await asyncio.to_thread(read) == (names, names)
+    async with (
+        AsyncClient(project.server.url, project.secret) as client,
+        contextlib.aclosing(client.feed.follow(project.name, after="start", path="a")) as items,
+    ):
+        assert paths((await anext(items)).item) == ["a"]
+
+
+def paths(*items: FeedItemView) -> list[str]:
+    return [item.changes[0].path for item in items if isinstance(item, CommitItem)]
 
 
 @pytest.fixture

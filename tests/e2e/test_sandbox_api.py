@@ -21,7 +21,7 @@ from tests.support.workspaces import unmount_all
 from contextbase.data_folder import DataFolder
 from contextbase.errors import InvalidInput, MachineProblem, NotFound, TooLarge, Unauthenticated
 from contextbase.sdk import AsyncClient, Client
-from contextbase.sdk.connection import error_of
+from contextbase.sdk.http import error_of
 from contextbase.wire.sandbox import (
     CommandItem,
     CompletedItem,

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -19,7 +20,7 @@ from contextbase.errors import (
     TooBusy,
     Unavailable,
 )
-from contextbase.sdk import AsyncClient, Change, Client, FeedReader
+from contextbase.sdk import AsyncClient, Change, Client
 from contextbase.wire.problem import Problem
 
 COMMITTED = {"seq": 1, "committed": True, "changes": []}
@@ -34,7 +35,7 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="not the URL of a server"):
         Client(url, "cb_x")
     with pytest.raises(InvalidInput, match="not the URL of a server"):
-        FeedReader(url, "cb_x", "p")
+        AsyncClient(url, "cb_x")
 
 
 @pytest.mark.parametrize("token", ["", "tökén", "a b", "a\r\nX: y"])
@@ -43,7 +44,7 @@ def test_a_token_that_cannot_be_one_is_refused_and_not_shown(token: str) -> None
         Client("http://server", token)
     assert not token or token not in caught.value.message
     with pytest.raises(InvalidInput) as caught:
-        FeedReader("http://server", token, "p")
+        AsyncClient("http://server", token)
     assert not token or token not in caught.value.message
 
 
@@ -97,10 +98,18 @@ def problem_answer(status: int, code: str) -> httpx.Response:
 
 @pytest.fixture
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def at_once(_: float) -> None:
-        pass
+    Waits(monkeypatch)
 
-    monkeypatch.setattr("contextbase.sdk.connection.asyncio.sleep", at_once)
+
+@pytest.fixture(params=[Client, AsyncClient])
+def kind(request: pytest.FixtureRequest) -> type[Client | AsyncClient]:
+    """Each of the clients."""
+    found: type[Client | AsyncClient] = request.param
+    return found
+
+
+def commit(client: Any) -> Any:
+    return client.commit("p", [Change(action="delete", path="a")], base_seq=3)
 
 
 class Server:
@@ -110,11 +119,28 @@ class Server:
         self.answers = list(answers)
         self.bodies: list[bytes] = []
 
-    def client(self, **options: float) -> Client:
-        return Client("http://server", "cb_x", transport=httpx.MockTransport(self._answer), **options)
+    def asked(
+        self,
+        kind: type[Client | AsyncClient],
+        ask: Callable[[Any], Any] = commit,
+        **options: float,
+    ) -> Any:
+        """What a client answers that talks to this server."""
+        if kind is Client:
+            with Client("http://server", "cb_x", transport=httpx.MockTransport(self.answer), **options) as client:
+                return ask(client)
+        return asyncio.run(self._asked_async(ask, **options))
 
-    async def _answer(self, request: httpx.Request) -> httpx.Response:
-        self.bodies.append(await request.aread())
+    async def _asked_async(self, ask: Callable[[Any], Any], **options: float) -> Any:
+        async def answer(request: httpx.Request) -> httpx.Response:
+            await request.aread()
+            return self.answer(request)
+
+        async with AsyncClient("http://server", "cb_x", transport=httpx.MockTransport(answer), **options) as client:
+            return await ask(client)
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        self.bodies.append(request.read())
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -122,7 +148,7 @@ class Server:
 
 
 @pytest.mark.usefixtures("no_waiting")
-def test_a_commit_nobody_answered_is_sent_again_with_the_same_key() -> None:
+def test_a_commit_nobody_answered_is_sent_again_with_the_same_key(kind: type[Client | AsyncClient]) -> None:
     server = Server(
         httpx.ConnectError("refused"),
         httpx.ReadError("reset"),
@@ -131,8 +157,7 @@ def test_a_commit_nobody_answered_is_sent_again_with_the_same_key() -> None:
         httpx.Response(502, text="<html>"),
         httpx.Response(200, json=COMMITTED),
     )
-    with server.client() as client:
-        assert client.commit("p", [Change(action="delete", path="a")], base_seq=3).seq == 1
+    assert server.asked(kind).seq == 1
     assert len(server.bodies) == 6
     assert len(set(server.bodies)) == 1
     assert len(json.loads(server.bodies[0])["key"]) == 32
@@ -144,52 +169,63 @@ class Waits:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
 
-        async def wait(seconds: float) -> None:
+        def wait(seconds: float) -> None:
             self.now += seconds
 
-        monkeypatch.setattr("contextbase.sdk.connection.asyncio.sleep", wait)
-        monkeypatch.setattr("contextbase.sdk.connection.time", SimpleNamespace(monotonic=lambda: self.now))
+        async def wait_async(seconds: float) -> None:
+            self.now += seconds
+
+        for folder, sleep in (("aio", wait_async), ("blocking", wait)):
+            monkeypatch.setattr(f"contextbase.sdk.{folder}.connection.sleep", sleep)
+            clock = SimpleNamespace(monotonic=lambda: self.now)
+            monkeypatch.setattr(f"contextbase.sdk.{folder}.connection.time", clock)
 
 
-def test_a_commit_is_sent_again_for_longer_than_a_restart_of_the_server_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_is_sent_again_for_longer_than_a_restart_of_the_server_takes(
+    kind: type[Client | AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
     waits, server = Waits(monkeypatch), Server(*(httpx.ConnectError("refused") for _ in range(100)))
-    with server.client() as client, pytest.raises(Unavailable):
-        client.commit("p", [Change(action="delete", path="a")], base_seq=3)
+    with pytest.raises(Unavailable):
+        server.asked(kind)
     assert 25 < waits.now < 40
     assert 8 < len(server.bodies) < 30
 
 
-def test_how_long_a_request_is_sent_again_is_the_callers_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_long_a_request_is_sent_again_is_the_callers_choice(
+    kind: type[Client | AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
     waits, server = Waits(monkeypatch), Server(*(problem_answer(429, "too_busy") for _ in range(100)))
-    with server.client(retry_seconds=3) as client, pytest.raises(TooBusy):
-        client.commit("p", [Change(action="delete", path="a")], base_seq=3)
+    with pytest.raises(TooBusy):
+        server.asked(kind, retry_seconds=3)
     assert 2 < waits.now < 6
     sent = len(server.bodies)
-    with server.client(retry_seconds=0) as client, pytest.raises(TooBusy):
-        client.commit("p", [Change(action="delete", path="a")], base_seq=3)
+    with pytest.raises(TooBusy):
+        server.asked(kind, retry_seconds=0)
     assert len(server.bodies) == sent + 1
 
 
-def test_a_request_that_took_all_the_time_is_still_sent_a_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_took_all_the_time_is_still_sent_a_second_time(
+    kind: type[Client | AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
     waits = Waits(monkeypatch)
-    server = Server(httpx.ReadTimeout("slow"), httpx.Response(200, json=COMMITTED))
-    with server.client(retry_seconds=5) as client:
-        original = server._answer
 
-        async def slow(request: httpx.Request) -> httpx.Response:
+    class SlowServer(Server):
+        def answer(self, request: httpx.Request) -> httpx.Response:
             waits.now += 60
-            return await original(request)
+            return super().answer(request)
 
-        monkeypatch.setattr(client._client._connection._http, "_transport", httpx.MockTransport(slow))
-        assert client.commit("p", [Change(action="delete", path="a")], base_seq=3).seq == 1
+    server = SlowServer(httpx.ReadTimeout("slow"), httpx.Response(200, json=COMMITTED))
+    assert server.asked(kind, retry_seconds=5).seq == 1
 
 
 @pytest.mark.usefixtures("no_waiting")
 @pytest.mark.parametrize(("status", "code"), [(409, "conflict"), (403, "forbidden"), (503, "misconfigured")])
-def test_an_answer_that_would_be_the_same_again_is_not_asked_for_again(status: int, code: str) -> None:
+def test_an_answer_that_would_be_the_same_again_is_not_asked_for_again(
+    kind: type[Client | AsyncClient], status: int, code: str
+) -> None:
     server = Server(problem_answer(status, code))
-    with server.client() as client, pytest.raises(ContextbaseError) as caught:
-        client.commit("p", [Change(action="delete", path="a")], base_seq=3)
+    with pytest.raises(ContextbaseError) as caught:
+        server.asked(kind)
     assert caught.value.code == code
 
 
@@ -205,22 +241,24 @@ def pieces() -> Iterator[bytes]:
 
 @pytest.mark.usefixtures("no_waiting")
 @pytest.mark.parametrize("source", ["bytes", "file", "pieces", "async pieces"])
-def test_an_upload_is_sent_again_if_its_content_can_be_read_again(source: str, tmp_path: Path) -> None:
+def test_an_upload_is_sent_again_if_its_content_can_be_read_again(
+    kind: type[Client | AsyncClient], source: str, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_bytes(b"abc")
     content = {"bytes": b"abc", "file": tmp_path / "file", "pieces": pieces(), "async pieces": async_pieces()}[source]
     server = Server(problem_answer(503, "unavailable"), httpx.Response(201, json={"hash": "0" * 64, "size": 3}))
-    with server.client() as client:
-        if source in ("bytes", "file"):
-            assert client.upload("p", content).size == 3
-            assert server.bodies == [b"abc", b"abc"]
-        else:
-            with pytest.raises(Unavailable):
-                client.upload("p", content)
-            assert server.bodies == [b"abc"]
+    if source in ("bytes", "file"):
+        assert server.asked(kind, lambda client: client.upload("p", content)).size == 3
+        assert server.bodies == [b"abc", b"abc"]
+        return
+    is_refused = kind is Client and source == "async pieces"
+    with pytest.raises(InvalidInput if is_refused else Unavailable):
+        server.asked(kind, lambda client: client.upload("p", content))
+    assert server.bodies == ([] if is_refused else [b"abc"])
 
 
 def test_a_download_that_breaks_off_is_an_error_and_not_a_short_file() -> None:
-    async def broken() -> AsyncIterator[bytes]:
+    def broken() -> Iterator[bytes]:
         yield b"half"
         raise httpx.RemoteProtocolError("closed")
 

@@ -14,7 +14,7 @@ import pytest
 from tests.support.http_answers import served_by
 
 from contextbase.errors import ContextbaseError, InvalidInput, Misconfigured, Unauthenticated, Unavailable
-from contextbase.sdk import AsyncClient, Change, Client, FeedReader, LeaseRule, Limits, MergeRule, Pick
+from contextbase.sdk import AsyncClient, Change, Client, LeaseRule, Limits, MergeRule, Pick
 
 Call = Callable[[Any], object]
 
@@ -216,12 +216,6 @@ def test_an_answer_that_is_not_ours_is_our_error(body: str) -> None:
             assert caught.value.code == "misconfigured"
 
 
-def test_a_feed_with_wrong_arguments_cannot_be_made() -> None:
-    for arguments in (("http://server", "cb_x", 5), (5, "cb_x", "p"), ("http://server", 5, "p")):
-        with pytest.raises(InvalidInput):
-            FeedReader(*arguments)  # type: ignore[arg-type]
-
-
 def test_a_feed_that_is_not_ours_is_our_error() -> None:
     class Nonsense(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -232,8 +226,12 @@ def test_a_feed_that_is_not_ours_is_our_error() -> None:
         def log_message(self, *_: object) -> None:
             pass
 
-    with served_by(Nonsense) as port, pytest.raises(Unavailable):
-        next(iter(FeedReader(f"http://127.0.0.1:{port}", "cb_x", "p")))
+    with (
+        served_by(Nonsense) as port,
+        Client(f"http://127.0.0.1:{port}", "cb_x") as client,
+        pytest.raises(Unavailable),
+    ):
+        next(client.feed.follow("p"))
 
 
 def test_arguments_are_checked_where_an_event_loop_runs() -> None:

@@ -1,14 +1,21 @@
 """The clients' surface: both have the same methods, every one is documented, and what callers need is exported."""
 
+import asyncio
 import inspect
+import re
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import contextbase.sdk
 from contextbase import errors
 from contextbase.sdk import AsyncClient, AsyncSandbox, Client, Sandbox
-from contextbase.sdk.terminal import AsyncTerminal, Terminal
+from contextbase.sdk.aio import waiting as aio_waiting
+from contextbase.sdk.aio.terminal import AsyncTerminal
+from contextbase.sdk.blocking import waiting as blocking_waiting
+from contextbase.sdk.blocking.terminal import Terminal
 
 PARTS = (
     "projects",
@@ -21,17 +28,20 @@ PARTS = (
     "sandboxes",
     "leases",
     "events",
+    "feed",
 )
 
 
 def pairs() -> Iterator[tuple[type, type]]:
-    """Each class of the sync client, and the async one it stands for."""
+    """Each class of the blocking client, and the async one it is generated from."""
     yield Client, AsyncClient
     yield Sandbox, AsyncSandbox
     yield Terminal, AsyncTerminal
-    with Client("http://server", "cb_x") as client:
+    blocking, asynchronous = Client("http://server", "cb_x"), AsyncClient("http://server", "cb_x")
+    with blocking:
         for part in PARTS:
-            yield type(getattr(client, part)), type(getattr(client._client, part))
+            yield type(getattr(blocking, part)), type(getattr(asynchronous, part))
+    asyncio.run(asynchronous.close())
 
 
 def methods(kind: type) -> dict[str, inspect.Signature]:
@@ -39,21 +49,59 @@ def methods(kind: type) -> dict[str, inspect.Signature]:
     return {name: inspect.signature(method) for name, method in found if not name.startswith("_")}
 
 
+def answer_of(signature: inspect.Signature) -> str:
+    """What a method gives, whichever way: async generators and context managers as their blocking counterparts."""
+    text = str(signature.return_annotation).replace("typing.", "").replace("collections.abc.", "")
+    text = re.sub(r"contextbase\.sdk\.(aio|blocking)\.\w+\.(Async)?", "", text)
+    return re.sub(r"AsyncGenerator\[(.*), None\]", r"Generator[\1, None, None]", text).replace("Async", "")
+
+
 def test_every_part_of_the_client_is_compared() -> None:
+    async def parts() -> set[str]:
+        async with AsyncClient("http://server", "cb_x") as client:
+            return set(vars(client))
+
     with Client("http://server", "cb_x") as client:
         assert {name for name in vars(client) if not name.startswith("_")} == set(PARTS)
-        assert {name for name in vars(client._client) if not name.startswith("_")} == set(PARTS)
+    assert {name for name in asyncio.run(parts()) if not name.startswith("_")} == set(PARTS)
 
 
-@pytest.mark.parametrize(("sync", "asynchronous"), list(pairs()), ids=lambda kind: kind.__name__)
-def test_both_clients_have_the_same_methods_with_the_same_arguments(sync: type, asynchronous: type) -> None:
-    def arguments(kind: type) -> dict[str, list[inspect.Parameter]]:
-        return {name: list(signature.parameters.values()) for name, signature in methods(kind).items()}
+@pytest.mark.parametrize(("blocking", "asynchronous"), list(pairs()), ids=lambda kind: kind.__name__)
+def test_both_clients_have_the_same_methods(blocking: type, asynchronous: type) -> None:
+    ours, theirs = methods(blocking), methods(asynchronous)
+    assert list(ours) == list(theirs)
+    for name, signature in ours.items():
+        if (blocking, name) != (Client, "upload"):  # only an async client takes async pieces
+            assert list(signature.parameters.values()) == list(theirs[name].parameters.values())
+        assert answer_of(signature) == answer_of(theirs[name])
+        assert inspect.getdoc(getattr(blocking, name))
+        assert not inspect.iscoroutinefunction(getattr(blocking, name))
 
-    assert arguments(sync) == arguments(asynchronous)
-    own = inspect.signature(sync).parameters, inspect.signature(asynchronous).parameters
-    if sync is Client:
-        assert list(own[0].values()) == list(own[1].values())
+
+def test_both_clients_are_made_with_the_same_arguments() -> None:
+    ours, theirs = inspect.signature(Client).parameters, inspect.signature(AsyncClient).parameters
+    assert list(ours) == list(theirs)
+    assert [ours[name] for name in ours if name != "transport"] == [
+        theirs[name] for name in ours if name != "transport"
+    ]
+
+
+def test_what_is_written_by_hand_on_both_sides_agrees() -> None:
+    ours, theirs = (
+        {name: list(inspect.signature(function).parameters) for name, function in inspect.getmembers(module, callable)
+         if function.__module__ == module.__name__}
+        for module in (blocking_waiting, aio_waiting)
+    )  # fmt: skip
+    assert ours == theirs
+    assert blocking_waiting.__all__ == aio_waiting.__all__
+
+
+def test_code_that_blocks_needs_no_event_loop() -> None:
+    """The blocking client starts no loop and no thread, and does not import asyncio by itself."""
+    with Client("http://server", "cb_x"):
+        assert threading.active_count() == 1 or "contextbase" not in str(threading.enumerate())
+    sources = Path(blocking_waiting.__file__).parent.glob("*.py")
+    assert not [path.name for path in sources if re.search(r"\b(asyncio|async def|await)\b", path.read_text())]
 
 
 @pytest.mark.parametrize("kind", [kind for pair in pairs() for kind in pair], ids=lambda kind: kind.__name__)
@@ -80,4 +128,4 @@ def test_every_error_can_be_imported_from_the_sdk() -> None:
 
 def test_what_callers_pass_can_be_imported_from_the_sdk() -> None:
     wanted = {"Change", "Pick", "MergeRule", "LeaseRule", "Limits", "CommandOptions", "ExecOptions", "SandboxOptions"}
-    assert wanted | {"AuditFilter", "ArchiveFormat", "Uploadable"} <= set(contextbase.sdk.__all__)
+    assert wanted | {"AuditFilter", "ArchiveFormat", "Uploadable", "AsyncUploadable"} <= set(contextbase.sdk.__all__)

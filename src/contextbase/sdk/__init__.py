@@ -32,21 +32,28 @@ from contextbase.errors import (
     Unauthenticated,
     Unavailable,
 )
-from contextbase.sdk.async_client import AsyncClient, AuditFilter, Uploadable
-from contextbase.sdk.client import Client
-from contextbase.sdk.commands import CommandOptions
-from contextbase.sdk.events import ReceivedEvent
-from contextbase.sdk.feed import FeedReader, Received
-from contextbase.sdk.history import ArchiveFormat
-from contextbase.sdk.leases import HeldLease
+from contextbase.sdk.aio.client import AsyncClient
+from contextbase.sdk.aio.sandboxes import AsyncSandbox
+from contextbase.sdk.aio.uploads import AsyncUploadable
+from contextbase.sdk.blocking.client import Client
+from contextbase.sdk.blocking.sandboxes import Sandbox
+from contextbase.sdk.blocking.uploads import Uploadable
+from contextbase.sdk.handles import HeldLease, OpenWorkspace
+from contextbase.sdk.options import (
+    ArchiveFormat,
+    AuditFilter,
+    CommandOptions,
+    ExecOptions,
+    Received,
+    SandboxOptions,
+)
 from contextbase.sdk.requests import Change, LeaseRule, Limits, MergeRule, Pick
-from contextbase.sdk.sandboxes import AsyncSandbox, ExecOptions, Sandbox, SandboxOptions
-from contextbase.sdk.workspaces import OpenWorkspace
 
 __all__ = [
     "ArchiveFormat",
     "AsyncClient",
     "AsyncSandbox",
+    "AsyncUploadable",
     "AuditFilter",
     "BlobCorrupted",
     "BlobMissing",
@@ -64,7 +71,6 @@ __all__ = [
     "Damaged",
     "DatabaseUnavailable",
     "ExecOptions",
-    "FeedReader",
     "Forbidden",
     "HeldElsewhere",
     "HeldLease",
@@ -83,7 +89,6 @@ __all__ = [
     "Pick",
     "PreconditionFailed",
     "Received",
-    "ReceivedEvent",
     "Sandbox",
     "SandboxOptions",
     "SchemaTooNew",

@@ -10,11 +10,10 @@ from pydantic import ConfigDict, ValidationError, validate_call
 
 from contextbase.errors import InvalidInput
 
-__all__ = ["checked", "documented_like", "input_checked"]
+__all__ = ["checked", "input_checked"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Class = TypeVar("Class", bound=type)
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:
@@ -56,16 +55,3 @@ def input_checked(what: str, names: tuple[str, ...] = ()) -> Iterator[None]:
         )
         reason = problem["msg"].removeprefix("Value error, ").rstrip(".")
         raise InvalidInput(f"{what}: {f'{where}: ' if where else ''}{reason}.") from error
-
-
-def documented_like(source: type) -> Callable[[Class], Class]:
-    """Give the methods of a class the docstrings of the methods of the same names in another."""
-
-    def documented(target: Class) -> Class:
-        for name, member in vars(target).items():
-            original = getattr(source, name, None)
-            if not name.startswith("_") and inspect.isfunction(member) and not member.__doc__ and original is not None:
-                member.__doc__ = original.__doc__
-        return target
-
-    return documented

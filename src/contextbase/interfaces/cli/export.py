@@ -26,7 +26,7 @@ from contextbase.interfaces.cli.output import (
     print_line,
     told_if_interrupted,
 )
-from contextbase.sdk.history import ArchiveFormat
+from contextbase.sdk import ArchiveFormat
 
 __all__ = ["export"]
 

@@ -26,9 +26,8 @@ from contextbase.interfaces.cli.run_text import (
     how_it_ended,
 )
 from contextbase.interfaces.cli.workspace_text import drawn_completion, went_in
-from contextbase.sdk import AsyncClient, Client
-from contextbase.sdk.commands import CommandOptions
-from contextbase.sdk.connection import error_of
+from contextbase.sdk import AsyncClient, Client, CommandOptions
+from contextbase.sdk.http import error_of
 from contextbase.wire.sandbox import (
     CommitWhenName,
     CompletedItem,

@@ -35,13 +35,12 @@ from contextbase.interfaces.cli.run import (
 )
 from contextbase.interfaces.cli.run_text import exit_code_of, how_it_ended
 from contextbase.interfaces.cli.workspaces import Agent
-from contextbase.sdk import AsyncClient, Client
-from contextbase.sdk.connection import error_of
-from contextbase.sdk.sandboxes import ExecOptions
+from contextbase.sdk import AsyncClient, Client, ExecOptions
+from contextbase.sdk.http import error_of
 from contextbase.wire.sandbox import EndedItem, FailedItem, LimitsBody, OutputItem, SandboxView
 
 if TYPE_CHECKING:
-    from contextbase.sdk.terminal import AsyncTerminal
+    from contextbase.sdk.aio.terminal import AsyncTerminal
 
 __all__ = ["commands"]
 

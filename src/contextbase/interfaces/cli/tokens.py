@@ -14,7 +14,7 @@ from contextbase.sdk import Client
 from contextbase.wire.token import TokenView
 
 if TYPE_CHECKING:
-    from contextbase.sdk.tokens import KindName
+    from contextbase.sdk.options import KindName
     from contextbase.wire.token import ActionName
 
 __all__ = ["commands"]

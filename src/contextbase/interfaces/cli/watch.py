@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from contextbase.interfaces.cli.connection import Data, Project, address, named
+from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.options import PathFilter
 from contextbase.interfaces.cli.output import Json, console, errors_shown, on_one_line, subject
-from contextbase.sdk.feed import FeedReader
 from contextbase.wire.feed import CommitItem, FeedItemView
 
 __all__ = ["watch"]
@@ -35,15 +34,15 @@ def watch(
     as_json: Json = False,
 ) -> None:
     """Print changes as they land, until Ctrl-C. With --json, one line each, with its cursor."""
-    url, token = address(data)
-    for received in FeedReader(url, token, named(project), path=path, after=after):
-        if as_json:
-            body = received.item.model_dump_json()
-            sys.stdout.write(f'{{"cursor":"{received.cursor}",{body[1:]}\n')
-            sys.stdout.flush()
-        else:
-            for line in _lines(received.item):
-                console.print(line, highlight=False, soft_wrap=True)
+    with connect(data) as client:
+        for received in client.feed.follow(named(project), path=path, after=after):
+            if as_json:
+                body = received.item.model_dump_json()
+                sys.stdout.write(f'{{"cursor":"{received.cursor}",{body[1:]}\n')
+                sys.stdout.flush()
+            else:
+                for line in _lines(received.item):
+                    console.print(line, highlight=False, soft_wrap=True)
 
 
 def _lines(item: FeedItemView) -> list[Text]:

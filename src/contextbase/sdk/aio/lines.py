@@ -1,23 +1,14 @@
 """The lines of an answer as it comes. A line ends with a line feed and with nothing else: what Unicode, and httpx, also
 take for the end of one (U+2028, U+0085) may stand in a message or a file's name."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import httpx
 
-__all__ = ["lines_of", "lines_of_async"]
+__all__ = ["lines_of"]
 
 
-def lines_of(response: httpx.Response) -> Iterator[str]:
-    rest = b""
-    for piece in response.iter_bytes():
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from map(_text, whole)
-    if rest:
-        yield _text(rest)
-
-
-async def lines_of_async(response: httpx.Response) -> AsyncIterator[str]:
+async def lines_of(response: httpx.Response) -> AsyncIterator[str]:
     rest = b""
     async for piece in response.aiter_bytes():
         *whole, rest = (rest + piece).split(b"\n")

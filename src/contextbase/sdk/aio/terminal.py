@@ -9,13 +9,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from contextbase.errors import ContextbaseError, Unavailable
-from contextbase.sdk.arguments import documented_like
-from contextbase.sdk.connection import error_of
-from contextbase.sdk.portal import Portal
+from contextbase.sdk.http import error_of
 from contextbase.wire.problem import Problem
 from contextbase.wire.sandbox import EndedItem, OutcomeView
 
-__all__ = ["AsyncTerminal", "Terminal", "open_terminal"]
+__all__ = ["AsyncTerminal", "open_terminal"]
 
 
 class AsyncTerminal:
@@ -65,29 +63,6 @@ async def open_terminal(address: str, headers: dict[str, str]) -> AsyncIterator[
         raise Unavailable(f"No terminal could be opened ({type(error).__name__}).") from error
     async with socket:
         yield AsyncTerminal(socket)
-
-
-@documented_like(AsyncTerminal)
-class Terminal:
-    """`AsyncTerminal` for code that is not async."""
-
-    def __init__(self, terminal: AsyncTerminal, portal: Portal) -> None:
-        self._terminal = terminal
-        self._portal = portal
-
-    @property
-    def outcome(self) -> OutcomeView | None:
-        """How the command ended; None until then."""
-        return self._terminal.outcome
-
-    def send(self, data: bytes) -> None:
-        self._portal.run(self._terminal.send(data))
-
-    def receive(self) -> bytes:
-        return self._portal.run(self._terminal.receive())
-
-    def resize(self, *, rows: int, columns: int) -> None:
-        self._portal.run(self._terminal.resize(rows=rows, columns=columns))
 
 
 def _error_of(refusal: InvalidStatus) -> ContextbaseError:

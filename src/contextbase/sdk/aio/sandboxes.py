@@ -1,24 +1,20 @@
 """Sandboxes to run one command after the other in, as a part of the clients: `client.sandboxes`."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, Unpack
 from uuid import UUID
 
-from pydantic import TypeAdapter, with_config
-from typing_extensions import TypedDict  # pydantic reads that of `typing` from Python 3.12 on
+from pydantic import TypeAdapter
 
-from contextbase.sdk.arguments import checked, documented_like, input_checked
-from contextbase.sdk.commands import command_fields
-from contextbase.sdk.connection import Connection
-from contextbase.sdk.portal import Portal
-from contextbase.sdk.workspaces import AsyncWorkspaces
+from contextbase.sdk.aio.connection import AsyncConnection
+from contextbase.sdk.aio.workspaces import AsyncWorkspaces
+from contextbase.sdk.arguments import checked, input_checked
+from contextbase.sdk.options import ExecOptions, SandboxOptions, command_fields
 from contextbase.wire.sandbox import (
     CommandBody,
     ExecItem,
     ExecView,
-    LimitsBody,
-    NetworkName,
     SandboxCreate,
     SandboxPage,
     SandboxView,
@@ -26,39 +22,20 @@ from contextbase.wire.sandbox import (
 from contextbase.wire.workspace import WorkspaceCommitView, WorkspaceCompleteView, WorkspaceStatusView
 
 if TYPE_CHECKING:
-    from contextbase.sdk.terminal import AsyncTerminal, Terminal
+    from contextbase.sdk.aio.terminal import AsyncTerminal
 
-__all__ = ["AsyncSandbox", "AsyncSandboxes", "ExecOptions", "Sandbox", "SandboxOptions", "Sandboxes"]
+__all__ = ["AsyncSandbox", "AsyncSandboxes"]
 
 _SANDBOXES: Final = "/api/v1/sandboxes"
 _ITEM: Final[TypeAdapter[ExecItem]] = TypeAdapter(ExecItem)
 _LONGEST_SECONDS: Final = 86_400.0
 
 
-@with_config(extra="forbid")
-class ExecOptions(TypedDict, total=False):
-    """How one command runs."""
-
-    environment: Mapping[str, str]
-    cwd: str  # relative to the workspace; left out: where the last command went to
-    stdin: str
-    timeout: float
-
-
-@with_config(extra="forbid")
-class SandboxOptions(TypedDict, total=False):
-    """What all commands of a sandbox may use; what is left out is as the server has it."""
-
-    limits: LimitsBody
-    network: NetworkName
-    environment: Mapping[str, str]  # of every command
-
-
 class AsyncSandbox:
     """One sandbox. `view` is as it was when asked for; `status` asks again. Its methods raise `NotFound` once it is
     deleted."""
 
-    def __init__(self, view: SandboxView, connection: Connection, workspaces: AsyncWorkspaces) -> None:
+    def __init__(self, view: SandboxView, connection: AsyncConnection, workspaces: AsyncWorkspaces) -> None:
         self.view = view
         self.id = view.id
         self._connection = connection
@@ -88,7 +65,7 @@ class AsyncSandbox:
     ) -> AsyncIterator["AsyncTerminal"]:
         """Open a shell, or run a command for one, on a terminal; it ends with the block. Raises `Unavailable` if none
         can be opened."""
-        from contextbase.sdk.terminal import open_terminal
+        from contextbase.sdk.aio.terminal import open_terminal
 
         address, headers = self._connection.socket_of(
             f"{self._route}/terminal", rows=rows, columns=columns, command=command
@@ -98,7 +75,7 @@ class AsyncSandbox:
 
     async def status(self) -> SandboxView:
         """Whether it runs, and what it uses."""
-        return await self._connection.call(SandboxView, "GET", self._route)
+        return await self._connection.read(SandboxView, self._route)
 
     async def changes(self) -> WorkspaceStatusView:
         """What is in the workspace and not committed yet."""
@@ -121,7 +98,7 @@ class AsyncSandbox:
 class AsyncSandboxes:
     """Sandboxes that last, to run one command after the other in."""
 
-    def __init__(self, connection: Connection, workspaces: AsyncWorkspaces) -> None:
+    def __init__(self, connection: AsyncConnection, workspaces: AsyncWorkspaces) -> None:
         self._connection = connection
         self._workspaces = workspaces
 
@@ -140,73 +117,16 @@ class AsyncSandboxes:
     @checked
     async def get(self, sandbox_id: UUID) -> AsyncSandbox:
         """A sandbox that was created before. Raises `NotFound` if there is none."""
-        return self._opened(await self._connection.call(SandboxView, "GET", f"{_SANDBOXES}/{sandbox_id}"))
+        return self._opened(await self._connection.read(SandboxView, f"{_SANDBOXES}/{sandbox_id}"))
 
     @checked
     async def list(self, project: str | None = None, *, before: UUID | None = None, limit: int = 100) -> SandboxPage:
         """Sandboxes, newest first: everybody's for 'admin', else your own. Pass the page's `next_before` for the next
         page."""
-        return await self._connection.call(SandboxPage, "GET", _SANDBOXES, project=project, before=before, limit=limit)
+        return await self._connection.read(SandboxPage, _SANDBOXES, project=project, before=before, limit=limit)
 
     def _opened(self, view: SandboxView) -> AsyncSandbox:
         return AsyncSandbox(view, self._connection, self._workspaces)
-
-
-@documented_like(AsyncSandbox)
-class Sandbox:
-    """`AsyncSandbox` for code that is not async."""
-
-    def __init__(self, sandbox: AsyncSandbox, portal: Portal) -> None:
-        self._sandbox = sandbox
-        self._portal = portal
-        self.view = sandbox.view
-        self.id = sandbox.id
-
-    def exec(self, command: str | Sequence[str], **options: Unpack[ExecOptions]) -> ExecView:
-        return self._portal.run(self._sandbox.exec(command, **options))
-
-    def stream(self, command: str | Sequence[str], **options: Unpack[ExecOptions]) -> Iterator[ExecItem]:
-        return self._portal.iterate(self._sandbox.stream(command, **options))
-
-    @contextmanager
-    def terminal(self, command: str | None = None, *, rows: int = 24, columns: int = 80) -> Iterator["Terminal"]:
-        from contextbase.sdk.terminal import Terminal
-
-        with self._portal.entered(self._sandbox.terminal(command, rows=rows, columns=columns)) as terminal:
-            yield Terminal(terminal, self._portal)
-
-    def status(self) -> SandboxView:
-        return self._portal.run(self._sandbox.status())
-
-    def changes(self) -> WorkspaceStatusView:
-        return self._portal.run(self._sandbox.changes())
-
-    def commit(self, message: str = "", *, run: str | None = None) -> WorkspaceCommitView:
-        return self._portal.run(self._sandbox.commit(message, run=run))
-
-    def complete(self, message: str = "", *, run: str | None = None) -> WorkspaceCompleteView:
-        return self._portal.run(self._sandbox.complete(message, run=run))
-
-    def delete(self) -> SandboxView:
-        return self._portal.run(self._sandbox.delete())
-
-
-@documented_like(AsyncSandboxes)
-class Sandboxes:
-    """`AsyncSandboxes` for code that is not async."""
-
-    def __init__(self, sandboxes: AsyncSandboxes, portal: Portal) -> None:
-        self._sandboxes = sandboxes
-        self._portal = portal
-
-    def create(self, project: str, *, agent: str | None = None, **options: Unpack[SandboxOptions]) -> Sandbox:
-        return Sandbox(self._portal.run(self._sandboxes.create(project, agent=agent, **options)), self._portal)
-
-    def get(self, sandbox_id: UUID) -> Sandbox:
-        return Sandbox(self._portal.run(self._sandboxes.get(sandbox_id)), self._portal)
-
-    def list(self, project: str | None = None, *, before: UUID | None = None, limit: int = 100) -> SandboxPage:
-        return self._portal.run(self._sandboxes.list(project, before=before, limit=limit))
 
 
 def _body(command: str | Sequence[str], options: ExecOptions) -> CommandBody:

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from contextbase.errors import InvalidInput
-from contextbase.sdk.arguments import checked, documented_like
-from contextbase.sdk.connection import Connection
-from contextbase.sdk.portal import Portal
+from contextbase.sdk.aio.connection import AsyncConnection
+from contextbase.sdk.arguments import checked
 from contextbase.wire.project import NAME_OR_ID, ProjectChange, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
 
-__all__ = ["AsyncProjects", "Projects"]
+__all__ = ["AsyncProjects"]
 
 _PROJECTS: Final = "/api/v1/projects"
 
@@ -18,7 +17,7 @@ _PROJECTS: Final = "/api/v1/projects"
 class AsyncProjects:
     """A project is one versioned tree of files. It is named by its name or its id."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     @checked
@@ -30,15 +29,13 @@ class AsyncProjects:
     @checked
     async def list(self, *, after: str = "", limit: int = 100) -> ProjectPage:
         """The projects you may read, by name. Pass the page's `next_after` as `after` for the next page."""
-        return await self._connection.retried(
-            lambda: self._connection.call(ProjectPage, "GET", _PROJECTS, after=after, limit=limit)
-        )
+        return await self._connection.read(ProjectPage, _PROJECTS, after=after, limit=limit)
 
     @checked
     async def get(self, name_or_id: str) -> ProjectDetail:
         """One project, with its size. Raises `NotFound` if there is none that you may read."""
         route = _route(name_or_id)
-        return await self._connection.retried(lambda: self._connection.call(ProjectDetail, "GET", route))
+        return await self._connection.read(ProjectDetail, route)
 
     @checked
     async def change(
@@ -54,34 +51,6 @@ class AsyncProjects:
     async def delete(self, name_or_id: str) -> ProjectView:
         """Hide a project and free its name; its history stays stored. Raises `NotFound` if there is none."""
         return await self._connection.call(ProjectView, "DELETE", _route(name_or_id))
-
-
-@documented_like(AsyncProjects)
-class Projects:
-    """`AsyncProjects` for code that is not async."""
-
-    def __init__(self, projects: AsyncProjects, portal: Portal) -> None:
-        self._projects = projects
-        self._portal = portal
-
-    def create(self, name: str, *, description: str = "") -> ProjectView:
-        return self._portal.run(self._projects.create(name, description=description))
-
-    def list(self, *, after: str = "", limit: int = 100) -> ProjectPage:
-        return self._portal.run(self._projects.list(after=after, limit=limit))
-
-    def get(self, name_or_id: str) -> ProjectDetail:
-        return self._portal.run(self._projects.get(name_or_id))
-
-    def change(
-        self, name_or_id: str, *, reads_gitignore: bool | None = None, allowed_secrets: Sequence[str] | None = None
-    ) -> ProjectView:
-        return self._portal.run(
-            self._projects.change(name_or_id, reads_gitignore=reads_gitignore, allowed_secrets=allowed_secrets)
-        )
-
-    def delete(self, name_or_id: str) -> ProjectView:
-        return self._portal.run(self._projects.delete(name_or_id))
 
 
 def _route(name_or_id: str) -> str:

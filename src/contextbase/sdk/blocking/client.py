@@ -1,69 +1,48 @@
+# Generated from aio/client.py by scripts/generate_blocking_sdk.py. Change that file, not this one.
 """`AsyncClient`: the server's routes as methods. Answers are the wire models; errors are the tree of errors.py."""
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, Unpack
 from uuid import UUID, uuid4
 
 import httpx
-from pydantic import ValidationError, with_config
-from typing_extensions import TypedDict  # pydantic reads that of `typing` from Python 3.12 on
+from pydantic import ValidationError
 
-from contextbase.errors import InvalidInput, Unavailable
+from contextbase.errors import Unavailable
 from contextbase.sdk.arguments import checked, input_checked
-from contextbase.sdk.commands import AsyncCommands
-from contextbase.sdk.connection import (
-    DEFAULT_RETRY_SECONDS,
-    DEFAULT_TIMEOUT_SECONDS,
-    Body,
-    Connection,
-    parsed,
-)
-from contextbase.sdk.events import AsyncEvents
-from contextbase.sdk.history import AsyncHistory
-from contextbase.sdk.leases import DEFAULT_WAIT_SECONDS, AsyncLeases, HeldLease
-from contextbase.sdk.lines import lines_of_async
-from contextbase.sdk.policies import AsyncPolicies
-from contextbase.sdk.projects import AsyncProjects
-from contextbase.sdk.reviews import AsyncReviews
-from contextbase.sdk.sandboxes import AsyncSandboxes
-from contextbase.sdk.tokens import AsyncTokens
-from contextbase.sdk.workspaces import AsyncWorkspaces
+from contextbase.sdk.blocking.commands import Commands
+from contextbase.sdk.blocking.connection import DEFAULT_RETRY_SECONDS, DEFAULT_TIMEOUT_SECONDS, Connection
+from contextbase.sdk.blocking.events import Events
+from contextbase.sdk.blocking.feed import Feed
+from contextbase.sdk.blocking.history import History
+from contextbase.sdk.blocking.leases import DEFAULT_WAIT_SECONDS, Leases
+from contextbase.sdk.blocking.lines import lines_of
+from contextbase.sdk.blocking.policies import Policies
+from contextbase.sdk.blocking.projects import Projects
+from contextbase.sdk.blocking.reviews import Reviews
+from contextbase.sdk.blocking.sandboxes import Sandboxes
+from contextbase.sdk.blocking.tokens import Tokens
+from contextbase.sdk.blocking.uploads import Uploadable, check_uploadable, pieces_of
+from contextbase.sdk.blocking.workspaces import Workspaces
+from contextbase.sdk.handles import HeldLease
+from contextbase.sdk.http import Body, parsed
+from contextbase.sdk.options import AuditFilter
 from contextbase.wire.commit import ChangeBody, CommitCreate, CommitView, UploadView
-from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView, OperatorTypeName
+from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
 from contextbase.wire.system import Me, Readiness, ServerVersion
 from contextbase.wire.tree import CheckoutRequest, CheckoutView, SideVersionPage, VersionPage
 
-__all__ = ["AsyncClient", "AuditFilter", "Uploadable"]
-
-Uploadable = bytes | Path | Iterable[bytes] | AsyncIterable[bytes]
-"""Content of any size: bytes, a file, or pieces."""
+__all__ = ["Client"]
 
 _API: Final = "/api/v1"
-_PIECE_BYTES: Final = 1024 * 1024
 
 
-@with_config(extra="forbid")
-class AuditFilter(TypedDict, total=False):
-    """Which rows of the audit trail are meant: all that is given must match."""
-
-    principal: str | None  # such as agent:indexer
-    action: str | None  # such as commit
-    path: str | None  # and what is below it
-    node_id: UUID | None  # a file by its id, whatever it was called
-    operator_type: OperatorTypeName | None  # the way in, such as agent, api or web_ui
-    since: datetime | None
-    until: datetime | None  # not included
-    first_seq: int | None
-    last_seq: int | None
-
-
-class AsyncClient:
-    """A connection to one server as one principal. Use it as a context manager, or `close` it.
+class Client:
+    """A connection to one server as one principal. Use it as a context manager, or `close` it. `Client` and
+    `AsyncClient` have the same methods; a `Client` may be used from several threads.
 
     `url` and `token` default to the environment variables CONTEXTBASE_URL and CONTEXTBASE_TOKEN, and without those to
     the server that the command line would talk to. A request waits `timeout_seconds` for an answer. Reads, commits and
@@ -83,48 +62,49 @@ class AsyncClient:
         *,
         timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
         retry_seconds: float = DEFAULT_RETRY_SECONDS,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._connection = Connection(
             url, token, timeout_seconds=timeout_seconds, retry_seconds=retry_seconds, transport=transport
         )
-        self.projects = AsyncProjects(self._connection)
-        self.tokens = AsyncTokens(self._connection)
-        self.policies = AsyncPolicies(self._connection)
-        self.history = AsyncHistory(self._connection)
-        self.reviews = AsyncReviews(self._connection)
-        self.workspaces = AsyncWorkspaces(self._connection)
-        self.commands = AsyncCommands(self._connection)
-        self.sandboxes = AsyncSandboxes(self._connection, self.workspaces)
-        self.leases = AsyncLeases(self._connection)
-        self.events = AsyncEvents(self._connection)
+        self.projects = Projects(self._connection)
+        self.tokens = Tokens(self._connection)
+        self.policies = Policies(self._connection)
+        self.history = History(self._connection)
+        self.reviews = Reviews(self._connection)
+        self.workspaces = Workspaces(self._connection)
+        self.commands = Commands(self._connection)
+        self.sandboxes = Sandboxes(self._connection, self.workspaces)
+        self.leases = Leases(self._connection)
+        self.events = Events(self._connection)
+        self.feed = Feed(self._connection)
 
-    async def __aenter__(self) -> Self:
+    def __enter__(self) -> Self:
         return self
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close()
+        self.close()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close the connections. Every later call raises `InvalidInput`; closing again does nothing."""
-        await self._connection.close()
+        self._connection.close()
 
-    async def version(self) -> ServerVersion:
+    def version(self) -> ServerVersion:
         """The server's version."""
-        return await self._connection.call(ServerVersion, "GET", "/api/v1/version")
+        return self._connection.call(ServerVersion, "GET", "/api/v1/version")
 
-    async def me(self) -> Me:
+    def me(self) -> Me:
         """Whom the token is for, and what it allows."""
-        return await self._connection.call(Me, "GET", "/api/v1/me")
+        return self._connection.call(Me, "GET", "/api/v1/me")
 
-    async def readiness(self) -> Readiness:
+    def readiness(self) -> Readiness:
         """Whether the server and its parts are ready. A part that is not is an answer, not an error."""
-        return parsed(Readiness, await self._connection.send("GET", "/readyz"))
+        return parsed(Readiness, self._connection.send("GET", "/readyz"))
 
     @checked
-    async def checkout(
+    def checkout(
         self,
         project: str,
         *,
@@ -154,12 +134,10 @@ class AsyncClient:
             after=after,
             limit=limit,
         )
-        return await self._connection.retried(
-            lambda: self._connection.call(CheckoutView, "POST", f"{_API}/checkouts", body)
-        )
+        return self._connection.retried(lambda: self._connection.call(CheckoutView, "POST", f"{_API}/checkouts", body))
 
     @checked
-    async def commit(
+    def commit(
         self,
         project: str,
         changes: Sequence[ChangeBody],
@@ -197,37 +175,37 @@ class AsyncClient:
         )
         asked = {"If-Match": if_match, "If-None-Match": if_none_match}
         headers = {name: value for name, value in asked.items() if value is not None}
-        return await self._connection.retried(
+        return self._connection.retried(
             lambda: self._connection.call(CommitView, "POST", f"{_API}/commits", body, headers=headers)
         )
 
     def lease(
         self, project: str, pattern: str, *, wait: float = DEFAULT_WAIT_SECONDS, worker: str | None = None
-    ) -> AbstractAsyncContextManager[HeldLease]:
-        """Hold a lease for a block, renewed in the background: `async with client.lease("p", "src/**") as lease:`
+    ) -> AbstractContextManager[HeldLease]:
+        """Hold a lease for a block, renewed in the background: `with client.lease("p", "src/**") as lease:`
 
         Raises `LeaseHeld` if somebody else keeps it for longer than `wait` seconds. `worker` tells apart several
         workers of one principal."""
         return self.leases.holding(project, pattern, wait=wait, worker=worker)
 
-    async def upload(self, project: str, content: Uploadable, *, content_hash: str | None = None) -> UploadView:
+    def upload(self, project: str, content: Uploadable, *, content_hash: str | None = None) -> UploadView:
         """Store content of any size; a commit then names it by the `hash` of the answer.
 
         Bytes and files are sent again when the server does not answer; pieces cannot be. With `content_hash`, raises
         `InvalidInput` if the content received has another sha256. Raises `TooLarge` over the server's limit."""
-        _check_uploadable(content)
+        check_uploadable(content)
 
-        async def attempt() -> UploadView:
-            return await self._connection.call(
-                UploadView, "POST", f"{_API}/uploads", _pieces(content), project=project, hash=content_hash
+        def attempt() -> UploadView:
+            return self._connection.call(
+                UploadView, "POST", f"{_API}/uploads", pieces_of(content), project=project, hash=content_hash
             )
 
         if isinstance(content, bytes | Path):
-            return await self._connection.retried(attempt)
-        return await attempt()
+            return self._connection.retried(attempt)
+        return attempt()
 
     @checked
-    async def download(
+    def download(
         self,
         project: str,
         *,
@@ -237,12 +215,12 @@ class AsyncClient:
         number: int | None = None,
         side_version_id: UUID | None = None,
         start: int = 0,
-    ) -> AsyncGenerator[bytes, None]:
+    ) -> Generator[bytes, None, None]:
         """The bytes of a version, in pieces, from `start` on: by path (and seq), by node and number, or of a side
-        version. Close it if you stop early (`contextlib.aclosing`). Raises `ContentPurged` for content that was
+        version. Close it if you stop early (`contextlib.closing`). Raises `ContentPurged` for content that was
         removed from all history."""
         headers = {"Range": f"bytes={start}-"} if start else None
-        async with self._connection.stream(
+        with self._connection.stream(
             f"{_API}/versions/content",
             headers=headers,
             project=project,
@@ -252,27 +230,23 @@ class AsyncClient:
             number=number,
             side_version_id=side_version_id,
         ) as response:
-            async for piece in response.aiter_raw():
+            for piece in response.iter_raw():
                 yield piece
 
     @checked
-    async def list_versions(
-        self, project: str, path: str, *, before: int | None = None, limit: int = 100
-    ) -> VersionPage:
+    def list_versions(self, project: str, path: str, *, before: int | None = None, limit: int = 100) -> VersionPage:
         """The versions of the file at a path, newest first. Pass the page's `next_before` for the next page."""
-        return await self._read(VersionPage, "versions", project=project, path=path, before=before, limit=limit)
+        return self._read(VersionPage, "versions", project=project, path=path, before=before, limit=limit)
 
     @checked
-    async def list_side_versions(
+    def list_side_versions(
         self, project: str, path: str, *, before: UUID | None = None, limit: int = 100
     ) -> SideVersionPage:
         """What lost against the head or waits for a review at a path, newest first."""
-        return await self._read(
-            SideVersionPage, "versions/sides", project=project, path=path, before=before, limit=limit
-        )
+        return self._read(SideVersionPage, "versions/sides", project=project, path=path, before=before, limit=limit)
 
     @checked
-    async def log(
+    def log(
         self,
         project: str,
         *,
@@ -284,77 +258,41 @@ class AsyncClient:
     ) -> LogPageView:
         """Commits, newest first: of the project, of the file at a path, of a principal or of a run. Pass the page's
         `next_before` for the next page."""
-        return await self._read(
+        return self._read(
             LogPageView, "commits", project=project, path=path, principal=principal, run=run, before=before, limit=limit
         )
 
     @checked
-    async def audit(
+    def audit(
         self, project: str | None, *, before: int | None = None, limit: int = 100, **wanted: Unpack[AuditFilter]
     ) -> AuditPageView:
         """The audit trail, newest first; None: the system's own. Needs a token that allows 'admin'. Pass the page's
         `next_before` for the next page."""
         fields = _query(wanted)
-        return await self._connection.retried(
-            lambda: self._connection.call(
-                AuditPageView, "GET", _trail_of(project), project=project, before=before, limit=limit, **fields
-            )
+        return self._connection.read(
+            AuditPageView, _trail_of(project), project=project, before=before, limit=limit, **fields
         )
 
     @checked
-    async def export_audit(
+    def export_audit(
         self, project: str | None, **wanted: Unpack[AuditFilter]
-    ) -> AsyncGenerator[AuditRecordView, None]:
+    ) -> Generator[AuditRecordView, None, None]:
         """The whole audit trail, or what matches, oldest first; None: the system's own. Needs a token that allows
         'admin'."""
-        async with self._connection.stream(
-            f"{_trail_of(project)}/export", project=project, **_query(wanted)
-        ) as response:
-            async for line in lines_of_async(response):
+        with self._connection.stream(f"{_trail_of(project)}/export", project=project, **_query(wanted)) as response:
+            for line in lines_of(response):
                 try:
                     yield AuditRecordView.model_validate_json(line)
                 except ValidationError as error:
                     raise Unavailable("The export broke off in the middle of a row; try again.") from error
 
-    async def _read(self, answer: type[Body], route: str, **query: Any) -> Body:
-        return await self._connection.retried(lambda: self._connection.call(answer, "GET", f"{_API}/{route}", **query))
+    def _read(self, answer: type[Body], route: str, **query: Any) -> Body:
+        return self._connection.read(answer, f"{_API}/{route}", **query)
 
 
 def _query(wanted: AuditFilter) -> dict[str, Any]:
     with input_checked("audit"):
         return AuditQuery.model_validate(wanted).model_dump(mode="json")
-
-
-def _check_uploadable(content: Uploadable) -> None:
-    """Pieces are checked as they come; a text would be taken for pieces."""
-    if isinstance(content, str) or not isinstance(content, bytes | Path | Iterable | AsyncIterable):
-        raise InvalidInput(f"upload(): content: bytes, a Path or pieces of bytes, not {type(content).__name__}.")
-
-
-def _piece(piece: bytes) -> bytes:
-    if not isinstance(piece, bytes | bytearray | memoryview):
-        raise InvalidInput(f"upload(): content: a piece must be bytes, not {type(piece).__name__}.")
-    return piece
-
-
-async def _pieces(content: Uploadable) -> AsyncIterator[bytes]:
-    if isinstance(content, bytes):
-        yield content
-    elif isinstance(content, Path):
-        try:
-            file = await asyncio.to_thread(content.open, "rb")
-        except OSError as error:
-            raise InvalidInput(f"{content} cannot be read: {error.strerror}.") from error
-        with file:
-            while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
-                yield piece
-    elif isinstance(content, AsyncIterable):
-        async for piece in content:
-            yield _piece(piece)
-    else:
-        pieces = iter(content)
-        while (given := await asyncio.to_thread(lambda: next(pieces, None))) is not None:
-            yield _piece(given)
 
 
 def _trail_of(project: str | None) -> str:

@@ -1,23 +1,21 @@
 """A project's past, as a part of the clients: `client.history`."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from contextbase.errors import InvalidInput
-from contextbase.sdk.arguments import checked, documented_like
-from contextbase.sdk.connection import Body
-from contextbase.sdk.portal import Portal
-from contextbase.sdk.reverting import AsyncReverting, Reverting
+from contextbase.sdk.aio.reverting import AsyncReverting
+from contextbase.sdk.arguments import checked
+from contextbase.sdk.http import Body
+from contextbase.sdk.options import ArchiveFormat
 from contextbase.wire.blame import BlameView
 from contextbase.wire.diff import DiffPageView, FileDiffView
 from contextbase.wire.snapshot import SnapshotView, TagCreate, TagPage, TagView
 
-__all__ = ["ArchiveFormat", "AsyncHistory", "History"]
+__all__ = ["AsyncHistory"]
 
 _HISTORY: Final = "/api/v1/history"
-
-ArchiveFormat = Literal["tar", "tar.gz", "zip"]
 
 
 class AsyncHistory(AsyncReverting):
@@ -117,80 +115,4 @@ class AsyncHistory(AsyncReverting):
                 yield piece
 
     async def _read(self, answer: type[Body], route: str, **query: Any) -> Body:
-        return await self._connection.retried(
-            lambda: self._connection.call(answer, "GET", f"{_HISTORY}/{route}", **query)
-        )
-
-
-@documented_like(AsyncHistory)
-class History(Reverting):
-    """`AsyncHistory` for code that is not async."""
-
-    def __init__(self, history: AsyncHistory, portal: Portal) -> None:
-        super().__init__(history, portal)
-        self._history = history
-
-    def resolve(self, project: str, ref: str = "head") -> int:
-        return self._portal.run(self._history.resolve(project, ref))
-
-    def list_tags(self, project: str, *, after: str = "", limit: int = 100) -> TagPage:
-        return self._portal.run(self._history.list_tags(project, after=after, limit=limit))
-
-    def create_tag(self, project: str, name: str, *, ref: str = "head", message: str = "") -> TagView:
-        return self._portal.run(self._history.create_tag(project, name, ref=ref, message=message))
-
-    def delete_tag(self, project: str, name: str) -> None:
-        self._portal.run(self._history.delete_tag(project, name))
-
-    def diff(
-        self,
-        project: str,
-        old: str | None = None,
-        new: str = "head",
-        *,
-        commit: int | None = None,
-        principal: str | None = None,
-        run: str | None = None,
-        path: str | None = None,
-        after: str = "",
-        limit: int = 100,
-        context: int = 3,
-        patch: bool = False,
-    ) -> DiffPageView:
-        return self._portal.run(
-            self._history.diff(
-                project,
-                old,
-                new,
-                commit=commit,
-                principal=principal,
-                run=run,
-                path=path,
-                after=after,
-                limit=limit,
-                context=context,
-                patch=patch,
-            )
-        )
-
-    def diff_versions(
-        self, project: str, path: str, old: int, new: int | None = None, *, context: int = 3, patch: bool = False
-    ) -> FileDiffView:
-        return self._portal.run(self._history.diff_versions(project, path, old, new, context=context, patch=patch))
-
-    def blame(
-        self,
-        project: str,
-        path: str,
-        *,
-        at: str = "head",
-        by: Literal["lines", "parts"] = "lines",
-        first: int = 1,
-        limit: int = 10_000,
-    ) -> BlameView:
-        return self._portal.run(self._history.blame(project, path, at=at, by=by, first=first, limit=limit))
-
-    def archive(
-        self, project: str, *, at: str = "head", path: str | None = None, form: ArchiveFormat = "tar"
-    ) -> Iterator[bytes]:
-        return self._portal.iterate(self._history.archive(project, at=at, path=path, form=form))
+        return await self._connection.read(answer, f"{_HISTORY}/{route}", **query)

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from contextbase.sdk.arguments import checked, documented_like
-from contextbase.sdk.connection import Connection
-from contextbase.sdk.portal import Portal
+from contextbase.sdk.aio.connection import AsyncConnection
+from contextbase.sdk.arguments import checked
 from contextbase.wire.reverting import (
     BringBackCreate,
     PurgeCreate,
@@ -16,7 +15,7 @@ from contextbase.wire.reverting import (
     UndoCreate,
 )
 
-__all__ = ["AsyncReverting", "Reverting"]
+__all__ = ["AsyncReverting"]
 
 _HISTORY: Final = "/api/v1/history"
 
@@ -24,7 +23,7 @@ _HISTORY: Final = "/api/v1/history"
 class AsyncReverting:
     """The way back: rollback, undo, what was set aside, purge."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     @checked
@@ -100,69 +99,3 @@ class AsyncReverting:
         `dry_run` it is not needed, and nothing changes."""
         body = PurgeCreate(project=project, path=path, hash=content_hash, confirm=confirm, dry_run=dry_run)
         return await self._connection.call(PurgeView, "POST", f"{_HISTORY}/purge", body)
-
-
-@documented_like(AsyncReverting)
-class Reverting:
-    """`AsyncReverting` for code that is not async."""
-
-    def __init__(self, reverting: AsyncReverting, portal: Portal) -> None:
-        self._reverting = reverting
-        self._portal = portal
-
-    def rollback(
-        self,
-        project: str,
-        to: str | None = None,
-        *,
-        path: str | None = None,
-        number: int | None = None,
-        message: str = "",
-        dry_run: bool = False,
-    ) -> RevertingView:
-        return self._portal.run(
-            self._reverting.rollback(project, to, path=path, number=number, message=message, dry_run=dry_run)
-        )
-
-    def undo(
-        self,
-        project: str,
-        *,
-        principal: str | None = None,
-        run: str | None = None,
-        seqs: Sequence[int] | None = None,
-        first: int | None = None,
-        last: int | None = None,
-        path: str | None = None,
-        message: str = "",
-        dry_run: bool = False,
-    ) -> RevertingView:
-        return self._portal.run(
-            self._reverting.undo(
-                project,
-                principal=principal,
-                run=run,
-                seqs=seqs,
-                first=first,
-                last=last,
-                path=path,
-                message=message,
-                dry_run=dry_run,
-            )
-        )
-
-    def bring_back(self, project: str, side_version_id: UUID, *, message: str = "") -> RevertingView:
-        return self._portal.run(self._reverting.bring_back(project, side_version_id, message=message))
-
-    def purge(
-        self,
-        project: str,
-        *,
-        path: str | None = None,
-        content_hash: str | None = None,
-        confirm: str = "",
-        dry_run: bool = False,
-    ) -> PurgeView:
-        return self._portal.run(
-            self._reverting.purge(project, path=path, content_hash=content_hash, confirm=confirm, dry_run=dry_run)
-        )

@@ -5,9 +5,8 @@ from typing import Final
 from urllib.parse import quote
 
 from contextbase.errors import InvalidInput
-from contextbase.sdk.arguments import checked, documented_like
-from contextbase.sdk.connection import Connection
-from contextbase.sdk.portal import Portal
+from contextbase.sdk.aio.connection import AsyncConnection
+from contextbase.sdk.arguments import checked
 from contextbase.wire.policy import (
     DefaultPut,
     ExplanationView,
@@ -27,7 +26,7 @@ from contextbase.wire.policy import (
     RuleView,
 )
 
-__all__ = ["AsyncPolicies", "Policies"]
+__all__ = ["AsyncPolicies"]
 
 _POLICIES: Final = "/api/v1/policies"
 _GROUPS: Final = "/api/v1/groups"
@@ -36,13 +35,13 @@ _GROUPS: Final = "/api/v1/groups"
 class AsyncPolicies:
     """Who may do what where, and how changes are merged. Changing anything needs a token that allows 'admin'."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     @checked
     async def get(self, project: str) -> PolicyView:
         """All rules, the default level, merge and lease rules, and ranks of a project."""
-        return await self._connection.call(PolicyView, "GET", _POLICIES, project=project)
+        return await self._connection.read(PolicyView, _POLICIES, project=project)
 
     @checked
     async def set_rule(self, project: str, subject: str, pattern: str, level: LevelName) -> RuleView:
@@ -82,14 +81,14 @@ class AsyncPolicies:
     @checked
     async def explain(self, project: str, path: str, principal: str) -> ExplanationView:
         """What a principal may do at a path, and which rule decides it."""
-        return await self._connection.call(
-            ExplanationView, "GET", f"{_POLICIES}/explain", project=project, path=path, principal=principal
+        return await self._connection.read(
+            ExplanationView, f"{_POLICIES}/explain", project=project, path=path, principal=principal
         )
 
     @checked
     async def list_groups(self, *, after: str = "", limit: int = 100) -> GroupPage:
         """The groups and who is in them, by name. Pass the page's `next_after` as `after` for the next page."""
-        return await self._connection.call(GroupPage, "GET", _GROUPS, after=after, limit=limit)
+        return await self._connection.read(GroupPage, _GROUPS, after=after, limit=limit)
 
     @checked
     async def create_group(self, name: str) -> GroupView:
@@ -105,51 +104,6 @@ class AsyncPolicies:
     async def remove_member(self, group: str, principal: str) -> MembershipView:
         """Take a principal out of a group. Raises `NotFound` if either does not exist."""
         return await self._connection.call(MembershipView, "DELETE", _member(group, principal))
-
-
-@documented_like(AsyncPolicies)
-class Policies:
-    """`AsyncPolicies` for code that is not async."""
-
-    def __init__(self, policies: AsyncPolicies, portal: Portal) -> None:
-        self._policies = policies
-        self._portal = portal
-
-    def get(self, project: str) -> PolicyView:
-        return self._portal.run(self._policies.get(project))
-
-    def set_rule(self, project: str, subject: str, pattern: str, level: LevelName) -> RuleView:
-        return self._portal.run(self._policies.set_rule(project, subject, pattern, level))
-
-    def delete_rule(self, project: str, subject: str, pattern: str) -> None:
-        self._portal.run(self._policies.delete_rule(project, subject, pattern))
-
-    def set_default(self, project: str, level: LevelName) -> PolicyView:
-        return self._portal.run(self._policies.set_default(project, level))
-
-    def set_merge_rules(self, project: str, rules: Sequence[MergeRuleBody]) -> PolicyView:
-        return self._portal.run(self._policies.set_merge_rules(project, rules))
-
-    def set_lease_rules(self, project: str, rules: Sequence[LeaseRuleBody]) -> PolicyView:
-        return self._portal.run(self._policies.set_lease_rules(project, rules))
-
-    def set_rank(self, project: str, principal: str, rank: int) -> RankView:
-        return self._portal.run(self._policies.set_rank(project, principal, rank))
-
-    def explain(self, project: str, path: str, principal: str) -> ExplanationView:
-        return self._portal.run(self._policies.explain(project, path, principal))
-
-    def list_groups(self, *, after: str = "", limit: int = 100) -> GroupPage:
-        return self._portal.run(self._policies.list_groups(after=after, limit=limit))
-
-    def create_group(self, name: str) -> GroupView:
-        return self._portal.run(self._policies.create_group(name))
-
-    def add_member(self, group: str, principal: str) -> MembershipView:
-        return self._portal.run(self._policies.add_member(group, principal))
-
-    def remove_member(self, group: str, principal: str) -> MembershipView:
-        return self._portal.run(self._policies.remove_member(group, principal))
 
 
 def _member(group: str, principal: str) -> str:

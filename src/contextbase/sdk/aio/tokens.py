@@ -1,25 +1,23 @@
 """Access tokens, as a part of the clients: `client.tokens`. All of it needs a token that allows 'admin'."""
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 from uuid import UUID
 
-from contextbase.sdk.arguments import checked, documented_like
-from contextbase.sdk.connection import Connection
-from contextbase.sdk.portal import Portal
+from contextbase.sdk.aio.connection import AsyncConnection
+from contextbase.sdk.arguments import checked
+from contextbase.sdk.options import KindName
 from contextbase.wire.token import ActionName, TokenCreate, TokenCreated, TokenPage, TokenRevoked
 
-__all__ = ["AsyncTokens", "Tokens"]
+__all__ = ["AsyncTokens"]
 
 _TOKENS: Final = "/api/v1/tokens"
-
-KindName = Literal["user", "agent", "adapter"]
 
 
 class AsyncTokens:
     """A token lets one principal in. Every method raises `Forbidden` without 'admin'."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     @checked
@@ -46,41 +44,9 @@ class AsyncTokens:
     @checked
     async def list(self, *, before: UUID | None = None, limit: int = 100) -> TokenPage:
         """All tokens, newest first, without their secrets. Pass the page's `next_before` for the next page."""
-        return await self._connection.retried(
-            lambda: self._connection.call(TokenPage, "GET", _TOKENS, before=before, limit=limit)
-        )
+        return await self._connection.read(TokenPage, _TOKENS, before=before, limit=limit)
 
     @checked
     async def revoke(self, token_id: UUID) -> TokenRevoked:
         """End a token for good; it stays in the list. Raises `NotFound` if there is none."""
         return await self._connection.call(TokenRevoked, "DELETE", f"{_TOKENS}/{token_id}")
-
-
-@documented_like(AsyncTokens)
-class Tokens:
-    """`AsyncTokens` for code that is not async."""
-
-    def __init__(self, tokens: AsyncTokens, portal: Portal) -> None:
-        self._tokens = tokens
-        self._portal = portal
-
-    def create(
-        self,
-        principal: str,
-        *,
-        kind: KindName = "agent",
-        name: str = "",
-        actions: Sequence[ActionName] = ("read", "write"),
-        days: float | None = None,
-        project: str | None = None,
-        path: str | None = None,
-    ) -> TokenCreated:
-        return self._portal.run(
-            self._tokens.create(principal, kind=kind, name=name, actions=actions, days=days, project=project, path=path)
-        )
-
-    def list(self, *, before: UUID | None = None, limit: int = 100) -> TokenPage:
-        return self._portal.run(self._tokens.list(before=before, limit=limit))
-
-    def revoke(self, token_id: UUID) -> TokenRevoked:
-        return self._portal.run(self._tokens.revoke(token_id))

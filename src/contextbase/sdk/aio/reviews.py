@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from contextbase.sdk.arguments import checked, documented_like
-from contextbase.sdk.connection import Connection
-from contextbase.sdk.portal import Portal
+from contextbase.sdk.aio.connection import AsyncConnection
+from contextbase.sdk.arguments import checked
 from contextbase.wire.review import (
     ChoiceName,
     ClaimCreate,
@@ -22,7 +21,7 @@ from contextbase.wire.review import (
     StateName,
 )
 
-__all__ = ["AsyncReviews", "Reviews"]
+__all__ = ["AsyncReviews"]
 
 _REVIEWS: Final = "/api/v1/reviews"
 
@@ -30,7 +29,7 @@ _REVIEWS: Final = "/api/v1/reviews"
 class AsyncReviews:
     """What waits for a person. Every method raises `NotFound` for an item that you may not see."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     @checked
@@ -47,27 +46,22 @@ class AsyncReviews:
     ) -> ReviewPage:
         """Items, newest first: in a state (None: any), at or below a path, of an author, claimed by somebody. Pass the
         page's `next_before` for the next page."""
-        return await self._connection.retried(
-            lambda: self._connection.call(
-                ReviewPage,
-                "GET",
-                _REVIEWS,
-                project=project,
-                state=state,
-                path=path,
-                author=author,
-                claimed_by=claimed_by,
-                before=before,
-                limit=limit,
-            )
+        return await self._connection.read(
+            ReviewPage,
+            _REVIEWS,
+            project=project,
+            state=state,
+            path=path,
+            author=author,
+            claimed_by=claimed_by,
+            before=before,
+            limit=limit,
         )
 
     @checked
     async def get(self, project: str, review_id: UUID) -> ReviewDetail:
         """One item, merged with the head of this moment. Pass its `epoch` and `ours_seq` to `resolve`."""
-        return await self._connection.retried(
-            lambda: self._connection.call(ReviewDetail, "GET", f"{_REVIEWS}/{review_id}", project=project)
-        )
+        return await self._connection.read(ReviewDetail, f"{_REVIEWS}/{review_id}", project=project)
 
     @checked
     async def claim(self, project: str, review_id: UUID, *, take_over: bool = False) -> ReviewView:
@@ -124,73 +118,3 @@ class AsyncReviews:
         """Close an item without taking any of it in. Raises `Conflict` if it is closed already."""
         body = ReviewReject(project=project, reason=reason)
         return await self._connection.call(ReviewView, "POST", f"{_REVIEWS}/{review_id}/reject", body)
-
-
-@documented_like(AsyncReviews)
-class Reviews:
-    """`AsyncReviews` for code that is not async."""
-
-    def __init__(self, reviews: AsyncReviews, portal: Portal) -> None:
-        self._reviews = reviews
-        self._portal = portal
-
-    def list(
-        self,
-        project: str,
-        *,
-        state: StateName | None = "open",
-        path: str | None = None,
-        author: str | None = None,
-        claimed_by: str | None = None,
-        before: UUID | None = None,
-        limit: int = 50,
-    ) -> ReviewPage:
-        return self._portal.run(
-            self._reviews.list(
-                project, state=state, path=path, author=author, claimed_by=claimed_by, before=before, limit=limit
-            )
-        )
-
-    def get(self, project: str, review_id: UUID) -> ReviewDetail:
-        return self._portal.run(self._reviews.get(project, review_id))
-
-    def claim(self, project: str, review_id: UUID, *, take_over: bool = False) -> ReviewView:
-        return self._portal.run(self._reviews.claim(project, review_id, take_over=take_over))
-
-    def release(self, project: str, review_id: UUID) -> ReviewView:
-        return self._portal.run(self._reviews.release(project, review_id))
-
-    def comment(self, project: str, review_id: UUID, text: str) -> CommentView:
-        return self._portal.run(self._reviews.comment(project, review_id, text))
-
-    def resolve(
-        self,
-        project: str,
-        review_id: UUID,
-        choice: ChoiceName,
-        *,
-        epoch: UUID | None = None,
-        ours_seq: int | None = None,
-        picks: Sequence[PickBody] = (),
-        text: str | None = None,
-        base64: str | None = None,
-        hash: str | None = None,  # noqa: A002 - the field's name
-        message: str = "",
-    ) -> ReviewView:
-        return self._portal.run(
-            self._reviews.resolve(
-                project,
-                review_id,
-                choice,
-                epoch=epoch,
-                ours_seq=ours_seq,
-                picks=picks,
-                text=text,
-                base64=base64,
-                hash=hash,
-                message=message,
-            )
-        )
-
-    def reject(self, project: str, review_id: UUID, *, reason: str = "") -> ReviewView:
-        return self._portal.run(self._reviews.reject(project, review_id, reason=reason))

@@ -1,18 +1,18 @@
 """Private folders of agents, as a part of the clients: `client.workspaces`."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 from uuid import UUID
 
 from contextbase.errors import HeldElsewhere, InvalidInput
-from contextbase.sdk.arguments import checked, documented_like
-from contextbase.sdk.connection import Body, Connection
-from contextbase.sdk.portal import Portal
+from contextbase.sdk.aio.connection import AsyncConnection
+from contextbase.sdk.aio.waiting import in_thread
+from contextbase.sdk.arguments import checked
+from contextbase.sdk.handles import OpenWorkspace
+from contextbase.sdk.http import Body
 from contextbase.wire.workspace import (
     ConflictsInName,
     SharedFolderView,
@@ -27,28 +27,11 @@ from contextbase.wire.workspace import (
     WorkspaceView,
 )
 
-__all__ = ["AsyncWorkspaces", "OpenWorkspace", "Workspaces"]
+__all__ = ["AsyncWorkspaces"]
 
 _WORKSPACES: Final = "/api/v1/workspaces"
 _PROJECTS: Final = "/api/v1/projects"
 _LONGEST_SECONDS: Final = 900.0  # what an agent left may be much to read, store and merge
-
-
-@dataclass(kw_only=True, slots=True)
-class OpenWorkspace:
-    """A workspace for the time of a block."""
-
-    path: Path
-    view: WorkspaceView
-    completed: WorkspaceCompleteView | None = None
-    """What became of the work; None until the block has ended."""
-
-    def say_left_open(self, error: BaseException) -> None:
-        """Note on an exception that the work is kept, and where."""
-        error.add_note(
-            f"The workspace of {self.view.agent} is left open with the work in it, at {self.path}: "
-            "go on there, then complete or abandon it."
-        )
 
 
 class AsyncWorkspaces:
@@ -57,7 +40,7 @@ class AsyncWorkspaces:
     workspace's id, instead of both. Methods raise `NotFound` if there is no such workspace, and `HeldElsewhere` if it
     is on another server."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     @checked
@@ -188,7 +171,7 @@ class AsyncWorkspaces:
     async def _opened(self, project: str, agent: str | None, at: str | int | None) -> OpenWorkspace:
         view = await self.create(project, agent=agent, at=at)
         path = Path(view.path)
-        if not await asyncio.to_thread(path.is_dir):
+        if not await in_thread(path.is_dir):
             raise HeldElsewhere(
                 f"The workspace of {view.agent} is at {path} on the machine {view.machine}, which is not this one. "
                 "Work there, or abandon it and use checkout and commit from here.",
@@ -197,125 +180,12 @@ class AsyncWorkspaces:
         return OpenWorkspace(path=path, view=view)
 
     async def _read(self, answer: type[Body], address: str, **query: Any) -> Body:
-        return await self._connection.retried(
-            lambda: self._connection.call(answer, "GET", address, read_seconds=_LONGEST_SECONDS, **query)
-        )
+        return await self._connection.read(answer, address, read_seconds=_LONGEST_SECONDS, **query)
 
     async def _send(self, answer: type[Body], address: str, body: WorkspaceCommit, **query: Any) -> Body:
         return await self._connection.retried(
             lambda: self._connection.call(answer, "POST", address, body, read_seconds=_LONGEST_SECONDS, **query)
         )
-
-
-@documented_like(AsyncWorkspaces)
-class Workspaces:
-    """`AsyncWorkspaces` for code that is not async."""
-
-    def __init__(self, workspaces: AsyncWorkspaces, portal: Portal) -> None:
-        self._workspaces = workspaces
-        self._portal = portal
-
-    def create(self, project: str, *, agent: str | None = None, at: str | int | None = None) -> WorkspaceView:
-        return self._portal.run(self._workspaces.create(project, agent=agent, at=at))
-
-    def get(
-        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
-    ) -> WorkspaceView:
-        return self._portal.run(self._workspaces.get(project, agent=agent, workspace=workspace))
-
-    def get_shared_folder(self, project: str) -> SharedFolderView:
-        return self._portal.run(self._workspaces.get_shared_folder(project))
-
-    def status(
-        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
-    ) -> WorkspaceStatusView:
-        return self._portal.run(self._workspaces.status(project, agent=agent, workspace=workspace))
-
-    def diff(
-        self,
-        project: str | None = None,
-        *,
-        agent: str | None = None,
-        workspace: UUID | None = None,
-        path: str | None = None,
-        after: str = "",
-        limit: int = 100,
-        patch: bool = False,
-    ) -> WorkspaceDiffPage:
-        return self._portal.run(
-            self._workspaces.diff(
-                project, agent=agent, workspace=workspace, path=path, after=after, limit=limit, patch=patch
-            )
-        )
-
-    def commit(
-        self,
-        project: str | None = None,
-        *,
-        agent: str | None = None,
-        workspace: UUID | None = None,
-        message: str = "",
-        run: str | None = None,
-        conflicts_in: ConflictsInName = "review",
-        allow: Sequence[str] = (),
-    ) -> WorkspaceCommitView:
-        return self._portal.run(
-            self._workspaces.commit(
-                project,
-                agent=agent,
-                workspace=workspace,
-                message=message,
-                run=run,
-                conflicts_in=conflicts_in,
-                allow=allow,
-            )
-        )
-
-    def complete(
-        self,
-        project: str | None = None,
-        *,
-        agent: str | None = None,
-        workspace: UUID | None = None,
-        message: str = "",
-        run: str | None = None,
-        discard: bool = False,
-        allow: Sequence[str] = (),
-    ) -> WorkspaceCompleteView:
-        return self._portal.run(
-            self._workspaces.complete(
-                project, agent=agent, workspace=workspace, message=message, run=run, discard=discard, allow=allow
-            )
-        )
-
-    def abandon(
-        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
-    ) -> WorkspaceView:
-        return self._portal.run(self._workspaces.abandon(project, agent=agent, workspace=workspace))
-
-    def list(
-        self,
-        project: str | None = None,
-        *,
-        state: WorkspaceStateName | None = "open",
-        before: UUID | None = None,
-        limit: int = 100,
-    ) -> WorkspacePage:
-        return self._portal.run(self._workspaces.list(project, state=state, before=before, limit=limit))
-
-    @contextmanager
-    def open(
-        self,
-        project: str,
-        *,
-        agent: str | None = None,
-        at: str | int | None = None,
-        message: str = "",
-        run: str | None = None,
-    ) -> Iterator[OpenWorkspace]:
-        opening = self._workspaces.open(project, agent=agent, at=at, message=message, run=run)
-        with self._portal.entered(opening) as opened:
-            yield opened
 
 
 def _address(agent: str | None, workspace: UUID | None) -> str:

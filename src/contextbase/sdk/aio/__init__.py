@@ -1,0 +1,1 @@
+"""The client for async code. The one in `blocking` is generated from it."""

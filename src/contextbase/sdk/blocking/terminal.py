@@ -1,0 +1,73 @@
+# Generated from aio/terminal.py by scripts/generate_blocking_sdk.py. Change that file, not this one.
+"""A terminal in a sandbox, over a web socket."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pydantic import ValidationError
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+from websockets.sync.client import ClientConnection, connect
+
+from contextbase.errors import ContextbaseError, Unavailable
+from contextbase.sdk.http import error_of
+from contextbase.wire.problem import Problem
+from contextbase.wire.sandbox import EndedItem, OutcomeView
+
+__all__ = ["Terminal", "open_terminal"]
+
+
+class Terminal:
+    """What the user of a terminal types and sees."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self.outcome: OutcomeView | None = None
+        """How the command ended; None until then."""
+
+    def send(self, data: bytes) -> None:
+        """Type something. After the end it does nothing."""
+        try:
+            self._socket.send(data)
+        except ConnectionClosed:
+            return
+
+    def receive(self) -> bytes:
+        """What is shown next; empty at the end. Raises `Unavailable` for an answer that makes no sense."""
+        try:
+            message = self._socket.recv()
+        except ConnectionClosed:
+            return b""
+        if isinstance(message, bytes):
+            return message
+        try:
+            self.outcome = EndedItem.model_validate_json(message).outcome
+        except ValidationError as error:
+            raise Unavailable("The terminal's end could not be read: the server's answer is malformed.") from error
+        return b""
+
+    def resize(self, *, rows: int, columns: int) -> None:
+        """Tell the command the terminal's new size. After the end it does nothing."""
+        try:
+            self._socket.send(json.dumps({"resize": {"rows": rows, "columns": columns}}))
+        except ConnectionClosed:
+            return
+
+
+@contextmanager
+def open_terminal(address: str, headers: dict[str, str]) -> Iterator[Terminal]:
+    try:
+        socket = connect(address, additional_headers=headers, proxy=None, max_size=None)
+    except InvalidStatus as refusal:
+        raise _error_of(refusal) from refusal
+    except (OSError, WebSocketException) as error:
+        raise Unavailable(f"No terminal could be opened ({type(error).__name__}).") from error
+    with socket:
+        yield Terminal(socket)
+
+
+def _error_of(refusal: InvalidStatus) -> ContextbaseError:
+    try:
+        return error_of(Problem.model_validate_json(refusal.response.body or b""))
+    except ValidationError:
+        return Unavailable(f"The server answered with status {refusal.response.status_code} and no reason.")

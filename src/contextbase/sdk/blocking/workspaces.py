@@ -1,0 +1,203 @@
+# Generated from aio/workspaces.py by scripts/generate_blocking_sdk.py. Change that file, not this one.
+"""Private folders of agents, as a part of the clients: `client.workspaces`."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+from uuid import UUID
+
+from contextbase.errors import HeldElsewhere, InvalidInput
+from contextbase.sdk.arguments import checked
+from contextbase.sdk.blocking.connection import Connection
+from contextbase.sdk.blocking.waiting import in_thread
+from contextbase.sdk.handles import OpenWorkspace
+from contextbase.sdk.http import Body
+from contextbase.wire.workspace import (
+    ConflictsInName,
+    SharedFolderView,
+    WorkspaceCommit,
+    WorkspaceCommitView,
+    WorkspaceCompleteView,
+    WorkspaceCreate,
+    WorkspaceDiffPage,
+    WorkspacePage,
+    WorkspaceStateName,
+    WorkspaceStatusView,
+    WorkspaceView,
+)
+
+__all__ = ["Workspaces"]
+
+_WORKSPACES: Final = "/api/v1/workspaces"
+_PROJECTS: Final = "/api/v1/projects"
+_LONGEST_SECONDS: Final = 900.0  # what an agent left may be much to read, store and merge
+
+
+class Workspaces:
+    """Private folders on the server's machine. `agent` is whose workspace is meant (for example agent:indexer; None:
+    your own; another's needs 'admin'). `project` may be left out if the agent has one workspace only. `workspace` is a
+    workspace's id, instead of both. Methods raise `NotFound` if there is no such workspace, and `HeldElsewhere` if it
+    is on another server."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @checked
+    def create(self, project: str, *, agent: str | None = None, at: str | int | None = None) -> WorkspaceView:
+        """Create a folder on a snapshot of the project (`at`: a seq, a ref such as head~3, or a tag; None: the head).
+        An agent that has one there already gets that one; raises `Conflict` if it is on another snapshot than `at`."""
+        body = WorkspaceCreate(project=project, agent=agent, at=at)
+        return self._connection.retried(
+            lambda: self._connection.call(WorkspaceView, "POST", _WORKSPACES, body, read_seconds=_LONGEST_SECONDS)
+        )
+
+    @checked
+    def get(
+        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
+    ) -> WorkspaceView:
+        """The agent's workspace. After a crash of the server or a reboot the folder is there again."""
+        return self._read(WorkspaceView, _address(agent, workspace), project=project)
+
+    @checked
+    def get_shared_folder(self, project: str) -> SharedFolderView:
+        """A read-only folder that follows the project's head, shared by all who only read."""
+        return self._read(SharedFolderView, f"{_PROJECTS}/{_segment(project)}/shared-folder")
+
+    @checked
+    def status(
+        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
+    ) -> WorkspaceStatusView:
+        """What is not committed yet, what cannot be, and what is ignored."""
+        return self._read(WorkspaceStatusView, f"{_address(agent, workspace)}/status", project=project)
+
+    @checked
+    def diff(
+        self,
+        project: str | None = None,
+        *,
+        agent: str | None = None,
+        workspace: UUID | None = None,
+        path: str | None = None,
+        after: str = "",
+        limit: int = 100,
+        patch: bool = False,
+    ) -> WorkspaceDiffPage:
+        """What differs and is not committed yet, by path; with `patch` also as text. Pass the page's `next_after` as
+        `after` for the next page."""
+        address = f"{_address(agent, workspace)}/diff"
+        return self._read(WorkspaceDiffPage, address, project=project, path=path, after=after, limit=limit, patch=patch)
+
+    @checked
+    def commit(
+        self,
+        project: str | None = None,
+        *,
+        agent: str | None = None,
+        workspace: UUID | None = None,
+        message: str = "",
+        run: str | None = None,
+        conflicts_in: ConflictsInName = "review",
+        allow: Sequence[str] = (),
+    ) -> WorkspaceCommitView:
+        """Commit what changed; the agent goes on in its folder, with the merges in it. Refused changes are a part of
+        the answer. `allow`: paths or patterns of files that may be shared though they look like credentials; others of
+        those are held back, and in `reported`."""
+        body = WorkspaceCommit(message=message, run=run, conflicts_in=conflicts_in, allow=[*allow])
+        return self._send(WorkspaceCommitView, f"{_address(agent, workspace)}/commit", body, project=project)
+
+    @checked
+    def complete(
+        self,
+        project: str | None = None,
+        *,
+        agent: str | None = None,
+        workspace: UUID | None = None,
+        message: str = "",
+        run: str | None = None,
+        discard: bool = False,
+        allow: Sequence[str] = (),
+    ) -> WorkspaceCompleteView:
+        """Commit, then remove the folder. One that holds what could not be committed stays (`removed` is False), unless
+        you `discard` that. `allow`: as for `commit`."""
+        body = WorkspaceCommit(message=message, run=run, allow=[*allow])
+        address = f"{_address(agent, workspace)}/complete"
+        return self._send(WorkspaceCompleteView, address, body, project=project, discard=discard)
+
+    @checked
+    def abandon(
+        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
+    ) -> WorkspaceView:
+        """Remove the folder and what is in it, for good."""
+        address = f"{_address(agent, workspace)}/abandon"
+        return self._connection.call(WorkspaceView, "POST", address, project=project)
+
+    @checked
+    def list(
+        self,
+        project: str | None = None,
+        *,
+        state: WorkspaceStateName | None = "open",
+        before: UUID | None = None,
+        limit: int = 100,
+    ) -> WorkspacePage:
+        """Workspaces, newest first: everybody's for 'admin', else your own; in a state (None: any). Pass the page's
+        `next_before` for the next page."""
+        return self._read(WorkspacePage, _WORKSPACES, project=project, state=state, before=before, limit=limit)
+
+    @contextmanager
+    def open(
+        self,
+        project: str,
+        *,
+        agent: str | None = None,
+        at: str | int | None = None,
+        message: str = "",
+        run: str | None = None,
+    ) -> Iterator[OpenWorkspace]:
+        """A workspace on this machine for a block, completed at its end. If the block raises, the workspace stays open
+        with the work in it, and a note on the exception says so. Raises `HeldElsewhere` if the folder is not on this
+        machine."""
+        opened = self._opened(project, agent, at)
+        try:
+            yield opened
+        except BaseException as error:
+            opened.say_left_open(error)
+            raise
+        opened.completed = self.complete(workspace=opened.view.id, message=message, run=run)
+
+    def _opened(self, project: str, agent: str | None, at: str | int | None) -> OpenWorkspace:
+        view = self.create(project, agent=agent, at=at)
+        path = Path(view.path)
+        if not in_thread(path.is_dir):
+            raise HeldElsewhere(
+                f"The workspace of {view.agent} is at {path} on the machine {view.machine}, which is not this one. "
+                "Work there, or abandon it and use checkout and commit from here.",
+                machine=view.machine,
+            )
+        return OpenWorkspace(path=path, view=view)
+
+    def _read(self, answer: type[Body], address: str, **query: Any) -> Body:
+        return self._connection.read(answer, address, read_seconds=_LONGEST_SECONDS, **query)
+
+    def _send(self, answer: type[Body], address: str, body: WorkspaceCommit, **query: Any) -> Body:
+        return self._connection.retried(
+            lambda: self._connection.call(answer, "POST", address, body, read_seconds=_LONGEST_SECONDS, **query)
+        )
+
+
+def _address(agent: str | None, workspace: UUID | None) -> str:
+    if workspace is not None and agent is not None:
+        raise InvalidInput("Give an agent or a workspace's id, not both.")
+    if workspace is not None:
+        return f"{_WORKSPACES}/{workspace}"
+    if agent is None:
+        return f"{_WORKSPACES}/me"
+    return f"{_WORKSPACES}/{'' if ':' in agent else 'agent:'}{_segment(agent)}"
+
+
+def _segment(name: str) -> str:
+    if not name or name in (".", "..") or "/" in name:
+        raise InvalidInput(f"{name[:120]!r} is not a name.")
+    return quote(name, safe=":")

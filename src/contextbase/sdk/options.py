@@ -1,0 +1,87 @@
+"""What callers may pass to the clients by name, and what readers of a stream receive."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+from uuid import UUID
+
+from pydantic import with_config
+from typing_extensions import TypedDict  # pydantic reads that of `typing` from Python 3.12 on
+
+from contextbase.wire.history import OperatorTypeName
+from contextbase.wire.sandbox import CommitWhenName, LimitsBody, NetworkName
+
+__all__ = [
+    "ArchiveFormat",
+    "AuditFilter",
+    "CommandOptions",
+    "ExecOptions",
+    "KindName",
+    "Received",
+    "SandboxOptions",
+    "command_fields",
+]
+
+Item = TypeVar("Item")
+
+ArchiveFormat = Literal["tar", "tar.gz", "zip"]
+KindName = Literal["user", "agent", "adapter"]
+
+
+@with_config(extra="forbid")
+class AuditFilter(TypedDict, total=False):
+    """Which rows of the audit trail are meant: all that is given must match."""
+
+    principal: str | None  # such as agent:indexer
+    action: str | None  # such as commit
+    path: str | None  # and what is below it
+    node_id: UUID | None  # a file by its id, whatever it was called
+    operator_type: OperatorTypeName | None  # the way in, such as agent, api or web_ui
+    since: datetime | None
+    until: datetime | None  # not included
+    first_seq: int | None
+    last_seq: int | None
+
+
+@with_config(extra="forbid")
+class ExecOptions(TypedDict, total=False):
+    """How one command runs."""
+
+    environment: Mapping[str, str]
+    cwd: str  # relative to the workspace; left out: that, or in a sandbox where the last command went to
+    stdin: str
+    timeout: float
+
+
+@with_config(extra="forbid")
+class CommandOptions(ExecOptions, total=False):
+    """How a command runs in a workspace of its own; what is left out is as the server has it."""
+
+    limits: LimitsBody
+    network: NetworkName
+    commit: CommitWhenName
+    message: str
+    run: str  # a name of yours for the execution
+
+
+@with_config(extra="forbid")
+class SandboxOptions(TypedDict, total=False):
+    """What all commands of a sandbox may use; what is left out is as the server has it."""
+
+    limits: LimitsBody
+    network: NetworkName
+    environment: Mapping[str, str]  # of every command
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Received(Generic[Item]):
+    """An item of a stream."""
+
+    cursor: str  # where to go on after this item
+    item: Item
+
+
+def command_fields(command: str | Sequence[str]) -> dict[str, Any]:
+    """A text is for a shell; a sequence is a program and its arguments."""
+    return {"command": command} if isinstance(command, str) else {"argv": list(command)}
