@@ -18,7 +18,6 @@ from contextbase.commands.upkeep import SandboxUpkeep
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
 from contextbase.files.service import FileService
-from contextbase.gate.repository import GateRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.limits import ResourceLimits
 from contextbase.storage.blobs.spool import SpoolFolder
@@ -71,7 +70,6 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
         database=database,
         gate=gate,
         catalog=catalog,
-        repository=GateRepository(),
         registry=registry,
         node=node,
         quota=_quota(settings),

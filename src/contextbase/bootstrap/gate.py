@@ -52,6 +52,7 @@ async def open_gate(foundation: Foundation) -> AsyncIterator[WriteDoor]:
             catalog=catalog,
             drafter=Drafter(
                 repository=repository,
+                catalog=catalog,
                 policies=policies,
                 large=large,
                 merges=LongMerges(compute),

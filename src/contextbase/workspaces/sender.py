@@ -9,7 +9,6 @@ from typing import Final
 from contextbase.db.database import Database
 from contextbase.errors import BlobCorrupted, Conflict, ContextbaseError, TooLarge, Unavailable
 from contextbase.gate.model import ChangeAnswer, CommitRequest
-from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.gate.trusted import TrustedTerms
 from contextbase.identity.model import Action, Caller
@@ -65,7 +64,6 @@ class Sender:
         database: Database,
         gate: Gate,
         catalog: BlobCatalog,
-        repository: GateRepository,
         registry: WorkspaceRepository,
         node: Machine,
         quota: Quota,
@@ -73,7 +71,6 @@ class Sender:
         self._database = database
         self._gate = gate
         self._catalog = catalog
-        self._repository = repository
         self._registry = registry
         self._node = node
         self._quota = quota
@@ -214,7 +211,7 @@ class Sender:
         async with self._database.transaction() as connection:
             if checkpoint and not await self._registry.begin_checkpoint(connection, record.id, checkpoint):
                 raise Conflict("The workspace is being committed, or was ended, by another call; ask for its status.")
-            collected = await self._repository.store_inline(connection, dict(contents))
+            collected = await self._catalog.store_small(connection, contents)
             sizes = {name: len(content) for name, content in contents.items() if name not in collected}
             await self._registry.keep_uploads(connection, record.project_id, record.principal.id, sizes)
         for name in collected:  # garbage collection is just taking these away: this waits for its end

@@ -10,7 +10,6 @@ import asyncpg
 from contextbase.db.database import Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import ContentPurged
-from contextbase.gate.repository import GateRepository
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.spool import SpoolFolder
@@ -33,7 +32,6 @@ class DatabaseSnapshots:
         self._database = database
         self._catalog = catalog
         self._spool = spool
-        self._repository = GateRepository()
 
     async def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[MirrorEntry]:
         after = ""
@@ -63,7 +61,7 @@ class DatabaseSnapshots:
         hashes: Collection[ContentHash],
     ) -> AsyncIterator[Mapping[ContentHash, LocalContent]]:
         async with self._database.connection() as connection:
-            inline = await self._repository.inline_contents(connection, list(hashes))
+            inline = await self._catalog.read_small(connection, list(hashes))
         found: dict[ContentHash, LocalContent] = dict(inline)
         async with AsyncExitStack() as stack:
             for name in set(hashes) - found.keys():
