@@ -14,7 +14,7 @@ from contextbase.sdk import Client
 STEPS: list[Step] = [
     ("read_file", {"path": "docs/plan.md"}),
     ("edit_file", {"path": "docs/plan.md", "old": "not done", "new": "done"}),
-    ("status", {}),
+    ("search_files", {"text": "the plan: done"}),
     ("commit", {"message": "It is done"}),
     "All is done.",
 ]
@@ -51,9 +51,9 @@ def test_an_agent_program_reads_edits_searches_and_commits(
             printed = cli.run(tmp_path, server, token, model)
         assert cli.tool_name("read_file") in model.offered, f"{sorted(model.offered)}\n{printed}"
         assert len(model.answers) == 4, f"{model.answers}\n{printed}"
-        read, edited, status, committed = model.answers
+        read, edited, found, committed = model.answers
         assert "the plan: not done" in read
         assert "Edited docs/plan.md" in edited
-        assert "docs/plan.md" in status
+        assert "docs/plan.md" in found
         assert "Commit 2" in committed
         assert use_tool(server, name, "read_file", path="docs/plan.md") == "the plan: done\n"

@@ -67,6 +67,8 @@ async def test_every_tool_works(server: ServerProcess, project: str, agent: str,
         await use("write_file", path="b.txt", content="b")
         assert await use("list_files") == "b.txt  1 B\ndocs/"
         assert "docs/a.md" in await use("show_files", paths=["docs/a.md"])
+        assert await use("find_files", pattern="*.md") == "docs/a.md"
+        assert await use("search_files", text="GAMMA", ignoreCase=True) == "docs/a.md\n2: gamma"
         assert "changed docs/a.md" in await use("status")
         assert "+gamma" in await use("diff")
         await use("delete_file", path="b.txt")
@@ -151,6 +153,8 @@ async def test_no_path_leads_out_of_the_project(server: ServerProcess, agent: st
             assert "not valid" in await refused(client, "edit_file", path=path, old="a", new="b")
             assert "not valid" in await refused(client, "delete_file", path=path)
             assert "not valid" in await refused(client, "list_files", subDir=path)
+            assert "not valid" in await refused(client, "find_files", pattern="a", subDir=path)
+            assert "not valid" in await refused(client, "search_files", text="a", subDir=path)
             assert "not valid" in await refused(client, "history", path=path)
             assert "not valid" in await refused(client, "diff", path=path)
             assert "not valid" in await refused(client, "show_files", paths=[path])
@@ -173,6 +177,8 @@ async def test_a_tokens_folder_and_what_is_hidden_limit_every_tool(
         assert await refused(client, "show_files", paths=["outside.md"])
         assert await refused(client, "history", path="outside.md")
         assert await refused(client, "reserve_files", paths=["outside.md"])
+        assert await told(client, "find_files", pattern="*.md") == "docs/in.md"
+        assert "outside" not in await told(client, "search_files", text="secret plan")
         assert "outside" not in await told(client, "history")
         assert "outside" not in await told(client, "diff", **{"from": "0"})
         assert "outside" not in await told(client, "wait_for_changes", afterSeq=0, timeout=0)
@@ -182,6 +188,8 @@ async def test_a_tokens_folder_and_what_is_hidden_limit_every_tool(
     async with connected(server, narrow) as client:
         assert await told(client, "list_files") == "The folder is empty."
         assert "nothing at docs/in.md" in await refused(client, "read_file", path="docs/in.md")
+        assert "No file matches" in await told(client, "find_files", pattern="in.md")
+        assert "No file has" in await told(client, "search_files", text="secret plan")
 
 
 def test_nobody_gets_in_without_a_token_or_from_another_site(server: ServerProcess, agent: str) -> None:

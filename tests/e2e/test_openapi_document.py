@@ -203,6 +203,11 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     f"POST {WORKSPACES}/{{workspace}}/commit": a_workspace,
     f"POST {WORKSPACES}/{{workspace}}/complete": a_workspace,
     f"POST {WORKSPACES}/{{workspace}}/abandon": a_workspace,
+    f"POST {API}/tools/{{name}}": lambda world: {
+        "path_parameters": {"name": "list_files"},
+        "query": {"project": world.project},
+        "body": {"arguments": {}},
+    },
     f"GET {SANDBOXES}/{{sandbox_id}}": a_sandbox,
     f"POST {SANDBOXES}/{{sandbox_id}}/exec": lambda world: a_sandbox(world) | {"body": {"command": "true"}},
     f"DELETE {SANDBOXES}/{{sandbox_id}}": a_sandbox,

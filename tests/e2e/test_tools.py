@@ -1,5 +1,6 @@
 """The agent tools over HTTP."""
 
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -76,3 +77,21 @@ async def test_in_a_workspace_changes_are_private_until_they_are_committed(api: 
     assert committed["data"]["seq"] == 2
     assert (await answer(api, "read_file", other, path="a.txt"))["text"] == "second\n"
     assert (await answer(api, "status", agent))["data"]["changes"] == []
+
+
+async def test_every_tool_is_in_the_guide(api: Api) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "mcp.md").read_text()
+    tools = (await api.client.get("/api/v1/tools")).json()["tools"]
+    for tool in tools:
+        assert f"`{tool['name']}`" in guide
+        for name in tool["input_schema"]["properties"]:
+            assert f"`{name}`" in guide, (tool["name"], name)
+
+
+async def test_a_message_id_is_kept_in_the_trail(api: Api) -> None:
+    project = await project_of(api)
+    body = {"arguments": {"path": "a", "content": "x"}, "message_id": "msg-7"}
+    answer = await api.client.post("/api/v1/tools/write_file", json=body, params={"project": project})
+    assert answer.status_code == 200, answer.text
+    trail = (await api.client.get("/api/v1/audit", params={"project": project})).text
+    assert "msg-7" in trail

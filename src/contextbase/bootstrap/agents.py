@@ -105,11 +105,12 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
         most=settings.sandbox.most_running,
     )
     files = file_service(foundation, core, workspaces, quota=_quota(settings))
+    search = WorkspaceSearch(workspaces=workspaces, search=core.search)
     services = AgentServices(
         workspaces=workspaces,
         files=files,
-        tools=tool_service(core, workspaces, files),
-        workspace_search=WorkspaceSearch(workspaces=workspaces, search=core.search),
+        tools=tool_service(core, workspaces, files, search),
+        workspace_search=search,
         shared_views=views,
         workspace_upkeep=WorkspaceUpkeep(
             database=database,
