@@ -2,28 +2,15 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
 from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq, TokenId, TreePath
+from contextbase.vocabulary import WayIn
 
 __all__ = ["SYSTEM_CHAIN", "Actor", "AuditEntry", "ChainHead", "WayIn"]
 
 SYSTEM_CHAIN: Final = UUID(int=0)
-
-
-class WayIn(StrEnum):
-    """How somebody came in. It is decided when the caller is authenticated, never from a request's body.
-
-    Rows and answers call it `operator_type`."""
-
-    WEB_UI = "web_ui"  # a person, in a browser
-    AGENT = "agent"  # an agent in one of our workspaces or sandboxes
-    EXTERNAL_AGENT = "external_agent"  # an agent that calls from outside
-    SAAS_ADAPTER = "saas_adapter"
-    API = "api"  # a person's program, or the command line
-    SYSTEM = "system"  # the server itself
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

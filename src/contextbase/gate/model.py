@@ -9,6 +9,7 @@ from uuid import UUID
 from contextbase.errors import InvalidInput
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.merge import MergeConflict
+from contextbase.vocabulary import ReviewState
 
 __all__ = [
     "AUTO_MERGE",
@@ -43,13 +44,6 @@ class ChangeAction(StrEnum):
     DELETE = "delete"
     RENAME = "rename"  # move to `target`, with new content if any is given
     MAKE_DIRECTORY = "mkdir"
-
-
-class ReviewState(StrEnum):
-    OPEN = "open"
-    RESOLVED = "resolved"
-    REJECTED = "rejected"
-    OBSOLETE = "obsolete"  # the conflict went away
 
 
 class ContentKind(StrEnum):

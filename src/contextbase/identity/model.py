@@ -3,12 +3,12 @@
 import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Final
 
 from contextbase.audit.model import Actor, WayIn
 from contextbase.errors import Forbidden, InvalidInput
 from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath
+from contextbase.vocabulary import Action, GrantSource, PrincipalKind
 
 __all__ = [
     "DEFAULT_TOKEN_LIFE",
@@ -27,21 +27,6 @@ __all__ = [
 DEFAULT_TOKEN_LIFE: Final = timedelta(days=90)
 LONGEST_TOKEN_LIFE: Final = timedelta(days=3650)
 _PRINCIPAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
-
-
-class PrincipalKind(StrEnum):
-    USER = "user"
-    AGENT = "agent"
-    ADAPTER = "adapter"
-    SYSTEM = "system"
-
-
-class Action(StrEnum):
-    """What a grant allows; each stands alone."""
-
-    READ = "read"
-    WRITE = "write"
-    ADMIN = "admin"  # manage projects, tokens and principals
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,15 +53,6 @@ class PrincipalName:
 
     def __str__(self) -> str:
         return self.name if self.kind is None else f"{self.kind}:{self.name}"
-
-
-class GrantSource(StrEnum):
-    """Where a grant comes from."""
-
-    TOKEN = "token"  # noqa: S105 - a word, no secret; sent with the request
-    LOGIN = "login"  # a browser's, made from a token
-    RUN = "run"  # a run of an agent, while it lasts
-    CHORE = "chore"  # something the server does by itself
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from contextbase.merge.sniff import AS_IT_IS, Spelling
+from contextbase.vocabulary import PlaceKind, Reason
 
 __all__ = ["ContestedPlace", "MergeConflict", "MergeOutcome", "Merged", "PlaceKind", "Reason", "Sides"]
 
@@ -14,23 +15,6 @@ class MergeOutcome(StrEnum):
     FAST_FORWARD = "fast-forward"  # the result is the writer's file as it is
     MERGED = "merged"  # the result holds the changes of both, or one side by policy
     CONFLICT = "conflict"  # there is no result; `partial` has ours at the contested places
-
-
-class PlaceKind(StrEnum):
-    FILE = "file"  # the whole file
-    LINES = "lines"  # a line range of ours, "10-14"; "10-9" is the empty range before line 10
-    POINTER = "pointer"  # a JSON pointer, "/scripts/test"
-    KEY = "key"  # a dotted key, "tool.ruff.line-length"
-    HEADING = "heading"  # headings from the outside in, "Usage > Install"
-    ROW = "row"  # a table row by its key column
-    CELL = "cell"  # a notebook cell by its id or position
-
-
-class Reason(StrEnum):
-    BOTH_CHANGED = "both-changed"
-    BOTH_ADDED = "both-added"
-    DELETED_AND_CHANGED = "deleted-and-changed"
-    REVIEW = "review"  # the policy asks for a person
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

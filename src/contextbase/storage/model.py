@@ -3,13 +3,13 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
 from contextbase.audit.model import WayIn
 from contextbase.errors import InvalidInput
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
+from contextbase.vocabulary import Kind
 
 __all__ = [
     "Child",
@@ -26,13 +26,6 @@ __all__ = [
 ]
 
 _PROJECT_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
-
-
-class Kind(StrEnum):
-    FILE = "file"
-    SYMLINK = "symlink"
-    DIRECTORY = "directory"
-    DELETED = "deleted"  # the node is gone from here on; its history stays
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

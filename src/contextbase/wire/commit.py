@@ -5,6 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from contextbase.vocabulary import PlaceKind, Reason
 from contextbase.wire.project import NAME_OR_ID
 
 __all__ = [
@@ -120,7 +121,7 @@ class CommitCreate(BaseModel):
 
 
 class ConflictPlace(BaseModel):
-    kind: str = Field(description="file, lines, pointer, key, heading, row or cell.")
+    kind: PlaceKind
     at: str
 
 
@@ -135,7 +136,7 @@ class ConflictView(BaseModel):
     """One contested place. A side is null where the thing does not exist on that side."""
 
     place: ConflictPlace
-    reason: str = Field(description="both-changed, both-added, deleted-and-changed or review.")
+    reason: Reason
     base: ConflictSide | None
     ours: ConflictSide | None = Field(description="The head's.")
     theirs: ConflictSide | None = Field(description="The writer's.")

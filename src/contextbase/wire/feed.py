@@ -6,6 +6,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from contextbase.vocabulary import Kind, PrincipalKind, WayIn
+
 __all__ = [
     "CommitItem",
     "EventAuthorView",
@@ -20,7 +22,7 @@ __all__ = [
 
 class EventAuthorView(BaseModel):
     id: UUID
-    kind: str = Field(description="user, agent, adapter or system.")
+    kind: PrincipalKind
     name: str
 
 
@@ -28,7 +30,7 @@ class FeedChangeView(BaseModel):
     action: Literal["created", "changed", "renamed", "deleted"] = Field(description="As it looks to the reader.")
     path: str
     previous_path: str | None = Field(None, description="Where it was before it was renamed.")
-    kind: str | None = Field(None, description="file, symlink or directory; null when it was deleted.")
+    kind: Kind | None = Field(None, description="Null when it was deleted.")
     hash: str | None = Field(None, description="sha256 of the content; null for directories and what was deleted.")
     size: int = 0
     executable: bool = False
@@ -48,7 +50,7 @@ class CommitItem(BaseModel):
     seq: int
     at: datetime
     author: EventAuthorView
-    operator_type: str
+    operator_type: WayIn
     message: str = Field(description="Empty when the reader may not see all of the commit.")
     changes: list[FeedChangeView] = Field(
         description="What it did to the tree; empty when all of it was set aside. At most 1000."

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from contextbase.vocabulary import GrantSource, WayIn
 from contextbase.wire.commit import SeqNumber
 from contextbase.wire.tree import CommitAuthorView, KindName
 
@@ -81,11 +82,9 @@ class AuditQuery(BaseModel):
 class AuditRecordView(BaseModel):
     number: int = Field(description="Its place in the project's chain.")
     at: datetime
-    operator_type: str
+    operator_type: WayIn
     principal: str
-    grant: str | None = Field(
-        default=None, description="What allowed it: token, login, run or chore; null for old rows of the system."
-    )
+    grant: GrantSource | None = Field(default=None, description="What allowed it; null for old rows of the system.")
     token_id: UUID | None
     on_behalf_of: str | None = Field(default=None, description="Who had the principal do it, if somebody else did.")
     action: str

@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from contextbase.vocabulary import Action, PrincipalKind
+
 __all__ = ["Health", "Me", "Readiness", "ServerVersion"]
 
 
@@ -25,7 +27,7 @@ class ServerVersion(BaseModel):
 
 class Me(BaseModel):
     principal: str
-    kind: Literal["user", "agent", "adapter", "system"]
+    kind: PrincipalKind
     is_owner: bool
     token: str
-    actions: list[str]
+    actions: list[Action]

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from contextbase.vocabulary import Action, PrincipalKind
 from contextbase.wire.project import NAME_OR_ID
 
 __all__ = ["TokenCreate", "TokenCreated", "TokenPage", "TokenRevoked", "TokenView"]
@@ -32,9 +33,9 @@ class TokenCreate(BaseModel):
 class TokenView(BaseModel):
     id: UUID
     principal: str
-    kind: str
+    kind: PrincipalKind
     name: str
-    actions: list[str]
+    actions: list[Action]
     project_id: UUID | None
     path: str | None
     created_at: datetime

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from contextbase.vocabulary import ReviewState, WayIn
 from contextbase.wire.commit import MOST_SEQ, Epoch, ProjectName
 
 __all__ = [
@@ -79,7 +80,7 @@ class CheckoutView(BaseModel):
 
 class CommitAuthorView(BaseModel):
     principal: str = Field(description="Such as agent:indexer.")
-    operator_type: str
+    operator_type: WayIn
     message: str = Field(description="Empty when you may not see all of the commit.")
     at: datetime
 
@@ -118,7 +119,7 @@ class SideVersionView(BaseModel):
     size: int
     base_number: int | None
     review_id: UUID | None
-    review_state: str | None
+    review_state: ReviewState | None
     author: CommitAuthorView
 
 

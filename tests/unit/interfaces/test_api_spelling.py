@@ -17,6 +17,9 @@ OUTSIDE = {"/healthz", "/readyz", "/metrics"}
 # Ids of other systems: a trace's id is defined by W3C.
 NOT_OURS = {"trace_id", "message_id"}
 
+CLOSED = {"kind", "status", "state", "review_state", "operator_type", "level", "default_level", "network", "stream"}
+OPEN = {"GET /api/v1/feed": {"kind"}, "GET /api/v1/events": {"kind"}}  # events of any kind may come
+
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
@@ -102,3 +105,18 @@ def test_whatever_ends_in_id_is_a_uuid(document: dict[str, Any]) -> None:
 
 def test_the_aliases_are_not_documented(document: dict[str, Any]) -> None:
     assert not [path for path in document["paths"] if re.match(r"/api/v1/(collab|workspace|runs)(/|$)", path)]
+
+
+def test_kinds_and_states_are_enumerated(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+
+    def words(schema: dict[str, Any]) -> bool:
+        found = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        return "enum" in found or "const" in found
+
+    checked = 0
+    for route, name, schema in (*asked(document), *answered(document)):
+        if name in CLOSED and name not in OPEN.get(route, ()):
+            checked += 1
+            assert all(words(kind) for kind in kinds(schema)), (route, name, schema)
+    assert checked > 50

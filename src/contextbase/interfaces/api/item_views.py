@@ -4,6 +4,7 @@ from typing import Any
 
 from contextbase.streams.feed_model import FeedChange, FeedCommit, SetAside
 from contextbase.streams.model import EventAuthor, StreamEvent
+from contextbase.vocabulary import Kind
 from contextbase.wire.event import ScopedCommitItem, ScopedEventItem
 from contextbase.wire.feed import CommitItem, EventAuthorView, EventBodyView, EventItem, FeedChangeView, SetAsideView
 
@@ -65,7 +66,7 @@ def _change_view(change: FeedChange) -> FeedChangeView:
         action=change.action.value,
         path=change.path,
         previous_path=change.previous_path,
-        kind=change.kind or None,
+        kind=Kind(change.kind) if change.kind else None,
         hash=None if change.content_hash is None else str(change.content_hash),
         size=change.size,
         executable=change.executable,

@@ -27,7 +27,7 @@ async def me(caller: AuthenticatedCaller) -> Me:
     """Who the token says you are, and what it allows."""
     return Me(
         principal=caller.principal.name,
-        kind=caller.principal.kind.value,
+        kind=caller.principal.kind,
         is_owner=caller.principal.is_owner,
         token=caller.grant.name,
         actions=sorted(caller.grant.actions),

@@ -61,7 +61,7 @@ def _view(token: Token) -> TokenView:
     return TokenView(
         id=token.id,
         principal=token.principal.name,
-        kind=token.principal.kind.value,
+        kind=token.principal.kind,
         name=token.name,
         actions=sorted(token.actions),
         project_id=token.project_id,
