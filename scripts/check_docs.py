@@ -17,7 +17,13 @@ LONGEST = {"README.md": 130, "docs/architecture.md": 200, "CONTRIBUTING.md": 60}
 def main() -> int:
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     texts = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in pages}
-    problems = [*broken_links(texts), *missing_from_reference(texts), *too_long(texts), *adr_problems(texts)]
+    problems = [
+        *broken_links(texts),
+        *missing_files(texts),
+        *missing_from_reference(texts),
+        *too_long(texts),
+        *adr_problems(texts),
+    ]
     for problem in problems:
         print(problem)
     print(f"docs: {len(texts)} pages, {len(problems)} problems")
@@ -33,6 +39,13 @@ def broken_links(texts: dict[str, str]) -> list[str]:
             if not (ROOT / name).parent.joinpath(target.split("#")[0]).exists():
                 found.append(f"{name}: the link to {target} leads nowhere")
     return found
+
+
+def missing_files(texts: dict[str, str]) -> list[str]:
+    """What CONTRIBUTING's table of questions names is there."""
+    source, rows = ROOT / "src/contextbase", re.findall(r"^\|.*\?.*\|(.*)\|$", texts["CONTRIBUTING.md"], re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    return [f"CONTRIBUTING.md: src/contextbase/{name} does not exist" for name in named if not (source / name).exists()]
 
 
 def missing_from_reference(texts: dict[str, str]) -> list[str]:
