@@ -62,6 +62,10 @@ UPDATE projects SET epoch = gen_random_uuid()
 -- Who had claimed an open review item does not know of this copy.
 UPDATE review_items SET claimed_by = NULL, claimed_at = NULL WHERE state = 'open' AND claimed_by IS NOT NULL
 
+-- name: void_leader
+-- Its lease was of the servers of another database.
+DELETE FROM chore_leader
+
 -- name: void_leases
 -- Who held them does not know of this copy. Tokens go on from the clock: see leases/table.py.
 DELETE FROM leases

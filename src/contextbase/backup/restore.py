@@ -76,6 +76,7 @@ class RestoreService:
                     await migrate_within(connection, all_migrations())
                     await connection.execute(_SQL.renew_epochs)
                     await connection.execute(_SQL.void_claims)
+                    await connection.execute(_SQL.void_leader)
                     await connection.execute(_SQL.void_leases)
                     await connection.execute(_SQL.void_workspaces)
                     await self._record(connection, manifest, key)

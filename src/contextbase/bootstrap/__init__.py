@@ -5,11 +5,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from contextbase.bootstrap.agents import AgentServices, open_agent_services
+from contextbase.bootstrap.chores import chore_runner
 from contextbase.bootstrap.core import CoreServices, open_core_services
 from contextbase.bootstrap.database import open_database
 from contextbase.bootstrap.foundation import open_foundation
 from contextbase.bootstrap.restore import open_restore, problems_outside
 from contextbase.bootstrap.sandboxes import sandbox_kind
+from contextbase.chores import ChoreRunner
 from contextbase.config import Settings
 
 __all__ = [
@@ -31,6 +33,7 @@ class Services:
 
     core: CoreServices
     agents: AgentServices
+    chores: ChoreRunner  # runs nothing by itself
 
 
 @asynccontextmanager
@@ -55,4 +58,4 @@ async def open_services(
         open_core_services(foundation) as core,
         open_agent_services(foundation, core) as agents,
     ):
-        yield Services(core=core, agents=agents)
+        yield Services(core=core, agents=agents, chores=chore_runner(foundation, core, agents))

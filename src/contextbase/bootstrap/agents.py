@@ -117,7 +117,6 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
             registry=registry,
             node=node,
             workspaces=workspaces,
-            views=views,
             mirror_max_bytes=settings.machine.mirror_max_bytes,
         ),
         sandboxes=AgentSandboxes(

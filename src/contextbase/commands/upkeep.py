@@ -1,8 +1,6 @@
 """Sandboxes that nobody uses any more: stopped after a silence, removed with their workspace."""
 
-import asyncio
 import logging
-from typing import Final
 
 from contextbase.commands.driver import MachineDriver
 from contextbase.commands.occupancy import Occupancy
@@ -14,8 +12,6 @@ from contextbase.sandbox.model import SandboxState
 __all__ = ["SandboxUpkeep"]
 
 _log = logging.getLogger(__name__)
-
-_BETWEEN_SWEEPS_SECONDS: Final = 60.0
 
 
 class SandboxUpkeep:
@@ -33,17 +29,6 @@ class SandboxUpkeep:
         self._occupancy = occupancy
         self._driving = driving
         self._idle_seconds = idle_seconds
-
-    async def keep(self) -> None:
-        """Sweep now and every minute, until cancelled."""
-        while True:
-            try:
-                await self.sweep()
-            except (ContextbaseError, OSError) as error:
-                _log.warning("the upkeep of sandboxes did not get done; trying again", extra={"error": str(error)})
-            except Exception:  # noqa: BLE001 - one bad sweep must not be the last
-                _log.exception("the upkeep of sandboxes failed; trying again")
-            await asyncio.sleep(_BETWEEN_SWEEPS_SECONDS)
 
     async def sweep(self) -> None:
         async with self._database.connection() as connection:

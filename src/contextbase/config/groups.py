@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, fi
 __all__ = [
     "AuditSettings",
     "BlobLocation",
+    "ChoreSettings",
     "DatabaseSettings",
     "LeaseSettings",
     "LogSettings",
@@ -173,6 +174,15 @@ class LeaseSettings(SettingsGroup):
 
     ttl_seconds: Annotated[float, Field(ge=1, le=86_400)] = Field(
         default=300.0, description="How long a lease lasts without a heartbeat of its holder."
+    )
+
+
+class ChoreSettings(SettingsGroup):
+    prefix: ClassVar[str] = "leader_"
+
+    lease_seconds: Annotated[float, Field(ge=1, le=3600)] = Field(
+        default=15.0,
+        description="How long after its last sign of life the server that does the shared chores is given up.",
     )
 
 

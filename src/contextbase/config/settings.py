@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from contextbase.config.groups import (
     AuditSettings,
+    ChoreSettings,
     DatabaseSettings,
     LeaseSettings,
     LogSettings,
@@ -79,6 +80,7 @@ class Settings(BaseModel):
     audit: AuditSettings = AuditSettings()
     retention: RetentionSettings = RetentionSettings()
     leases: LeaseSettings = LeaseSettings()
+    chores: ChoreSettings = ChoreSettings()
     resolver: ResolverSettings = ResolverSettings()
     machine: MachineSettings = MachineSettings()
     workspaces: WorkspaceSettings = WorkspaceSettings()

@@ -1,6 +1,5 @@
 """Keeps open items true: merges them again when the head moves, and closes those whose conflict went away."""
 
-import asyncio
 import logging
 from typing import Final
 
@@ -22,7 +21,6 @@ __all__ = ["Upkeep"]
 
 _log = logging.getLogger(__name__)
 
-_BETWEEN_SWEEPS_SECONDS: Final = 30.0
 _MOST_AT_ONCE: Final = 100
 _ABOUT_OTHERS: Final = frozenset({TreeConflict.FILE_AND_FOLDER.value, TreeConflict.FOLDER_NOT_EMPTY.value})
 
@@ -45,18 +43,11 @@ class Upkeep:
         self._system = system
         self._adviser = adviser
 
-    async def keep_fresh(self) -> None:
-        """Sweep now and every half minute, until cancelled."""
-        while True:
-            try:
-                await self.sweep()
-                if self._adviser is not None:
-                    await self._adviser.advise()
-            except ContextbaseError as error:
-                _log.warning("the upkeep of review items did not get done; trying again", extra={"code": error.code})
-            except Exception:  # noqa: BLE001 - one bad item must not leave all others unattended for good
-                _log.exception("the upkeep of review items failed; trying again")
-            await asyncio.sleep(_BETWEEN_SWEEPS_SECONDS)
+    async def keep_up(self) -> None:
+        """Look at what is stale, and ask for advice on what is left."""
+        await self.sweep()
+        if self._adviser is not None:
+            await self._adviser.advise()
 
     async def sweep(self) -> int:
         """Look at open items whose project has moved on, those that wait longest first; returns how many."""

@@ -1,7 +1,6 @@
 """Streams as their writers and readers know them: append, publish, read, follow, prune, delete."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from datetime import timedelta
@@ -10,7 +9,7 @@ from typing import Final
 import asyncpg
 
 from contextbase.db.database import Connection, Database
-from contextbase.errors import ContextbaseError, CursorOutdated, NotFound, TooLarge
+from contextbase.errors import CursorOutdated, NotFound, TooLarge
 from contextbase.streams.access import ReadableScope
 from contextbase.streams.bodies import LARGEST_PAYLOAD_BYTES, BodyContent, EventBodies
 from contextbase.streams.event_window import EventWindow, page_of_events
@@ -21,9 +20,6 @@ from contextbase.streams.window import TICK_SECONDS, SharedWindows
 
 __all__ = ["EventFollower", "StreamService"]
 
-_log = logging.getLogger(__name__)
-
-_BETWEEN_PRUNINGS_SECONDS: Final = 3600.0
 _BATCH: Final = 5000  # events removed in one transaction
 _TRIES: Final = 5
 _KEEPS_BODY: Final = "stream_events_keep_their_body"
@@ -136,15 +132,6 @@ class StreamService:
     def end(self) -> None:
         """Send every follower home: the server stops."""
         self._windows.end()
-
-    async def keep_pruned(self) -> None:
-        """Prune now and every hour, until cancelled."""
-        while True:
-            try:
-                await self.prune()
-            except ContextbaseError as error:
-                _log.warning("old events were not removed; trying again in an hour", extra={"code": error.code})
-            await asyncio.sleep(_BETWEEN_PRUNINGS_SECONDS)
 
     async def prune(self) -> int:
         """Remove events that are older than their scope's retention; returns how many."""

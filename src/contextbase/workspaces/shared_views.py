@@ -47,6 +47,7 @@ class SharedViews:
         self._sight = sight
         self._node = node
         self._followed: dict[Path, _Followed] = {}
+        self._has_begun = False
 
     async def open(self, caller: Caller, project_id: ProjectId) -> SharedView:
         """The project as the caller may see it, now and, a few seconds behind, from now on."""
@@ -72,6 +73,13 @@ class SharedViews:
         followed.callers[caller.grant, caller.principal.id] = caller
         followed.view = view
         return SharedView(path=link, view=view)
+
+    async def keep_up(self) -> None:
+        """Let every view follow the head; the first time, clear away what an earlier process left."""
+        if not self._has_begun:
+            await self.begin()
+            self._has_begun = True
+        await self.follow()
 
     async def begin(self) -> None:
         """Remove what an earlier process showed: nobody would keep it at the head, or from who may see it no more."""

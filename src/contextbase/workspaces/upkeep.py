@@ -4,15 +4,13 @@ An open workspace gets its folder back. The folder of one that ended is removed.
 and removed only when there is no work in it. Layers that nothing stands on go when room is wanted.
 """
 
-import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
 
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, ContextbaseError, Damaged, MachineProblem, NotFound
+from contextbase.errors import Conflict, Damaged, MachineProblem, NotFound
 from contextbase.threads import in_thread
 from contextbase.workspaces.editor import left_in
 from contextbase.workspaces.machine import Machine
@@ -20,14 +18,10 @@ from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.ports import FolderBackend
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
 from contextbase.workspaces.service import WorkspaceService
-from contextbase.workspaces.shared_views import SharedViews
 
 __all__ = ["Swept", "WorkspaceUpkeep"]
 
 _log = logging.getLogger(__name__)
-
-_BETWEEN_SWEEPS_SECONDS: Final = 300.0
-_BETWEEN_FLIPS_SECONDS: Final = 2.0
 
 
 @dataclass(kw_only=True, slots=True)
@@ -50,35 +44,13 @@ class WorkspaceUpkeep:
         registry: WorkspaceRepository,
         node: Machine,
         workspaces: WorkspaceService,
-        views: SharedViews,
         mirror_max_bytes: int,
     ) -> None:
         self._database = database
         self._registry = registry
         self._node = node
         self._workspaces = workspaces
-        self._views = views
         self._mirror_max_bytes = mirror_max_bytes
-
-    async def keep(self) -> None:
-        """Sweep now and every five minutes, and let shared views follow the head, until cancelled."""
-        since_sweep = _BETWEEN_SWEEPS_SECONDS
-        has_begun = False
-        while True:
-            try:
-                if not has_begun:
-                    await self._views.begin()
-                    has_begun = True
-                if since_sweep >= _BETWEEN_SWEEPS_SECONDS:
-                    since_sweep = 0.0
-                    await self.sweep()
-                await self._views.follow()
-            except (ContextbaseError, OSError) as error:
-                _log.warning("the upkeep of workspaces did not get done; trying again", extra={"error": str(error)})
-            except Exception:  # noqa: BLE001 - one bad folder must not leave all others unattended for good
-                _log.exception("the upkeep of workspaces failed; trying again")
-            await asyncio.sleep(_BETWEEN_FLIPS_SECONDS)
-            since_sweep += _BETWEEN_FLIPS_SECONDS
 
     async def sweep(self) -> Swept:
         swept = Swept()

@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from contextbase.bootstrap import CoreServices, open_services
+from contextbase.chores import ChoreRunner
 from contextbase.config import Settings
 from contextbase.data_folder import RunningServer
 from contextbase.errors import InvalidSettings, MachineProblem
@@ -47,7 +48,7 @@ async def serve(
     with bind(settings.server.host, settings.server.port) as listener:
         url = settings.server.public_url or _url_of(listener, settings.server.host)
         async with open_services(settings, own=True, on_step=on_step) as services:
-            core, agents = services.core, services.agents
+            core = services.core
             await _ensure_owner(core)
             core.data.announce(RunningServer(url=_url_of(listener, settings.server.host), process_id=os.getpid()))
             try:
@@ -57,18 +58,9 @@ async def serve(
                 server.on_started = lambda: on_ready(url, login_url)
                 server.on_stopping = partial(_send_home, core)
                 _look_for_garbage_less()
-                chores = [
-                    asyncio.create_task(core.streams.keep_pruned(), name="streams-prune"),
-                    asyncio.create_task(core.review_upkeep.keep_fresh(), name="review-upkeep"),
-                    asyncio.create_task(agents.workspace_upkeep.keep(), name="workspace-upkeep"),
-                    asyncio.create_task(agents.sandbox_upkeep.keep(), name="sandbox-upkeep"),
-                ]
-                try:
+                async with _done_meanwhile(services.chores):
                     with _remembered(core.data.path):
                         await server.serve(sockets=[listener])
-                finally:
-                    for chore in chores:
-                        chore.cancel()
             finally:
                 core.data.withdraw()
 
@@ -80,6 +72,24 @@ def _client_limits(settings: Settings) -> ClientLimits:
         timeout_seconds=settings.server.client_timeout_seconds,
         min_bytes_per_second=settings.server.client_min_bytes_per_second,
     )
+
+
+@contextlib.asynccontextmanager
+async def _done_meanwhile(chores: ChoreRunner) -> AsyncIterator[None]:
+    """Chores go on while the block lasts."""
+
+    async def keep() -> None:
+        try:
+            await chores.run()
+        except Exception:  # noqa: BLE001 - a fault of ours, and no reason to stop serving
+            _log.exception("no chore is done any more; restart the server")
+
+    keeping = asyncio.create_task(keep(), name="chores")
+    try:
+        yield
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
 
 
 @contextlib.contextmanager

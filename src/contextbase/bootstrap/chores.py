@@ -1,0 +1,59 @@
+"""Every chore there is, and how often it runs. A layer never starts a loop of its own."""
+
+from datetime import timedelta
+
+from contextbase.bootstrap.agents import AgentServices
+from contextbase.bootstrap.core import CoreServices
+from contextbase.bootstrap.foundation import Foundation
+from contextbase.chores import Chore, ChoreRunner, Leadership, Where
+from contextbase.chores.metrics import ChoreMetrics
+from contextbase.chores.repository import ChoreRepository
+
+__all__ = ["chore_runner"]
+
+
+def chore_runner(foundation: Foundation, core: CoreServices, agents: AgentServices) -> ChoreRunner:
+    repository, metrics = ChoreRepository(), ChoreMetrics(foundation.metrics)
+    server = agents.workspaces.node.name
+    return ChoreRunner(
+        [*_of_leader(core), *_of_machine(agents)],
+        database=foundation.database,
+        repository=repository,
+        leadership=Leadership(
+            database=foundation.database,
+            repository=repository,
+            server=server,
+            lease=timedelta(seconds=foundation.settings.chores.lease_seconds),
+            metrics=metrics,
+        ),
+        server=server,
+        metrics=metrics,
+        clock=foundation.clock,
+    )
+
+
+def _of_leader(core: CoreServices) -> list[Chore]:
+    """They touch the database alone."""
+    return [
+        Chore(name="prune-events", every=timedelta(hours=1), run=core.streams.prune, where=Where.LEADER),
+        Chore(name="refresh-reviews", every=timedelta(seconds=30), run=core.review_upkeep.keep_up, where=Where.LEADER),
+    ]
+
+
+def _of_machine(agents: AgentServices) -> list[Chore]:
+    """They touch this machine's folders and sandboxes."""
+    return [
+        Chore(
+            name="sweep-workspaces",
+            every=timedelta(minutes=5),
+            run=agents.workspace_upkeep.sweep,
+            where=Where.MACHINE,
+        ),
+        Chore(name="follow-views", every=timedelta(seconds=2), run=agents.shared_views.keep_up, where=Where.MACHINE),
+        Chore(
+            name="sweep-sandboxes",
+            every=timedelta(minutes=1),
+            run=agents.sandbox_upkeep.sweep,
+            where=Where.MACHINE,
+        ),
+    ]
