@@ -1,7 +1,6 @@
 """What a small read costs an agent program over MCP, and what a model has to read: ours beside the official server.
 
-Both are programs that talk over standard input and output; reads are asked in turns. `python -m bench.files` prints the
-figures; `python -m bench.files_mcp` prints these alone.
+Both are programs that talk over standard input and output.
 """
 
 import json
@@ -21,7 +20,6 @@ from tests.support.server import PROGRAM, environment, start_server
 __all__ = ["measure_mcp"]
 
 _TEXT: Final = "A line of a plan.\n" * 20
-_ROUNDS: Final = 300
 _HANDSHAKE: Final = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "b", "version": "1"}}
 
 
@@ -69,7 +67,7 @@ class _Program:
         return len(json.dumps(shown, separators=(",", ":"), ensure_ascii=False))
 
 
-def measure_mcp() -> dict[str, float]:
+def measure_mcp(*, rounds: int) -> dict[str, float]:
     with reachable_folder() as folder, start_server(folder / "data") as server, ExitStack() as stack:
         plain = folder / "plain"
         plain.mkdir()
@@ -84,7 +82,7 @@ def measure_mcp() -> dict[str, float]:
         ours = _Program(stack, [PROGRAM, "mcp"], environment(CONTEXTBASE_URL=server.url, CONTEXTBASE_TOKEN=secret))
         theirs = _Program(stack, _filesystem(plain), {"PATH": os.environ["PATH"]})
         own, other = [], []
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             own.append(_seconds(ours, "read_file", path="plan.md"))
             other.append(_seconds(theirs, "read_text_file", path=str(plain / "plan.md")))
         return {
@@ -107,7 +105,3 @@ def _seconds(program: _Program, tool: str, **arguments: Any) -> float:
     seconds = time.perf_counter() - started
     assert text == _TEXT
     return seconds
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure_mcp()))

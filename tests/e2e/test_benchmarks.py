@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from tests.support.agent_clis import cache_folder
 from tests.support.require import require_program, require_root
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +19,7 @@ _TIMEOUT = 240
 
 def figures_of(module: str, *options: str, folder: Path) -> dict[str, object]:
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder)}
+    environment["CONTEXTBASE_AGENT_CLIS"] = str(cache_folder())
     done = subprocess.run(
         [sys.executable, "-m", f"bench.{module}", *options, "--json"],
         cwd=ROOT,
@@ -54,6 +56,11 @@ def test_landing(folder: Path) -> None:
     expected = "lands_per_second settled_per_second p50_ms p99_ms in_review superseded in_process_lands_per_second "
     assert figures.keys() >= {*expected.split(), "git_lands_per_second", "git_given_up"}
     assert (figures["lost"], figures["in_process_lost"]) == (0, 0)
+
+
+def test_files(folder: Path) -> None:
+    figures = figures_of("files", "--rounds", "3", folder=folder)
+    assert figures.keys() >= {"mcp_read_ms", "fs_server_read_ms", "mcp_connect_ms", "mcp_tool_list_characters"}
 
 
 def test_feed(folder: Path) -> None:

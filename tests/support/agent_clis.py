@@ -11,7 +11,7 @@ from tests.support.require import unavailable
 from tests.support.scripted_model import ScriptedModel
 from tests.support.server import PROGRAM, ServerProcess
 
-__all__ = ["AGENT_CLIS", "AgentCli", "installed"]
+__all__ = ["AGENT_CLIS", "AgentCli", "cache_folder", "installed"]
 
 _ROOT = Path(__file__).parent.parent.parent
 _SECONDS = 300
@@ -43,9 +43,13 @@ class AgentCli:
         return f"{done.returncode}\n{done.stdout}\n{done.stderr}"
 
 
+def cache_folder() -> Path:
+    return Path(os.environ.get("CONTEXTBASE_AGENT_CLIS") or Path.home() / ".cache" / "contextbase-agent-clis")
+
+
 def installed(name: str) -> Path:
     """The folder of a program, installed now if it is not there yet."""
-    cache = Path(os.environ.get("CONTEXTBASE_AGENT_CLIS") or Path.home() / ".cache" / "contextbase-agent-clis")
+    cache = cache_folder()
     script = _ROOT / "scripts" / "agent-clis.sh"
     done = subprocess.run(
         ["sh", script, cache, name], capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False
