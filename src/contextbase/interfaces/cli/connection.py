@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEASE_VARIABLE",
+    "NEEDED",
     "At",
     "Data",
     "LeaseOption",
+    "NamedProject",
     "Project",
     "address",
     "agent_here",
@@ -90,19 +92,20 @@ Data = Annotated[
     ),
 ]
 
-Project = Annotated[
-    str | None,
-    typer.Option(
-        "--project",
-        "-p",
-        envvar="CONTEXTBASE_PROJECT",
-        help="The project's name or id. Default: that of the workspace you are in.",
-        show_default=False,
-        is_eager=True,
-        callback=_project_here,
-        autocompletion=complete_project,
-    ),
-]
+_PROJECT: Final = typer.Option(
+    "--project",
+    "-p",
+    envvar="CONTEXTBASE_PROJECT",
+    help="The project's name or id. Default: that of the workspace you are in.",
+    show_default=False,
+    is_eager=True,
+    callback=_project_here,
+    autocompletion=complete_project,
+)
+NEEDED: Final = object()
+
+Project = Annotated[str | None, _PROJECT]
+NamedProject = Annotated[str, _PROJECT, NEEDED]  # for `command`, which refuses to go on without one
 
 LeaseOption = Annotated[
     int | None,

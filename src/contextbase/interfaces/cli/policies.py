@@ -1,14 +1,25 @@
 """`contextbase policy …`"""
 
+from functools import partial
 from typing import Annotated, Final, cast, get_args
 
 import typer
 
 from contextbase.errors import InvalidInput
+from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.completion import complete_path
-from contextbase.interfaces.cli.connection import Data, Project, connect, named
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_table
-from contextbase.wire.policy import LeaseRuleBody, LevelName, MergeRuleBody, PolicyView, StrategyName
+from contextbase.interfaces.cli.connection import NamedProject
+from contextbase.interfaces.cli.output import print_line, print_table
+from contextbase.sdk import Client
+from contextbase.wire.policy import (
+    ExplanationView,
+    GroupView,
+    LeaseRuleBody,
+    LevelName,
+    MergeRuleBody,
+    PolicyView,
+    StrategyName,
+)
 
 __all__ = ["commands"]
 
@@ -34,53 +45,36 @@ Group = Annotated[str, typer.Argument(help="The group's name.", show_default=Fal
 
 
 @commands.command("list")
-@errors_shown
-def list_(project: Project = None, data: Data = None, as_json: Json = False) -> None:
+@command
+def list_(client: Client, *, project: NamedProject) -> CommandResult:
     """List a project's rules."""
-    with connect(data) as client:
-        policy = client.policies.get(named(project))
-    if as_json:
-        print_json(policy)
-        return
-    _print(policy)
+    policy = client.policies.get(project)
+    return CommandResult(policy, partial(_print, policy))
 
 
 @commands.command("set")
-@errors_shown
+@command
 def set_(
-    subject: Subject,
-    pattern: Pattern,
-    level: LevelText,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    client: Client, subject: Subject, pattern: Pattern, level: LevelText, *, project: NamedProject
+) -> CommandResult:
     """Give somebody a level on all paths that match a pattern. The most specific rule decides."""
-    with connect(data) as client:
-        rule = client.policies.set_rule(named(project), subject, pattern, _level(level))
-    if as_json:
-        print_json(rule)
-    else:
-        print_line(f"{rule.subject} now has {rule.level} on {rule.pattern}.")
+    rule = client.policies.set_rule(project, subject, pattern, _level(level))
+    return CommandResult(rule, f"{rule.subject} now has {rule.level} on {rule.pattern}.")
 
 
 @commands.command("remove")
-@errors_shown
-def remove(
-    subject: Subject, pattern: Pattern, project: Project = None, data: Data = None, as_json: Json = False
-) -> None:
+@command
+def remove(client: Client, subject: Subject, pattern: Pattern, *, project: NamedProject) -> CommandResult:
     """Remove a rule."""
-    with connect(data) as client:
-        client.policies.delete_rule(named(project), subject, pattern)
-    if as_json:
-        print_json({"removed": {"subject": subject, "pattern": pattern}})
-    else:
-        print_line(f"Removed the rule of {subject} on {pattern}.")
+    client.policies.delete_rule(project, subject, pattern)
+    removed = {"removed": {"subject": subject, "pattern": pattern}}
+    return CommandResult(removed, f"Removed the rule of {subject} on {pattern}.")
 
 
 @commands.command("explain")
-@errors_shown
+@command
 def explain(
+    client: Client,
     path: Annotated[
         str,
         typer.Argument(
@@ -90,62 +84,48 @@ def explain(
     principal: Annotated[
         str, typer.Option("--as", metavar="PRINCIPAL", help="Whom to check, such as agent:indexer.", show_default=False)
     ],
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Show what somebody may do at a path, and which rule decides it."""
-    with connect(data) as client:
-        answer = client.policies.explain(named(project), path, principal)
-    if as_json:
-        print_json(answer)
-        return
-    print_line(f"{answer.principal} has {answer.level} on {answer.path}: {answer.reason}.")
-    if answer.rule is not None:
-        print_line(f"rule: {answer.rule.subject}  {answer.rule.pattern}  {answer.rule.level}")
+    answer = client.policies.explain(project, path, principal)
+    return CommandResult(answer, partial(_print_explanation, answer))
 
 
 @commands.command("default")
-@errors_shown
-def default(level: LevelText, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+@command
+def default(client: Client, level: LevelText, *, project: NamedProject) -> CommandResult:
     """Set the level where no rule matches."""
-    with connect(data) as client:
-        policy = client.policies.set_default(named(project), _level(level))
-    if as_json:
-        print_json(policy)
-    else:
-        print_line(f"The level where no rule matches is now {policy.default_level}.")
+    policy = client.policies.set_default(project, _level(level))
+    return CommandResult(policy, f"The level where no rule matches is now {policy.default_level}.")
 
 
 @commands.command("merge")
-@errors_shown
+@command
 def merge(
+    client: Client,
     rules: Annotated[
         list[str] | None,
         typer.Argument(metavar="PATTERN=STRATEGY", help="All merge rules, in order. The last that matches decides."),
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Remove all merge rules.")] = False,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Set how files that changed on both sides are merged. Without arguments, show the rules."""
     if clear and rules:
         raise InvalidInput("Give either rules or --clear, not both.")
-    with connect(data) as client:
-        if rules or clear:
-            policy = client.policies.set_merge_rules(named(project), [_merge_rule(rule) for rule in rules or ()])
-        else:
-            policy = client.policies.get(named(project))
-    if as_json:
-        print_json(policy.merge_rules)
-        return
-    _print_merge_rules(policy)
+    if rules or clear:
+        policy = client.policies.set_merge_rules(project, [_merge_rule(rule) for rule in rules or ()])
+    else:
+        policy = client.policies.get(project)
+    return CommandResult(policy.merge_rules, _merge_rules(policy))
 
 
 @commands.command("leases")
-@errors_shown
+@command
 def leases(
+    client: Client,
     rules: Annotated[
         list[str] | None,
         typer.Argument(
@@ -154,98 +134,73 @@ def leases(
         ),
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Remove all lease rules.")] = False,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Set where leases keep others from changing files. Without arguments, show the rules."""
     if clear and rules:
         raise InvalidInput("Give either rules or --clear, not both.")
-    with connect(data) as client:
-        if rules or clear:
-            policy = client.policies.set_lease_rules(named(project), [_lease_rule(rule) for rule in rules or ()])
-        else:
-            policy = client.policies.get(named(project))
-    if as_json:
-        print_json(policy.lease_rules)
-        return
-    _print_lease_rules(policy)
+    if rules or clear:
+        policy = client.policies.set_lease_rules(project, [_lease_rule(rule) for rule in rules or ()])
+    else:
+        policy = client.policies.get(project)
+    return CommandResult(policy.lease_rules, _lease_rules(policy))
 
 
 @commands.command("rank")
-@errors_shown
+@command
 def rank(
+    client: Client,
     principal: Principal,
     rank: Annotated[int, typer.Argument(help="The higher rank wins. Everybody starts with 0.", show_default=False)],
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Set a principal's rank, for the merge strategy 'priority'."""
-    with connect(data) as client:
-        answer = client.policies.set_rank(named(project), principal, rank)
-    if as_json:
-        print_json(answer)
-    else:
-        print_line(f"{answer.principal} now has rank {answer.rank}.")
+    answer = client.policies.set_rank(project, principal, rank)
+    return CommandResult(answer, f"{answer.principal} now has rank {answer.rank}.")
 
 
 @groups.command("list")
-@errors_shown
-def list_groups(data: Data = None, as_json: Json = False) -> None:
+@command
+def list_groups(client: Client) -> CommandResult:
     """List the groups and who is in them."""
-    found, after = [], ""
-    with connect(data) as client:
-        while True:
-            page = client.policies.list_groups(after=after, limit=1000)
-            found += page.groups
-            if page.next_after is None:
-                break
-            after = page.next_after
-    if as_json:
-        print_json(found)
-        return
-    print_table(
-        ("GROUP", "MEMBERS"),
-        ((group.name, ", ".join(group.members)) for group in found),
+    found: list[GroupView] = []
+    after: str | None = ""
+    while after is not None:
+        page = client.policies.list_groups(after=after, limit=1000)
+        found += page.groups
+        after = page.next_after
+    rows = TableRows(
+        columns=("GROUP", "MEMBERS"),
+        rows=((group.name, ", ".join(group.members)) for group in found),
         empty="There are no groups. Create one: contextbase policy group create NAME",
     )
+    return CommandResult(found, rows)
 
 
 @groups.command("create")
-@errors_shown
-def create_group(name: Group, data: Data = None, as_json: Json = False) -> None:
+@command
+def create_group(client: Client, name: Group) -> CommandResult:
     """Create an empty group. It can be used in the rules of every project."""
-    with connect(data) as client:
-        group = client.policies.create_group(name)
-    if as_json:
-        print_json(group)
-    else:
-        print_line(f"Created the group {group.name}.")
+    group = client.policies.create_group(name)
+    return CommandResult(group, f"Created the group {group.name}.")
 
 
 @groups.command("add")
-@errors_shown
-def add_member(group: Group, principal: Principal, data: Data = None, as_json: Json = False) -> None:
+@command
+def add_member(client: Client, group: Group, principal: Principal) -> CommandResult:
     """Put a principal into a group."""
-    with connect(data) as client:
-        membership = client.policies.add_member(group, principal)
-    if as_json:
-        print_json(membership)
-    else:
-        print_line(f"{membership.principal} is now in {membership.group}.")
+    membership = client.policies.add_member(group, principal)
+    return CommandResult(membership, f"{membership.principal} is now in {membership.group}.")
 
 
 @groups.command("remove")
-@errors_shown
-def remove_member(group: Group, principal: Principal, data: Data = None, as_json: Json = False) -> None:
+@command
+def remove_member(client: Client, group: Group, principal: Principal) -> CommandResult:
     """Take a principal out of a group."""
-    with connect(data) as client:
-        membership = client.policies.remove_member(group, principal)
-    if as_json:
-        print_json(membership)
-    else:
-        print_line(f"{membership.principal} is no longer in {membership.group}.")
+    membership = client.policies.remove_member(group, principal)
+    return CommandResult(membership, f"{membership.principal} is no longer in {membership.group}.")
 
 
 def _level(text: str) -> LevelName:
@@ -276,24 +231,30 @@ def _print(policy: PolicyView) -> None:
     )
     print_line(f"Where no rule matches: {policy.default_level}. The owner may do everything.")
     if policy.merge_rules:
-        _print_merge_rules(policy)
+        _merge_rules(policy).print()
     if policy.lease_rules:
-        _print_lease_rules(policy)
+        _lease_rules(policy).print()
     for entry in policy.ranks:
         print_line(f"rank {entry.rank}  {entry.principal}")
 
 
-def _print_lease_rules(policy: PolicyView) -> None:
-    print_table(
-        ("LEASE PATTERN", "LEASES"),
-        ((rule.pattern, _BINDING if rule.binding else _ADVICE) for rule in policy.lease_rules),
+def _print_explanation(answer: ExplanationView) -> None:
+    print_line(f"{answer.principal} has {answer.level} on {answer.path}: {answer.reason}.")
+    if answer.rule is not None:
+        print_line(f"rule: {answer.rule.subject}  {answer.rule.pattern}  {answer.rule.level}")
+
+
+def _lease_rules(policy: PolicyView) -> TableRows:
+    return TableRows(
+        columns=("LEASE PATTERN", "LEASES"),
+        rows=((rule.pattern, _BINDING if rule.binding else _ADVICE) for rule in policy.lease_rules),
         empty="There are no lease rules: leases are advice.",
     )
 
 
-def _print_merge_rules(policy: PolicyView) -> None:
-    print_table(
-        ("MERGE PATTERN", "STRATEGY"),
-        ((rule.pattern, rule.strategy) for rule in policy.merge_rules),
+def _merge_rules(policy: PolicyView) -> TableRows:
+    return TableRows(
+        columns=("MERGE PATTERN", "STRATEGY"),
+        rows=((rule.pattern, rule.strategy) for rule in policy.merge_rules),
         empty="There are no merge rules: files are merged by their type.",
     )
