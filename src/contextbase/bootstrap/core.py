@@ -12,6 +12,8 @@ from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.gate import WriteDoor, open_gate
 from contextbase.bootstrap.reviews import reviews_of
 from contextbase.bootstrap.search import open_search
+from contextbase.chores import ChoreService
+from contextbase.chores.repository import ChoreRepository
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
 from contextbase.db.database import Database
@@ -96,6 +98,7 @@ class CoreServices:
     fsck: Fsck
     backups: BackupService
     leases: LeaseService
+    chores: ChoreService
 
 
 @asynccontextmanager
@@ -165,6 +168,7 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             backups=BackupService(
                 database=database, large_blobs=foundation.large_blobs, audit_key=foundation.audit_key, clock=clock
             ),
+            chores=ChoreService(database=database, repository=ChoreRepository()),
             leases=LeaseService(
                 database=database,
                 gate=gate,

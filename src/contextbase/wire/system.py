@@ -1,12 +1,13 @@
 """Bodies about the server itself and the caller."""
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel
 
 from contextbase.vocabulary import Action, PrincipalKind
 
-__all__ = ["Health", "Me", "Readiness", "ServerVersion"]
+__all__ = ["ChoreView", "ChoresView", "Health", "LeaderView", "Me", "Readiness", "ServerVersion"]
 
 
 class Health(BaseModel):
@@ -31,3 +32,30 @@ class Me(BaseModel):
     is_owner: bool
     token: str
     actions: list[Action]
+
+
+class LeaderView(BaseModel):
+    """The server that does the shared chores, or did so last."""
+
+    server: str
+    since: datetime
+    term: int
+    is_alive: bool
+
+
+class ChoreView(BaseModel):
+    """A shared chore's last run."""
+
+    name: str
+    server: str
+    every_seconds: float
+    started_at: datetime
+    ended_at: datetime
+    error: str | None
+    failures: int  # in a row
+    next_at: datetime
+
+
+class ChoresView(BaseModel):
+    leader: LeaderView | None
+    chores: list[ChoreView]

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request, Response
 
 from contextbase import __version__
 from contextbase.identity.model import Action
-from contextbase.interfaces.api.authentication import AuthenticatedCaller
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.metrics import Metrics
-from contextbase.wire.system import Me, ServerVersion
+from contextbase.wire.system import ChoresView, ChoreView, LeaderView, Me, ServerVersion
 
 __all__ = ["router"]
 
@@ -44,3 +44,28 @@ async def metrics(request: Request, caller: AuthenticatedCaller) -> Response:
     caller.require(Action.ADMIN)
     collected: Metrics = request.app.state.metrics
     return Response(collected.exposition(), media_type=_PROMETHEUS)
+
+
+@router.get("/api/v1/chores")
+async def chores(caller: AuthenticatedCaller, services: AuthenticatedServices) -> ChoresView:
+    """Which server does the shared chores, and what came of their last runs. Needs 'admin' of all projects."""
+    caller.require(Action.ADMIN)
+    leader = await services.chores.leader()
+    return ChoresView(
+        leader=None
+        if leader is None
+        else LeaderView(server=leader.server, since=leader.since, term=leader.term, is_alive=leader.is_alive),
+        chores=[
+            ChoreView(
+                name=run.name,
+                server=run.server,
+                every_seconds=run.every.total_seconds(),
+                started_at=run.started_at,
+                ended_at=run.ended_at,
+                error=run.error,
+                failures=run.failures,
+                next_at=run.next_at,
+            )
+            for run in await services.chores.runs()
+        ],
+    )
