@@ -3,6 +3,8 @@
 import time
 from typing import Final, Generic, TypeVar
 
+from contextbase.lru_cache import LruCache
+
 __all__ = ["REMEMBERED_SECONDS", "TtlCache"]
 
 REMEMBERED_SECONDS: Final = 1.0
@@ -18,16 +20,14 @@ class TtlCache(Generic[K, V]):
     """Values by key, each good for a second. Whoever changes a row says `forget`."""
 
     def __init__(self) -> None:
-        self._values: dict[K, tuple[float, V]] = {}
+        self._values: LruCache[K, tuple[float, V]] = LruCache(_MOST)
 
     def get(self, key: K) -> V | None:
-        until, value = self._values.get(key, (0.0, None))
+        until, value = self._values.get(key) or (0.0, None)
         return value if time.monotonic() < until else None
 
     def put(self, key: K, value: V) -> None:
-        if len(self._values) >= _MOST:
-            self._values.clear()
-        self._values[key] = (time.monotonic() + REMEMBERED_SECONDS, value)
+        self._values.put(key, (time.monotonic() + REMEMBERED_SECONDS, value))
 
     def forget(self) -> None:
         self._values.clear()

@@ -4,12 +4,12 @@ Settling a change set asks for merges in the middle of its work, which is pure. 
 quick; where it asks for a long one that is not known yet, it is given up, the merge is made, and it is begun again.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from contextbase.compute.ports import Compute
+from contextbase.lru_cache import LruCache
 from contextbase.merge import Merged, MergePolicy, Merging, is_long_merge, merge
 
 __all__ = ["LongMerges"]
@@ -41,8 +41,7 @@ class LongMerges:
 
     def __init__(self, compute: Compute) -> None:
         self._compute = compute
-        self._kept: OrderedDict[_Question, Merged] = OrderedDict()
-        self._bytes = 0
+        self._kept: LruCache[_Question, Merged] = LruCache(_MOST_KEPT_BYTES, weigh=lambda question, _: question.size)
 
     async def settled(self, owner: Hashable, attempt: Callable[[Merging], Result]) -> Result:
         """What the attempt returns once it has all merges. It must not have changed anything when it asks for one."""
@@ -67,13 +66,4 @@ class LongMerges:
                 question = needed.question
                 work = partial(merge, path=question.path, policy=question.policy)
                 known[question] = await self._compute.run(owner, work, *question[:3])
-                self._keep(question, known[question])
-
-    def _keep(self, question: _Question, merged: Merged) -> None:
-        if question in self._kept or question.size > _MOST_KEPT_BYTES:
-            return
-        self._kept[question] = merged
-        self._bytes += question.size
-        while self._bytes > _MOST_KEPT_BYTES:
-            oldest, _ = self._kept.popitem(last=False)
-            self._bytes -= oldest.size
+                self._kept.put(question, known[question])

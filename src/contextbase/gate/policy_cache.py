@@ -12,6 +12,7 @@ from contextbase.gate.repository import GateRepository
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId
+from contextbase.lru_cache import LruCache
 
 __all__ = ["CachedPolicy", "PolicyCache"]
 
@@ -24,15 +25,17 @@ class CachedPolicy:
     """One version of a project's policy, and what it means for each caller."""
 
     policy: ProjectPolicy
-    _authorities: dict[tuple[Hashable, frozenset[UUID]], PathAuthority] = field(default_factory=dict)
+    _authorities: LruCache[tuple[Hashable, frozenset[UUID]], PathAuthority] = field(
+        default_factory=lambda: LruCache(_MOST_AUTHORITIES)
+    )
 
     def authority(self, caller: Caller, groups: frozenset[UUID]) -> PathAuthority:
         key = (PathAuthority.key_of(caller), groups)
-        if key not in self._authorities:
-            if len(self._authorities) >= _MOST_AUTHORITIES:
-                self._authorities.clear()
-            self._authorities[key] = self.policy.authority(caller, groups)
-        return self._authorities[key]
+        authority = self._authorities.get(key)
+        if authority is None:
+            authority = self.policy.authority(caller, groups)
+            self._authorities.put(key, authority)
+        return authority
 
 
 class PolicyCache:
@@ -43,7 +46,7 @@ class PolicyCache:
     def __init__(self, repository: GateRepository, contents: ContentCache) -> None:
         self._repository = repository
         self._contents = contents
-        self._pages: dict[ProjectId, CachedPolicy] = {}
+        self._pages: LruCache[ProjectId, CachedPolicy] = LruCache(_MOST_PROJECTS)
 
     def known(self, project_id: ProjectId, version: int) -> CachedPolicy | None:
         page = self._pages.get(project_id)
@@ -54,7 +57,5 @@ class PolicyCache:
         if page is None:
             page = CachedPolicy(await self._repository.policy(connection, project_id))
             self._contents.clear()
-            if len(self._pages) >= _MOST_PROJECTS:
-                self._pages.clear()
-            self._pages[project_id] = page
+            self._pages.put(project_id, page)
         return page

@@ -24,6 +24,7 @@ from contextbase.gate.trusted import TrustedTerms
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath, new_uuid
+from contextbase.lru_cache import LruCache
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.ports import StoredBlob
 from contextbase.storage.head import HeadRepository
@@ -64,7 +65,8 @@ class Gate:
         self._catalog = catalog
         self._large = large
         self._group_commit = group_commit
-        self._last_opened: dict[ProjectId, tuple[Seq, UUID, int]] = {}  # head, epoch and policy version
+        # By project: its head, epoch and policy version.
+        self._last_opened: LruCache[ProjectId, tuple[Seq, UUID, int]] = LruCache(_MOST_REMEMBERED)
 
     async def commit(self, caller: Caller, request: CommitRequest) -> CommitAnswer:
         """Settle the request's changes; when this returns, every one but the refused is durably in the project.
@@ -92,7 +94,7 @@ class Gate:
                 stored=stored,
             )
         )
-        self._last_opened.pop(request.project_id, None)  # the head has moved on
+        self._last_opened.forget(request.project_id)  # the head has moved on
         return answer if caller.may_read else without_contents(request.changes, answer)
 
     async def upload(
@@ -146,16 +148,14 @@ class Gate:
 
     def last_opened(self, caller: Caller, project_id: ProjectId) -> OpenedProject | None:
         """As `opened`, from memory: true only of a project that has the same head, epoch and policy version still."""
-        seq, epoch, version = self._last_opened.get(project_id, (Seq(0), None, 0))
+        seq, epoch, version = self._last_opened.get(project_id) or (Seq(0), None, 0)
         rules = self._policies.known(project_id, version)
         if epoch is None or rules is None or rules.policy.uses_groups:  # who is in a group is not remembered
             return None
         return OpenedProject(seq=seq, epoch=epoch, policy=rules.policy, authority=rules.authority(caller, frozenset()))
 
     def _remember(self, project_id: ProjectId, seq: Seq, epoch: UUID, policy_version: int) -> None:
-        if len(self._last_opened) >= _MOST_REMEMBERED:
-            self._last_opened.clear()
-        self._last_opened[project_id] = (seq, epoch, policy_version)
+        self._last_opened.put(project_id, (seq, epoch, policy_version))
 
     async def authority(self, connection: Connection, caller: Caller, project_id: ProjectId) -> PathAuthority:
         """What the caller may see and do in the project."""

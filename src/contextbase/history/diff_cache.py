@@ -1,10 +1,10 @@
 """Comparisons that were made before: of the same two contents at the same places they never change."""
 
-from collections import OrderedDict
 from typing import Final
 
 from contextbase.compare import FileDiff
 from contextbase.history.changes import NodePair
+from contextbase.lru_cache import LruCache
 from contextbase.storage.model import Version
 
 __all__ = ["FinishedDiffs"]
@@ -20,24 +20,14 @@ class FinishedDiffs:
     """Those that were used last. Only for who has the contents: what was purged must not live on here."""
 
     def __init__(self) -> None:
-        self._diffs: OrderedDict[_Key, FileDiff] = OrderedDict()
-        self._bytes = 0
+        self._diffs: LruCache[_Key, FileDiff] = LruCache(MOST_BYTES, weigh=lambda _, diff: _weight(diff))
 
     def find(self, pair: NodePair, context: int) -> FileDiff | None:
-        key = _key(pair, context)
-        if key in self._diffs:
-            self._diffs.move_to_end(key)
-        return self._diffs.get(key)
+        return self._diffs.get(_key(pair, context))
 
     def keep(self, pair: NodePair, context: int, diff: FileDiff) -> None:
-        key = _key(pair, context)
-        if diff.notes or key in self._diffs:  # what was not compared for want of time may be, the next time
-            return
-        self._diffs[key] = diff
-        self._bytes += _weight(diff)
-        while self._bytes > MOST_BYTES:
-            _, oldest = self._diffs.popitem(last=False)
-            self._bytes -= _weight(oldest)
+        if not diff.notes:  # what was not compared for want of time may be, the next time
+            self._diffs.put(_key(pair, context), diff)
 
 
 def _key(pair: NodePair, context: int) -> _Key:
