@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final
 from uuid import UUID
 
 from contextbase.audit.chain import AuditExtension
@@ -9,6 +11,9 @@ from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq, TreePath
 from contextbase.storage.model import Kind, NewCommit
 
 __all__ = ["HeadState", "KeptAnswer", "Landing", "NewReview", "SideVersion"]
+
+_STATE: Final = ("kind", "content_hash", "size", "executable", "mime")
+_OF_SIDE: Final = ("side.seq", "side.node_id", "side.path")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,12 +87,10 @@ class Landing:
             list(self.contents), list(self.contents.values()),
             self.last,
             *self._commits(),
-            *_sides(self.sides),
-            *_reviews(self.reviews),
-            [kept.principal_id for kept in self.answers],
-            [kept.key for kept in self.answers],
-            [kept.request_hash for kept in self.answers],
-            [kept.answer for kept in self.answers],
+            *_columns(self.sides, "id", "seq", "node_id", "path", "reason", *_STATE, "base_number"),
+            *_columns(self.reviews, "id", *_OF_SIDE, "author_id", "reason", "base_path", "base_seq",
+                      "side.base_number", "ours_number", "side.id", "conflicts"),
+            *_columns(self.answers, "principal_id", "key", "request_hash", "answer"),
         ]  # fmt: skip
 
     def _commits(self) -> tuple[list[object], ...]:
@@ -102,60 +105,19 @@ class Landing:
         versions = [version for _, version in placed]
         return (
             [*seqs],
-            [commit.id for commit in self.commits],
-            [commit.principal_id for commit in self.commits],
-            [commit.way_in for commit in self.commits],
-            [commit.message for commit in self.commits],
-            [commit.run for commit in self.commits],
+            *_columns(self.commits, "id", "principal_id", "way_in", "message", "run"),
             [node_id for node_id, _ in made],
             [seq for _, seq in made],
             [node_id for node_id, _ in ended],
             [number for _, number in ended],
             [*ended.values()],
-            [version.node_id for version in versions],
-            [version.number for version in versions],
+            *_columns(versions, "node_id", "number"),
             [seq for seq, _ in placed],
             [replaced_by.get((version.node_id, version.number)) for version in versions],
-            [version.path for version in versions],
-            [version.kind for version in versions],
-            [version.content_hash for version in versions],
-            [version.size for version in versions],
-            [version.executable for version in versions],
-            [version.mime for version in versions],
-            [version.base_number for version in versions],
-            [version.merged_number for version in versions],
-            [version.sent_hash for version in versions],
+            *_columns(versions, "path", *_STATE, "base_number", "merged_number", "sent_hash"),
         )
 
 
-def _sides(sides: Sequence[SideVersion]) -> tuple[list[object], ...]:
-    return (
-        [side.id for side in sides],
-        [side.seq for side in sides],
-        [side.node_id for side in sides],
-        [side.path for side in sides],
-        [side.reason for side in sides],
-        [side.kind for side in sides],
-        [side.content_hash for side in sides],
-        [side.size for side in sides],
-        [side.executable for side in sides],
-        [side.mime for side in sides],
-        [side.base_number for side in sides],
-    )
-
-
-def _reviews(reviews: Sequence[NewReview]) -> tuple[list[object], ...]:
-    return (
-        [review.id for review in reviews],
-        [review.side.seq for review in reviews],
-        [review.side.node_id for review in reviews],
-        [review.side.path for review in reviews],
-        [review.author_id for review in reviews],
-        [review.reason for review in reviews],
-        [review.base_path for review in reviews],
-        [review.base_seq for review in reviews],
-        [review.side.base_number for review in reviews],
-        [review.ours_number for review in reviews],
-        [review.side.id for review in reviews],
-        [review.conflicts for review in reviews],
-    )
+def _columns(rows: Sequence[object], *names: str) -> list[list[object]]:
+    """A list of what all rows have under each name, as `unnest` takes them."""
+    return [list(map(attrgetter(name), rows)) for name in names]
