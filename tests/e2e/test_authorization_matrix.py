@@ -164,6 +164,8 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{HISTORY}/diff/versions"): route("read", "project", query(path="area/a.txt", old=1)),
     ("GET", f"{HISTORY}/blame"): route("read", "project", query(path="area/a.txt")),
     ("GET", f"{HISTORY}/archive"): route("read", "project", query()),
+    ("GET", f"{API}/search/contents"): route("read", "project", query(pattern="text")),
+    ("GET", f"{API}/search/names"): route("read", "project", query()),
     ("GET", f"{API}/feed"): route("read", "project", query()),
     # Of its other scopes: tests/e2e/test_events.py.
     ("GET", "/api/v1/events"): route("read", "project", scoped()),
@@ -190,6 +192,12 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{WORKSPACES}/{{workspace}}"): route("read", "project", query(), fill=as_itself, first=A_WORKSPACE),
     ("GET", f"{WORKSPACES}/{{workspace}}/status"): route("read", "project", query(), fill=as_itself, first=A_WORKSPACE),
     ("GET", f"{WORKSPACES}/{{workspace}}/diff"): route("read", "project", query(), fill=as_itself, first=A_WORKSPACE),
+    ("GET", f"{WORKSPACES}/{{workspace}}/search/contents"): route(
+        "read", "project", query(pattern="text"), fill=as_itself, first=A_WORKSPACE
+    ),
+    ("GET", f"{WORKSPACES}/{{workspace}}/search/names"): route(
+        "read", "project", query(), fill=as_itself, first=A_WORKSPACE
+    ),
     # Nothing has changed in these: what has needs 'write', too, which the gate asks for.
     ("POST", f"{WORKSPACES}/{{workspace}}/commit"): route(
         "read", "project", query(), fill=as_itself, first=A_WORKSPACE

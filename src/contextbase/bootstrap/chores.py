@@ -37,6 +37,7 @@ def _of_leader(core: CoreServices) -> list[Chore]:
     return [
         Chore(name="prune-events", every=timedelta(hours=1), run=core.streams.prune, where=Where.LEADER),
         Chore(name="refresh-reviews", every=timedelta(seconds=30), run=core.review_upkeep.keep_up, where=Where.LEADER),
+        Chore(name="index-contents", every=timedelta(seconds=5), run=core.search_indexer.index_all, where=Where.LEADER),
     ]
 
 

@@ -3,7 +3,9 @@
 A step that is cut off has done nothing. What is not in the index yet is found all the same, by looking into it.
 """
 
+import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -67,6 +69,15 @@ class SearchIndexer:
         """One step of bounded size; whether there was anything to do. Any number of servers may call it: of two that
         take the same step, one has done nothing."""
         return await self._add_some() or await self._merge_some() or await self._forget_some()
+
+    async def index_all(self) -> None:
+        """Until nothing is left to do. After a step it rests as long as the step took, so that it has at most half of
+        one processor."""
+        while True:
+            began = time.monotonic()
+            if not await self.index_some():
+                return
+            await asyncio.sleep(time.monotonic() - began)
 
     async def forget_gone(self) -> None:
         """Take the numbers of all contents that are gone, such as purged ones, out of the index now."""

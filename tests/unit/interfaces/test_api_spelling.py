@@ -12,7 +12,7 @@ from contextbase.config import Settings
 from contextbase.interfaces.api.app import create_app
 
 # One thing by nature, so not plural.
-SINGULAR = {"history", "feed", "audit", "system", "me", "version"}
+SINGULAR = {"history", "feed", "audit", "system", "me", "version", "search"}
 OUTSIDE = {"/healthz", "/readyz", "/metrics"}
 # Ids of other systems: a trace's id is defined by W3C.
 NOT_OURS = {"trace_id", "message_id"}

@@ -32,6 +32,7 @@ from contextbase.interfaces.api.routes import (
     reverting,
     reviews,
     sandboxes,
+    search,
     snapshots,
     system,
     tags,
@@ -46,7 +47,7 @@ from contextbase.wire.tree import CheckoutRequest
 
 __all__ = ["create_app"]
 
-_WORK = (workspaces, tools, commands, sandboxes)
+_WORK = (search, workspaces, tools, commands, sandboxes)
 _ADMINISTRATION = (policies, groups, projects, tokens)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)
 

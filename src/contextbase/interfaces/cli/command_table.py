@@ -41,6 +41,8 @@ COMMANDS: Final = (
     _entry("project", "projects:commands", _FILES, "Create, list, show, change and delete projects."),
     _entry("ls", "files:ls", _FILES, "List a project's files."),
     _entry("cat", "files:cat", _FILES, "Print a file."),
+    _entry("find", "search:find", _FILES, "Find files by name."),
+    _entry("grep", "search:grep", _FILES, "Search the text of files."),
     _entry("put", "files:put", _FILES, "Write a file to a project."),
     _entry("rm", "files:rm", _FILES, "Delete files or folders. Their history stays."),
     _entry("mv", "files:mv", _FILES, "Rename a file, or a folder with everything in it."),

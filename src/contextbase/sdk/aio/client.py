@@ -22,6 +22,7 @@ from contextbase.sdk.aio.policies import AsyncPolicies
 from contextbase.sdk.aio.projects import AsyncProjects
 from contextbase.sdk.aio.reviews import AsyncReviews
 from contextbase.sdk.aio.sandboxes import AsyncSandboxes
+from contextbase.sdk.aio.search import AsyncSearch
 from contextbase.sdk.aio.tokens import AsyncTokens
 from contextbase.sdk.aio.uploads import AsyncUploadable, check_uploadable, pieces_of
 from contextbase.sdk.aio.workspaces import AsyncWorkspaces
@@ -70,6 +71,7 @@ class AsyncClient:
         self.tokens = AsyncTokens(self._connection)
         self.policies = AsyncPolicies(self._connection)
         self.history = AsyncHistory(self._connection)
+        self.search = AsyncSearch(self._connection)
         self.reviews = AsyncReviews(self._connection)
         self.workspaces = AsyncWorkspaces(self._connection)
         self.commands = AsyncCommands(self._connection)

@@ -24,6 +24,7 @@ from contextbase.sdk.blocking.policies import Policies
 from contextbase.sdk.blocking.projects import Projects
 from contextbase.sdk.blocking.reviews import Reviews
 from contextbase.sdk.blocking.sandboxes import Sandboxes
+from contextbase.sdk.blocking.search import Search
 from contextbase.sdk.blocking.tokens import Tokens
 from contextbase.sdk.blocking.uploads import Uploadable, check_uploadable, pieces_of
 from contextbase.sdk.blocking.workspaces import Workspaces
@@ -71,6 +72,7 @@ class Client:
         self.tokens = Tokens(self._connection)
         self.policies = Policies(self._connection)
         self.history = History(self._connection)
+        self.search = Search(self._connection)
         self.reviews = Reviews(self._connection)
         self.workspaces = Workspaces(self._connection)
         self.commands = Commands(self._connection)

@@ -38,7 +38,7 @@ from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.repository import WorkspaceState
 from contextbase.workspaces.settlement import ConflictsIn
 
-__all__ = ["ME", "router"]
+__all__ = ["ME", "Named", "router"]
 
 router = APIRouter(
     prefix="/api/v1/workspaces",
