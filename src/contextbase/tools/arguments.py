@@ -62,9 +62,6 @@ class Arguments:
     def texts(self, name: str) -> tuple[str, ...]:
         return tuple(self._given.get(name, ()))
 
-    def has(self, name: str) -> bool:
-        return name in self._given
-
 
 def checked(tool: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> Arguments:
     """Raises `InvalidInput`, which names the argument and what is wrong with it. A null counts as left out."""

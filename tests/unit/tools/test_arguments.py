@@ -20,7 +20,6 @@ def given(**arguments: object) -> object:
 def test_what_is_not_given_has_its_default_and_null_is_not_given() -> None:
     arguments = checked("tool", PARAMETERS, {"path": "a", "offset": None, "all": None})
     assert (arguments.text("path"), arguments.number("offset", 7), arguments.flag("all")) == ("a", 7, False)
-    assert not arguments.has("offset")
 
 
 @pytest.mark.parametrize("value", [12, "12", 12.0])

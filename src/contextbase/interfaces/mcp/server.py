@@ -82,6 +82,7 @@ def _shown(tool: Tool) -> types.Tool:
         annotations=types.ToolAnnotations(
             read_only_hint=tool.is_read_only,
             destructive_hint=None if tool.is_read_only else tool.is_destructive,
+            idempotent_hint=tool.is_idempotent or None,
             open_world_hint=False,
         ),
         _meta=_ALWAYS_LOAD if tool.is_basic else None,
