@@ -18,6 +18,7 @@ from tests.support.http_answers import served_by
 from tests.support.proxy import Misbehaviour, misbehaving_proxy
 from tests.support.s3_server import S3Server
 
+from contextbase.backoff import Backoff
 from contextbase.errors import (
     BlobCorrupted,
     BlobStoreDenied,
@@ -30,7 +31,7 @@ from contextbase.errors import (
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.integrity import length_of
 from contextbase.storage.blobs.ports import BlobStore
-from contextbase.storage.blobs.retry import Backoff, RetryingBlobStore
+from contextbase.storage.blobs.retry import RetryingBlobStore
 from contextbase.storage.blobs.s3 import PART_SIZE, S3BlobStore
 from contextbase.storage.blobs.s3_connection import S3Connection
 from contextbase.storage.blobs.spool import SpoolFolder

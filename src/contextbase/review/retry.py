@@ -3,25 +3,24 @@
 import asyncio
 from typing import Final
 
+from contextbase.backoff import Backoff
 from contextbase.errors import Unavailable
 from contextbase.review.ports import Proposal, Question, Resolver
 
 __all__ = ["RetryingResolver"]
 
-_ATTEMPTS: Final = 3
+_BACKOFF: Final = Backoff(retries=2, first=1.0)
 
 
 class RetryingResolver:
-    def __init__(self, resolver: Resolver, *, first_wait_seconds: float = 1.0) -> None:
+    def __init__(self, resolver: Resolver, *, backoff: Backoff = _BACKOFF) -> None:
         self._resolver = resolver
-        self._first_wait_seconds = first_wait_seconds
+        self._backoff = backoff
 
     async def propose(self, question: Question) -> Proposal | None:
-        wait = self._first_wait_seconds
-        for _ in range(_ATTEMPTS - 1):
+        for delay in self._backoff.delays():
             try:
                 return await self._resolver.propose(question)
             except Unavailable:
-                await asyncio.sleep(wait)
-                wait *= 2
+                await asyncio.sleep(delay)
         return await self._resolver.propose(question)

@@ -10,6 +10,7 @@ from tests.support.chat_server import ChatServer, Said, excerpts, running_chat_s
 from tests.support.gate_world import write
 from tests.support.review_world import ReviewWorld
 
+from contextbase.backoff import Backoff
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, Misconfigured, Unavailable
 from contextbase.gate.model import ReviewState
@@ -39,7 +40,7 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ChatServer]:
 
 def adviser_of(world: ReviewWorld, server: ChatServer, *, applies: bool = False, seconds: float = 5.0) -> Adviser:
     chat = ChatResolver(url=server.url, model="merger-1", api_key="key", timeout_seconds=seconds)
-    return world.adviser(RetryingResolver(chat, first_wait_seconds=0.01), applies=applies)
+    return world.adviser(RetryingResolver(chat, backoff=Backoff(retries=2, first=0.01)), applies=applies)
 
 
 async def problem_of(world: ReviewWorld, review: UUID) -> str:

@@ -1,34 +1,20 @@
 """Tries again what a store could not do just now."""
 
 import asyncio
-import random
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TypeVar
 
+from contextbase.backoff import Backoff
 from contextbase.errors import BlobStoreUnavailable
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.integrity import HashCheck, length_of
 from contextbase.storage.blobs.ports import BlobStore, StoredBlob
 from contextbase.storage.blobs.spool import SpoolFolder
 
-__all__ = ["Backoff", "RetryingBlobStore"]
+__all__ = ["RetryingBlobStore"]
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Backoff:
-    """How long to wait before each new try: doubling, up to `longest`, each shortened at random by up to half."""
-
-    retries: int = 5
-    first: float = 0.1  # seconds
-    longest: float = 5.0
-
-    def delays(self) -> Iterator[float]:
-        for retry in range(self.retries):
-            yield min(self.longest, self.first * 2**retry) * random.uniform(0.5, 1)  # noqa: S311 - spreads load, guards nothing
 
 
 class RetryingBlobStore:

@@ -4,12 +4,13 @@ from pathlib import Path
 import pytest
 from tests.support.files import below
 
+from contextbase.backoff import Backoff
 from contextbase.errors import BlobCorrupted, BlobStoreDenied, BlobStoreUnavailable, ContextbaseError
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.integrity import PIECE_SIZE
 from contextbase.storage.blobs.memory import MemoryBlobStore
 from contextbase.storage.blobs.ports import BlobStore, StoredBlob
-from contextbase.storage.blobs.retry import Backoff, RetryingBlobStore
+from contextbase.storage.blobs.retry import RetryingBlobStore
 from contextbase.storage.blobs.spool import SpoolFolder
 
 CONTENT = bytes(range(256)) * (4 * PIECE_SIZE // 256)
