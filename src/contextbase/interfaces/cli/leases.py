@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from contextbase.errors import InvalidInput
+from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.completion import complete_path
-from contextbase.interfaces.cli.connection import LEASE_VARIABLE, Data, Project, connect, named
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_table
+from contextbase.interfaces.cli.connection import LEASE_VARIABLE, Data, NamedProject, Project, connect, named
+from contextbase.interfaces.cli.output import errors_shown
 from contextbase.interfaces.cli.phrases import counted, local_time
+from contextbase.sdk import Client
 from contextbase.wire.lease import LeaseView
 
 __all__ = ["commands"]
@@ -35,27 +37,24 @@ Wait = Annotated[
 
 
 @commands.command()
-@errors_shown
+@command
 def acquire(
+    client: Client,
     pattern: Pattern,
     worker: Worker = None,
     wait: Wait = 0.0,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Reserve files, and print the lease's token. It expires unless it is renewed: see `lease run`."""
-    with connect(data) as client:
-        lease = client.leases.acquire(named(project), pattern, wait=wait, worker=worker)
-    if as_json:
-        print_json(lease)
-    else:
-        print_line(f"{lease.token}")
+    lease = client.leases.acquire(project, pattern, wait=wait, worker=worker)
+    return CommandResult(lease, f"{lease.token}")
 
 
 @commands.command()
-@errors_shown
+@command
 def release(
+    client: Client,
     token: Annotated[
         int | None, typer.Argument(metavar="TOKEN", help="The lease's token.", show_default=False, min=1)
     ] = None,
@@ -68,53 +67,41 @@ def release(
             show_default=False,
         ),
     ] = None,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Release a lease, so that others can have the files."""
     if (token is not None) + all_ + (owner is not None) != 1:
         raise InvalidInput("Give one of: a lease's token, --all, --owner.")
-    answer: object = {"token": token}
-    sentence = "Released."
-    with connect(data) as client:
-        if token is not None:
-            client.leases.release(named(project), token)
-        else:
-            ended = client.leases.release_all(named(project), owner=owner)
-            answer, sentence = ended, f"Released {counted(ended.released, 'lease')}."
-    if as_json:
-        print_json(answer)
-    else:
-        print_line(sentence)
+    if token is not None:
+        client.leases.release(project, token)
+        return CommandResult({"token": token}, "Released.")
+    ended = client.leases.release_all(project, owner=owner)
+    return CommandResult(ended, f"Released {counted(ended.released, 'lease')}.")
 
 
 @commands.command("list")
-@errors_shown
+@command
 def list_(
+    client: Client,
     path: Annotated[
         str | None,
         typer.Argument(help="Only leases that overlap with it.", show_default=False, autocompletion=complete_path),
     ] = None,
     owner: Annotated[str | None, typer.Option("--owner", help="Only leases of this owner.", show_default=False)] = None,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """List who has reserved what."""
     found: list[LeaseView] = []
     after: int | None = 0
-    with connect(data) as client:
-        while after is not None:
-            page = client.leases.list(named(project), owner=owner, path=path, after=after, limit=1000)
-            found += page.leases
-            after = page.next_after
-    if as_json:
-        print_json(found)
-        return
-    print_table(
-        ("TOKEN", "PATTERN", "OWNER", "SINCE", "EXPIRES"),
-        (
+    while after is not None:
+        page = client.leases.list(project, owner=owner, path=path, after=after, limit=1000)
+        found += page.leases
+        after = page.next_after
+    rows = TableRows(
+        columns=("TOKEN", "PATTERN", "OWNER", "SINCE", "EXPIRES"),
+        rows=(
             (
                 lease.token,
                 lease.pattern,
@@ -127,6 +114,7 @@ def list_(
         empty="No leases match." if path or owner else "There are no leases.",
         whole=("TOKEN",),
     )
+    return CommandResult(found, rows)
 
 
 @commands.command()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -10,11 +11,12 @@ from rich.filesize import decimal
 from rich.markup import escape
 
 from contextbase.errors import InvalidInput, NotFound
+from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.completion import complete_project
 from contextbase.interfaces.cli.connection import Data, connect
 from contextbase.interfaces.cli.identifiers import find_id
 from contextbase.interfaces.cli.options import Yes
-from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json, print_line, print_table
+from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json, print_line
 from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.sdk import Client
 from contextbase.wire.project import ProjectDetail, ProjectView
@@ -34,8 +36,9 @@ Name = Annotated[
 
 
 @commands.command("create")
-@errors_shown
+@command
 def create(
+    client: Client,
     name: Annotated[
         str,
         typer.Argument(
@@ -43,43 +46,34 @@ def create(
         ),
     ],
     description: Annotated[str, typer.Option(help="A description for the list of projects.")] = "",
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Create an empty project."""
-    with connect(data) as client:
-        project = client.projects.create(name, description=description)
-    if as_json:
-        print_json(project)
-    else:
-        print_line(f"Created project {project.name} ({project.id}).")
+    project = client.projects.create(name, description=description)
+    return CommandResult(project, f"Created project {project.name} ({project.id}).")
 
 
 @commands.command("list")
-@errors_shown
-def list_(data: Data = None, as_json: Json = False) -> None:
+@command
+def list_(client: Client) -> CommandResult:
     """List the projects you may read."""
-    with connect(data) as client:
-        projects = list(_listed(client))
-    if as_json:
-        print_json(projects)
-        return
-    print_table(
-        ("NAME", "HEAD", "CREATED", "DESCRIPTION"),
-        ((p.name, p.head, local_time(p.created_at), p.description) for p in projects),
+    projects = list(_listed(client))
+    rows = TableRows(
+        columns=("NAME", "HEAD", "CREATED", "DESCRIPTION"),
+        rows=((p.name, p.head, local_time(p.created_at), p.description) for p in projects),
         empty="There are no projects yet. Create one: contextbase project create NAME",
     )
+    return CommandResult(projects, rows)
 
 
 @commands.command("show")
-@errors_shown
-def show(name: Name, data: Data = None, as_json: Json = False) -> None:
+@command
+def show(client: Client, name: Name) -> CommandResult:
     """Show one project and its size."""
-    with connect(data) as client:
-        project = _found(client, name)
-    if as_json:
-        print_json(project)
-        return
+    project = _found(client, name)
+    return CommandResult(project, partial(_print_project, project))
+
+
+def _print_project(project: ProjectDetail) -> None:
     console.print(f"[bold]{project.name}[/]  {escape(project.description)}", highlight=False)
     console.print(f"id        {project.id}", highlight=False)
     console.print(f"created   {local_time(project.created_at, seconds=True)}", highlight=False)
@@ -97,8 +91,9 @@ def show(name: Name, data: Data = None, as_json: Json = False) -> None:
 
 
 @commands.command("set")
-@errors_shown
+@command
 def set_(
+    client: Client,
     name: Name,
     gitignore: Annotated[
         bool | None,
@@ -118,26 +113,20 @@ def set_(
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Take a pattern back that was allowed.", show_default=False),
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Change which new files workspaces commit. Patterns: * in a folder, ** across folders."""
     if gitignore is None and not allow and not disallow:
         raise InvalidInput("Say what to change: --gitignore, --no-gitignore, --allow or --disallow.")
-    with connect(data) as client:
-        found = _found(client, name)
-        allowed = None
-        if allow or disallow:
-            before = found.allowed_secrets
-            unknown = [pattern for pattern in disallow or () if pattern not in before]
-            if unknown:
-                raise InvalidInput(f"{unknown[0]} is not among the allowed patterns: {', '.join(before) or 'none'}.")
-            allowed = [pattern for pattern in (*before, *(allow or ())) if pattern not in (disallow or ())]
-        project = client.projects.change(str(found.id), reads_gitignore=gitignore, allowed_secrets=allowed)
-    if as_json:
-        print_json(project)
-    else:
-        _print_sharing(project)
+    found = _found(client, name)
+    allowed = None
+    if allow or disallow:
+        before = found.allowed_secrets
+        unknown = [pattern for pattern in disallow or () if pattern not in before]
+        if unknown:
+            raise InvalidInput(f"{unknown[0]} is not among the allowed patterns: {', '.join(before) or 'none'}.")
+        allowed = [pattern for pattern in (*before, *(allow or ())) if pattern not in (disallow or ())]
+    project = client.projects.change(str(found.id), reads_gitignore=gitignore, allowed_secrets=allowed)
+    return CommandResult(project, partial(_print_sharing, project))
 
 
 @commands.command("delete")

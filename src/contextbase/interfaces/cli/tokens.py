@@ -1,17 +1,18 @@
 """`contextbase token …`"""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.completion import complete_path, complete_project
-from contextbase.interfaces.cli.connection import Data, connect
 from contextbase.interfaces.cli.identifiers import find_id, short_id
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, print_table
+from contextbase.interfaces.cli.output import print_line
 from contextbase.interfaces.cli.phrases import local_day
 from contextbase.sdk import Client
-from contextbase.wire.token import TokenView
+from contextbase.wire.token import TokenCreated, TokenView
 
 if TYPE_CHECKING:
     from contextbase.sdk.options import KindName
@@ -23,8 +24,9 @@ commands = typer.Typer(help="Create, list and revoke access tokens.", no_args_is
 
 
 @commands.command("create")
-@errors_shown
+@command
 def create(
+    client: Client,
     principal: Annotated[
         str, typer.Argument(help="Whom it is for, such as the name of an agent. Created if new.", show_default=False)
     ],
@@ -53,43 +55,28 @@ def create(
             help="Only at or below this path of the project.", show_default=False, autocompletion=complete_path
         ),
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Create a token. It is printed once and cannot be shown again."""
-    actions = cast("list[ActionName]", allow or ["read", "write"])  # the client checks both
-    with connect(data) as client:
-        token = client.tokens.create(
-            principal,
-            kind=cast("KindName", kind),
-            name=name,
-            actions=actions,
-            days=days,
-            project=project,
-            path=path,
-        )
-    if as_json:
-        print_json(token)
-        return
-    print_line(
-        f"Created token {token.id} for {token.kind} {token.principal}: {', '.join(token.actions)}, "
-        f"until {local_day(token.expires_at)}. It is shown only once:"
+    token = client.tokens.create(
+        principal,
+        kind=cast("KindName", kind),  # the client checks it, and the actions
+        name=name,
+        actions=cast("list[ActionName]", allow or ["read", "write"]),
+        days=days,
+        project=project,
+        path=path,
     )
-    typer.echo(token.secret)
+    return CommandResult(token, partial(_print_created, token))
 
 
 @commands.command("list")
-@errors_shown
-def list_(data: Data = None, as_json: Json = False) -> None:
+@command
+def list_(client: Client) -> CommandResult:
     """List the tokens that you may manage, newest first, without their secrets."""
-    with connect(data) as client:
-        tokens = list(_listed(client))
-    if as_json:
-        print_json(tokens)
-        return
-    print_table(
-        ("ID", "FOR", "NAME", "ALLOWS", "EXPIRES"),
-        (
+    tokens = list(_listed(client))
+    rows = TableRows(
+        columns=("ID", "FOR", "NAME", "ALLOWS", "EXPIRES"),
+        rows=(
             (
                 short_id(each.id),
                 f"{each.kind}:{each.principal}",
@@ -102,28 +89,33 @@ def list_(data: Data = None, as_json: Json = False) -> None:
         empty="There are no tokens.",
         whole=("ID",),
     )
+    return CommandResult(tokens, rows)
 
 
 @commands.command("revoke")
-@errors_shown
+@command
 def revoke(
+    client: Client,
     token: Annotated[
         str,
         typer.Argument(
             metavar="ID", help="The token's id, or its start or end, from `token list`.", show_default=False
         ),
     ],
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Revoke a token for good."""
-    with connect(data) as client:
-        listed = ((each.id, f"{each.kind} {each.principal}  {each.name}") for each in _listed(client))
-        revoked = client.tokens.revoke(find_id(token, what="token", listed=listed, see="contextbase token list"))
-    if as_json:
-        print_json(revoked)
-    else:
-        print_line(f"Revoked {revoked.id}." if revoked.revoked_now else f"{revoked.id} was already revoked.")
+    listed = ((each.id, f"{each.kind} {each.principal}  {each.name}") for each in _listed(client))
+    revoked = client.tokens.revoke(find_id(token, what="token", listed=listed, see="contextbase token list"))
+    sentence = f"Revoked {revoked.id}." if revoked.revoked_now else f"{revoked.id} was already revoked."
+    return CommandResult(revoked, sentence)
+
+
+def _print_created(token: TokenCreated) -> None:
+    print_line(
+        f"Created token {token.id} for {token.kind} {token.principal}: {', '.join(token.actions)}, "
+        f"until {local_day(token.expires_at)}. It is shown only once:"
+    )
+    typer.echo(token.secret)
 
 
 def _listed(client: Client) -> Iterator[TokenView]:

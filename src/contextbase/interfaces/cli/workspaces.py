@@ -7,7 +7,8 @@ from typing import Annotated, Final, cast, get_args
 import typer
 
 from contextbase.errors import Forbidden, InvalidInput
-from contextbase.interfaces.cli.connection import Data, Project, agent_here, connect, named
+from contextbase.interfaces.cli.command import CommandResult, command
+from contextbase.interfaces.cli.connection import Data, NamedProject, Project, agent_here, connect, named
 from contextbase.interfaces.cli.diff import Values, patches
 from contextbase.interfaces.cli.options import Limit, Message, Yes
 from contextbase.interfaces.cli.output import (
@@ -93,15 +94,11 @@ def path(agent: Agent = None, project: Project = None, data: Data = None, as_jso
 
 
 @commands.command("view")
-@errors_shown
-def view(project: Project = None, data: Data = None, as_json: Json = False) -> None:
+@command
+def view(client: Client, *, project: NamedProject) -> CommandResult:
     """Print the path of a read-only folder that follows the project's head."""
-    with connect(data) as client:
-        shared = client.workspaces.get_shared_folder(named(project))
-    if as_json:
-        print_json(shared)
-    else:
-        print_line(shared.path)
+    shared = client.workspaces.get_shared_folder(project)
+    return CommandResult(shared, shared.path)
 
 
 @commands.command("list")
@@ -145,17 +142,13 @@ def list_(
 
 
 @commands.command("status")
-@errors_shown
-def status(agent: Agent = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+@command
+def status(client: Client, agent: Agent = None, project: Project = None) -> CommandResult:
     """Show what is not committed yet (A added, M modified, D deleted, R renamed).
 
     X marks what cannot be committed, and !! what is ignored."""
-    with connect(data) as client:
-        found = client.workspaces.status(project, agent=agent)
-    if as_json:
-        print_json(found)
-    else:
-        print_long(drawn_status(found))
+    found = client.workspaces.status(project, agent=agent)
+    return CommandResult(found, drawn_status(found))
 
 
 @commands.command("diff")
@@ -180,8 +173,9 @@ def diff(
 
 
 @commands.command("commit")
-@errors_shown
+@command
 def commit(
+    client: Client,
     message: Message = "",
     run: Run = None,
     sides: Annotated[
@@ -190,30 +184,24 @@ def commit(
     allow: Allow = None,
     agent: Agent = None,
     project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Commit what changed, and keep the folder. Exit code 1 if not everything went in."""
-    with connect(data) as client:
-        committed = client.workspaces.commit(
-            project,
-            agent=agent,
-            message=message,
-            run=run,
-            conflicts_in="files" if sides else "review",
-            allow=allow or (),
-        )
-    if as_json:
-        print_json(committed)
-    else:
-        print_long(drawn_commit(committed))
-    if committed.reported or not went_in(committed):
-        raise typer.Exit(1)
+    committed = client.workspaces.commit(
+        project,
+        agent=agent,
+        message=message,
+        run=run,
+        conflicts_in="files" if sides else "review",
+        allow=allow or (),
+    )
+    is_failure = bool(committed.reported) or not went_in(committed)
+    return CommandResult(committed, drawn_commit(committed), is_failure=is_failure)
 
 
 @commands.command("complete")
-@errors_shown
+@command
 def complete(
+    client: Client,
     message: Message = "",
     run: Run = None,
     discard: Annotated[
@@ -222,22 +210,15 @@ def complete(
     allow: Allow = None,
     agent: Agent = None,
     project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Commit what changed, then remove the folder. It is kept if something in it could not be committed.
 
     Exit code 1 if not everything went in, or the folder is kept."""
-    with connect(data) as client:
-        completed = client.workspaces.complete(
-            project, agent=agent, message=message, run=run, discard=discard, allow=allow or ()
-        )
-    if as_json:
-        print_json(completed)
-    else:
-        print_long(drawn_completion(completed, here=_here()))
-    if not completed.removed or not went_in(completed):
-        raise typer.Exit(1)
+    completed = client.workspaces.complete(
+        project, agent=agent, message=message, run=run, discard=discard, allow=allow or ()
+    )
+    is_failure = not completed.removed or not went_in(completed)
+    return CommandResult(completed, drawn_completion(completed, here=_here()), is_failure=is_failure)
 
 
 @commands.command("abandon")
