@@ -9,7 +9,7 @@ from contextbase.commands.model import SandboxRecord
 from contextbase.commands.occupancy import Occupancy
 from contextbase.commands.repository import SandboxRepository
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, MachineProblem, NotFound
+from contextbase.errors import Conflict, HeldElsewhere, MachineProblem, NotFound
 from contextbase.identity.model import Action, Caller, Principal
 from contextbase.ids import ProjectId, SystemClock, new_uuid
 from contextbase.limits import ResourceLimits
@@ -135,6 +135,12 @@ class AgentSandboxes:
     async def remove(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
         """End all that runs in it, and the sandbox. The workspace stays, with the work in it."""
         record = await self._found(caller, sandbox_id)
+        if record.node != self._driving.node:
+            raise HeldElsewhere(
+                f"The sandbox {sandbox_id} is on the machine {record.node}, and this is {self._driving.node}; send the "
+                "request there.",
+                machine=record.node,
+            )
         async with self._workspaces.alone(record.workspace_id):  # not while another call makes it
             await self._occupancy.leave(record.workspace_id)
             await self._record(caller, record, "sandbox.stop", "stopped")

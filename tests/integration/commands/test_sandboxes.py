@@ -19,7 +19,7 @@ from contextbase.commands.occupancy import Occupancy
 from contextbase.commands.repository import SandboxRepository
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
-from contextbase.errors import Forbidden, NotFound
+from contextbase.errors import Forbidden, HeldElsewhere, NotFound
 from contextbase.identity.levels import Level
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.model import Command, SandboxState
@@ -125,6 +125,20 @@ async def test_removing_the_sandbox_leaves_the_workspace(runs: RunWorld) -> None
     assert (status.workspace.path / "n.txt").read_bytes() == b"new\n"
     assert (await runs.sandbox(ann)).record.id != status.record.id
     await runs.world.complete("ann")
+
+
+async def test_a_sandbox_of_another_machine_is_not_said_to_be_removed(
+    runs: RunWorld, address: DatabaseAddress, tmp_path: Path
+) -> None:
+    ann = await runs.world.agent("ann")
+    sandbox_id = (await runs.sandbox(ann)).record.id
+    elsewhere = Settings.model_validate(
+        {"data": tmp_path / "elsewhere", "database_url": url_of(address), "audit_key": "k" * 32}
+    )
+    async with open_services(elsewhere) as services:
+        with pytest.raises(HeldElsewhere):
+            await services.agents.sandboxes.remove(ann, sandbox_id)
+    assert (await runs.exec(ann, sandbox_id, "echo there"))[0] == "there\n"
 
 
 async def test_a_sandbox_that_stopped_starts_again_with_the_next_command(runs: RunWorld) -> None:
