@@ -59,8 +59,9 @@ def test_landing(folder: Path) -> None:
 
 
 def test_files(folder: Path) -> None:
-    figures = figures_of("files", "--rounds", "3", folder=folder)
+    figures = figures_of("files", "--rounds", "3", "--files", "60", "--seconds", "1", folder=folder)
     assert figures.keys() >= {"mcp_read_ms", "fs_server_read_ms", "mcp_connect_ms", "mcp_tool_list_characters"}
+    assert figures.keys() >= {"search_ms", "git_grep_ms", "ripgrep_ms", "index_s", "landing_with_index_ratio"}
 
 
 def test_feed(folder: Path) -> None:

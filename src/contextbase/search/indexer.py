@@ -63,7 +63,7 @@ class SearchIndexer:
         self._contents = contents
         self._compute = compute
         self._clock = clock
-        self._patience = patience
+        self.patience = patience
 
     async def index_some(self) -> bool:
         """One step of bounded size; whether there was anything to do. Any number of servers may call it: of two that
@@ -115,7 +115,7 @@ class SearchIndexer:
                 waiting = await connection.fetch(
                     _SQL.blobs_to_index, row["id"], row["seq"], row["head"], _MOST_BLOBS + 1
                 )
-                has_waited = self._clock.now() - row["waiting_since"] >= self._patience
+                has_waited = self._clock.now() - row["waiting_since"] >= self.patience
                 if not waiting or len(waiting) >= _ENOUGH_BLOBS or has_waited:
                     return await self._step(connection, ProjectId(row["id"]), waiting, Seq(row["head"]))
         return None

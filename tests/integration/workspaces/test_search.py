@@ -40,7 +40,7 @@ async def find(world: WorkspaceWorld, name: str, words: str = "") -> list[str]:
 
 
 async def indexed(world: WorkspaceWorld) -> None:
-    world.services.search_indexer._patience *= 0
+    world.services.search_indexer.patience *= 0
     while await world.services.search_indexer.index_some():
         pass
 
