@@ -44,6 +44,8 @@ RESERVED_FOLDER: Final = ".contextbase"
 _WORKSPACE_ROOT: Final = "/workspace"
 # Breaks no rule if it is no longer than a part may be. Most paths are like this, and each request names some.
 _ORDINARY_PATH: Final = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*", re.ASCII)
+# Dots of other widths, and leaders of one and two dots: other systems may take them for plain dots.
+_LOOKS_FURTHER: Final = frozenset("\uff0e\u2024\u2025\ufe52")
 _CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -196,6 +198,8 @@ def _broken_rule(path: str) -> tuple[str, str] | None:
             return "empty_part", "it has an empty part ('//' or a trailing '/')."
         if part in (".", ".."):
             return "dots", f"it has a {part!r} part; write the plain path."
+        if _LOOKS_FURTHER & set(part) and not {".", ".."}.isdisjoint(unicodedata.normalize("NFKC", part).split("/")):
+            return "look_alike", f"the part {_shown(part)} only looks like a name; it stands for '.' or '..'."
         if len(part.encode()) > MAX_PART_BYTES:
             return "part_length", f"the part {_shown(part)} is over {MAX_PART_BYTES} bytes long."
     if parts[0].casefold() == RESERVED_FOLDER:

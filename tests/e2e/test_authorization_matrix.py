@@ -114,6 +114,52 @@ A_WORKSPACE = ("POST", WORKSPACES)
 ALIASED_WORKSPACE = ("POST", f"{API}/workspace/create")
 A_SANDBOX = ("POST", SANDBOXES)
 
+
+def file_routes(
+    prefix: str,
+    asked: Callable[..., Callable[[World, str], dict[str, Any]]],
+    fill: Callable[[World, str], dict[str, str]],
+    first: tuple[str, str] | None = None,
+) -> dict[tuple[str, str], Route]:
+    """The routes of the file service, which every kind of place has."""
+
+    def filled(world: World, project: str) -> dict[str, str]:
+        return fill(world, project) | {"{path:path}": "area/a.txt"}
+
+    def sent(**content: Any) -> Callable[[World, str], dict[str, Any]]:
+        return lambda world, project: asked()(world, project) | content
+
+    form = {"files": {"file": ("new.txt", b"new")}}
+    reads = {
+        "list": asked(path="area"),
+        "tree": asked(),
+        "read/{path:path}": asked(),
+        "metadata/{path:path}": asked(),
+        "history": asked(),
+        "info": asked(),
+        "usage": asked(),
+        "download": asked(path="area/a.txt"),
+    }
+    changes = {
+        ("POST", "sync"): (sent(), 200),
+        ("PUT", "write/{path:path}"): (sent(content=b"new"), 200),
+        ("POST", "upload"): (sent(**form), 201),
+        ("DELETE", "delete/{path:path}"): (sent(), 200),
+        ("POST", "rename"): (sent(json={"path": "area/a.txt", "target": "area/b.txt"}), 200),
+        ("POST", "mkdir"): (sent(json={"path": "area/folder"}), 200),
+    }
+    found = {
+        ("GET", f"{prefix}/{verb}"): Route(frozenset({"read"}), "project", request, fill=filled, first=first)
+        for verb, request in reads.items()
+    }
+    return found | {
+        (method, f"{prefix}/{verb}"): Route(
+            frozenset({"read", "write"}), "project", request, ok=ok, fill=filled, first=first
+        )
+        for (method, verb), (request, ok) in changes.items()
+    }
+
+
 TABLE: dict[tuple[str, str], Route] = {
     ("GET", "/api/v1/version"): route("", "anyone"),
     ("GET", "/api/v1/me"): route("", "anyone"),
@@ -223,6 +269,8 @@ TABLE: dict[tuple[str, str], Route] = {
         fill=lambda *_: {"{agent_id}": "me"},
         first=ALIASED_WORKSPACE,
     ),
+    **file_routes(f"{WORKSPACES}/{{workspace}}", query, as_itself, first=A_WORKSPACE),
+    **file_routes(f"{API}/files/{{project}}", lambda **fields: lambda *_: {"params": fields}, by_name),
     ("POST", "/api/v1/commands"): route(
         "read write", "project", lambda _, project: {"json": {"project": project, "command": "true"}}
     ),

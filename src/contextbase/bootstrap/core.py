@@ -59,6 +59,8 @@ from contextbase.streams.ports import NoSessions
 from contextbase.streams.project_feed import ProjectFeed
 from contextbase.streams.repository import StreamRepository
 from contextbase.streams.service import StreamService
+from contextbase.workspaces.readers import WorkspaceReaders
+from contextbase.workspaces.repository import WorkspaceRepository
 
 __all__ = ["CoreServices", "open_core_services"]
 
@@ -159,7 +161,10 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
                 notifier=foundation.notifier,
                 retention=_retention(settings),
             ),
-            scope_access=ScopeAccess(sessions=NoSessions()),
+            scope_access=ScopeAccess(
+                sessions=NoSessions(),
+                workspaces=WorkspaceReaders(database=database, registry=WorkspaceRepository()),
+            ),
             reviews=reviews,
             review_upkeep=review_upkeep,
             housekeeping=Housekeeping(database=database, clock=clock),
@@ -206,6 +211,7 @@ async def _opened_leases(foundation: Foundation) -> AsyncIterator[LeaseStore]:
 def _retention(settings: Settings) -> dict[ScopeKind, timedelta]:
     return {
         ScopeKind.PROJECT: timedelta(days=settings.retention.event_retention_days),
+        ScopeKind.WORKSPACE: timedelta(days=settings.retention.event_retention_days),
         ScopeKind.USER: timedelta(days=settings.retention.user_event_retention_days),
         ScopeKind.SYSTEM: timedelta(days=settings.retention.system_event_retention_days),
     }

@@ -187,7 +187,7 @@ class ProjectPlace:
             )
 
     async def sync(self, context: OperationContext) -> SyncResult:  # noqa: ARG002 - nothing gets past the gate
-        await self._opened()
+        self._require_to_change()
         return SyncResult(at=await self.last_sync(), registered=())
 
     async def last_sync(self) -> datetime | None:

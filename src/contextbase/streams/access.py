@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from contextbase.errors import InvalidInput, NotFound
 from contextbase.identity.model import Action, Caller
 from contextbase.streams.model import Scope, ScopeKind
-from contextbase.streams.ports import SessionAuthorizer
+from contextbase.streams.ports import SessionAuthorizer, WorkspaceAuthorizer
 
 __all__ = ["ReadableScope", "ScopeAccess"]
 
@@ -18,14 +18,19 @@ class ReadableScope:
 
 
 class ScopeAccess:
-    def __init__(self, *, sessions: SessionAuthorizer) -> None:
+    def __init__(self, *, sessions: SessionAuthorizer, workspaces: WorkspaceAuthorizer) -> None:
         self._sessions = sessions
+        self._workspaces = workspaces
 
     async def readable(self, caller: Caller, scope: Scope) -> ReadableScope:
         """Raises `Forbidden` for what the grant does not allow at all, `NotFound` for what is somebody else's, whether
         it exists or not."""
         if scope.kind is ScopeKind.PROJECT:
             raise InvalidInput("A project's events are read through its feed, which looks at their paths.")
+        if scope.kind is ScopeKind.WORKSPACE:
+            if not await self._workspaces.may_read(caller, scope.id):
+                raise _unknown(scope)
+            return ReadableScope(scope=scope)
         caller.require(Action.ADMIN if scope.kind is ScopeKind.SYSTEM else Action.READ)
         if scope.kind is ScopeKind.USER and scope.id != caller.principal.id:
             raise _unknown(scope)

@@ -5,12 +5,18 @@ from uuid import UUID
 
 from contextbase.identity.model import Caller
 
-__all__ = ["NoSessions", "SessionAuthorizer"]
+__all__ = ["NoSessions", "SessionAuthorizer", "WorkspaceAuthorizer"]
 
 
 class SessionAuthorizer(Protocol):
     async def may_read(self, caller: Caller, session_id: UUID) -> bool:
         """Whether the caller may read the session's events; False also for a session that does not exist."""
+        ...
+
+
+class WorkspaceAuthorizer(Protocol):
+    async def may_read(self, caller: Caller, workspace_id: UUID) -> bool:
+        """Whether the caller may see what is in the workspace; False also for one that does not exist."""
         ...
 
 

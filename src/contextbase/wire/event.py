@@ -10,7 +10,9 @@ __all__ = ["MOST_SCOPES", "SCOPE_PATTERN", "ScopedCommitItem", "ScopedEventItem"
 
 MOST_SCOPES: Final = 16
 _UUID: Final = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-SCOPE_PATTERN: Final = rf"^(project:[a-zA-Z0-9][a-zA-Z0-9._-]{{0,99}}|session:{_UUID}|user:(me|{_UUID})|system)$"
+SCOPE_PATTERN: Final = (
+    rf"^(project:[a-zA-Z0-9][a-zA-Z0-9._-]{{0,99}}|(session|workspace):{_UUID}|user:(me|{_UUID})|system)$"
+)
 
 
 class ScopedCommitItem(CommitItem):

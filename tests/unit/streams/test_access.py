@@ -42,8 +42,12 @@ class OneSession:
         return caller == self._caller and session_id == self._session_id
 
 
+def nobodys_access() -> ScopeAccess:
+    return ScopeAccess(sessions=NoSessions(), workspaces=NoSessions())
+
+
 async def test_a_user_reads_its_own_stream_and_no_other_not_even_as_an_owner() -> None:
-    access, ann, bob = ScopeAccess(sessions=NoSessions()), a_caller(), a_caller()
+    access, ann, bob = nobodys_access(), a_caller(), a_caller()
     own = Scope.user(ann.principal.id)
     assert (await access.readable(ann, own)).scope == own
     messages = []
@@ -58,20 +62,20 @@ async def test_a_user_reads_its_own_stream_and_no_other_not_even_as_an_owner() -
 async def test_a_users_stream_takes_a_token_that_allows_to_read(actions: frozenset[Action]) -> None:
     ann = a_caller(actions)
     with pytest.raises(Forbidden):
-        await ScopeAccess(sessions=NoSessions()).readable(ann, Scope.user(ann.principal.id))
+        await nobodys_access().readable(ann, Scope.user(ann.principal.id))
 
 
 async def test_a_token_of_one_project_opens_no_stream_outside_it() -> None:
     session_id = uuid4()
     ann = a_caller(project=uuid4())
-    access = ScopeAccess(sessions=OneSession(session_id, ann))
+    access = ScopeAccess(sessions=OneSession(session_id, ann), workspaces=NoSessions())
     for scope in (Scope.user(ann.principal.id), SYSTEM, Scope.session(session_id)):
         with pytest.raises(Forbidden):
             await access.readable(ann, scope)
 
 
 async def test_the_systems_stream_is_for_admins() -> None:
-    access = ScopeAccess(sessions=NoSessions())
+    access = nobodys_access()
     assert (await access.readable(a_caller(frozenset({Action.ADMIN})), SYSTEM)).scope == SYSTEM
     with pytest.raises(Forbidden):
         await access.readable(a_caller(EVERYTHING - {Action.ADMIN}), SYSTEM)
@@ -79,7 +83,10 @@ async def test_the_systems_stream_is_for_admins() -> None:
 
 async def test_a_session_is_for_whom_its_authorizer_names() -> None:
     session_id, ann, bob = uuid4(), a_caller(), a_caller()
-    access, scope = ScopeAccess(sessions=OneSession(session_id, ann)), Scope.session(session_id)
+    access, scope = (
+        ScopeAccess(sessions=OneSession(session_id, ann), workspaces=NoSessions()),
+        Scope.session(session_id),
+    )
     assert (await access.readable(ann, scope)).scope == scope
     for caller, asked in ((bob, scope), (ann, Scope.session(uuid4()))):
         with pytest.raises(NotFound):
@@ -88,9 +95,9 @@ async def test_a_session_is_for_whom_its_authorizer_names() -> None:
 
 async def test_without_sessions_nobody_reads_one() -> None:
     with pytest.raises(NotFound):
-        await ScopeAccess(sessions=NoSessions()).readable(a_caller(), Scope.session(uuid4()))
+        await nobodys_access().readable(a_caller(), Scope.session(uuid4()))
 
 
 async def test_a_projects_stream_is_not_read_past_its_feed() -> None:
     with pytest.raises(InvalidInput):
-        await ScopeAccess(sessions=NoSessions()).readable(a_caller(), Scope.project(ProjectId(uuid4())))
+        await nobodys_access().readable(a_caller(), Scope.project(ProjectId(uuid4())))

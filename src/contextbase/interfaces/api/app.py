@@ -22,6 +22,7 @@ from contextbase.interfaces.api.routes import (
     diffs,
     events,
     feed,
+    files,
     groups,
     health,
     history,
@@ -70,6 +71,7 @@ def create_app(services: Services) -> FastAPI:
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
     routers = [module.router for module in (commits, snapshots, feed, events, *_WORK, leases, history, *_PAST)]
     routers += [history.system_router, *(module.router for module in (*_ADMINISTRATION, system, aliases, pages))]
+    routers += [files.workspace_router, files.project_router]
     for router in routers:
         app.include_router(
             router,
@@ -87,7 +89,7 @@ def create_app(services: Services) -> FastAPI:
         RequestMiddleware,
         metrics=app.state.metrics,
         max_request_bytes=services.core.settings.server.max_request_bytes,
-        larger={commits.UPLOADS: services.core.settings.server.max_upload_bytes},
+        larger=dict.fromkeys((commits.UPLOADS, files.STREAMED), services.core.settings.server.max_upload_bytes),
     )
     return app
 

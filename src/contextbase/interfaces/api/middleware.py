@@ -39,11 +39,11 @@ class RequestMiddleware:
     def __init__(
         self, app: ASGIApp, *, metrics: Metrics, max_request_bytes: int, larger: Mapping[str, int] | None = None
     ) -> None:
-        """`larger`: the paths that take longer bodies, because they stream them, and how long."""
+        """`larger`: expressions for the paths that take longer bodies, because they stream them, and how long."""
         self._app = app
         self._metrics = metrics
         self._max_request_bytes = max_request_bytes
-        self._larger = larger or {}
+        self._larger = [(re.compile(path), most) for path, most in (larger or {}).items()]
         self._ended: list[tuple[str, dict[str, object]]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,7 +66,7 @@ class RequestMiddleware:
             await send(message)
 
         try:
-            most = self._larger.get(scope["path"], self._max_request_bytes)
+            most = self._most_bytes(scope["path"])
             if _declared_length(headers) > most:
                 response = problem_response(413, "too_large", _too_large_sentence(most))
                 await response(scope, receive, send_with_headers)
@@ -92,6 +92,9 @@ class RequestMiddleware:
             }
             self._log_soon(trace_id.get(), fields)
             trace_id.reset(token)
+
+    def _most_bytes(self, path: str) -> int:
+        return next((most for one, most in self._larger if one.fullmatch(path)), self._max_request_bytes)
 
     def _log_soon(self, trace: str, fields: dict[str, object]) -> None:
         """The requests that end in one turn of the loop, as those of a batch of commits do, are logged together: one

@@ -36,7 +36,7 @@ from contextbase.wire.commit import (
     UploadView,
 )
 
-__all__ = ["COMMITS", "UPLOADS", "bytes_of", "change_view", "content_of", "router"]
+__all__ = ["COMMITS", "UPLOADS", "bytes_of", "change_view", "content_of", "expectation", "router"]
 
 COMMITS: Final = "/api/v1/commits"
 UPLOADS: Final = "/api/v1/uploads"
@@ -76,7 +76,7 @@ async def commit(
         atomic=body.atomic,
         run=body.run,
         lease=body.lease,
-        expects=_expectation(if_match, if_none_match),
+        expects=expectation(if_match, if_none_match),
     )
     answer = await services.gate.commit(caller, request)
     if request.expects is not None and answer.changes[0].code == PreconditionFailed.code:
@@ -103,7 +103,7 @@ async def upload(
     return UploadView(hash=str(blob.hash), size=blob.size)
 
 
-def _expectation(if_match: str | None, if_none_match: str | None) -> Expectation | None:
+def expectation(if_match: str | None, if_none_match: str | None) -> Expectation | None:
     wanted, unwanted = etags_in(if_match), etags_in(if_none_match)
     if unwanted is not None:
         if wanted is not None or unwanted != {ANY}:

@@ -47,7 +47,8 @@ async def read_events(
     scope: Annotated[
         list[ScopeName],
         Query(
-            description="What to read, several times if you like: `project:NAME`, `user:me`, `system`, `session:ID`.",
+            description="What to read, several times if you like: `project:NAME`, `workspace:ID`, `user:me`, `system`, "
+            "`session:ID`.",
             min_length=1,
             max_length=MOST_SCOPES,
         ),

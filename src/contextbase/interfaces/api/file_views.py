@@ -1,0 +1,87 @@
+"""Answers of the file service as bodies."""
+
+from typing import cast
+
+from contextbase.files.file_tree import FolderNode
+from contextbase.files.model import FileDetails, FileEntry, FileOperation, OperationResult
+from contextbase.ids import ContentHash
+from contextbase.wire.files import (
+    FileDetailsView,
+    FileEntryView,
+    FileOperationView,
+    FileOperatorName,
+    FileWriteView,
+    FolderTreeView,
+)
+
+__all__ = ["details_view", "entry_view", "operation_view", "result_view", "tree_view"]
+
+
+def entry_view(entry: FileEntry) -> FileEntryView:
+    return FileEntryView(
+        path=entry.path,
+        name=entry.path.name,
+        kind=entry.kind.value,
+        size=entry.size,
+        modified_at=entry.modified_at,
+        mime=entry.mime,
+    )
+
+
+def details_view(details: FileDetails) -> FileDetailsView:
+    return FileDetailsView(
+        **dict(entry_view(details.entry)),
+        hash=_hash(details.hash),
+        executable=details.executable,
+        seq=details.seq,
+        version=details.version,
+    )
+
+
+def tree_view(name: str, path: str, node: FolderNode) -> FolderTreeView:
+    return FolderTreeView.model_construct(
+        name=name,
+        path=path,
+        folders=[
+            tree_view(below, f"{path}/{below}" if path else below, node.folders[below])
+            for below in sorted(node.folders)
+        ],
+    )
+
+
+def operation_view(operation: FileOperation) -> FileOperationView:
+    return FileOperationView(
+        at=operation.at,
+        action=operation.action.value,
+        path=operation.path,
+        previous_path=operation.previous_path,
+        kind=operation.kind.value,
+        old_hash=_hash(operation.old_hash),
+        new_hash=_hash(operation.new_hash),
+        size=operation.size,
+        operator_type=cast("FileOperatorName", operation.operator_type),
+        principal=operation.principal,
+        message_id=operation.message_id,
+        origin=operation.origin,
+        seq=operation.seq,
+    )
+
+
+def result_view(reference: str, result: OperationResult) -> FileWriteView:
+    return FileWriteView(
+        fileRef=f"{reference}:{result.path}",
+        action=result.action.value,
+        path=result.path,
+        status=result.status.value,
+        previous_path=result.previous_path,
+        old_hash=_hash(result.old_hash),
+        new_hash=_hash(result.new_hash),
+        size=result.size,
+        mime=result.mime,
+        seq=result.seq,
+        review_id=result.review_id,
+    )
+
+
+def _hash(value: ContentHash | None) -> str | None:
+    return None if value is None else str(value)
