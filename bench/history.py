@@ -35,6 +35,7 @@ from contextbase.compute.thread import ThreadCompute
 from contextbase.config import Settings
 from contextbase.gate.content_cache import ContentCache
 from contextbase.gate.model import ChangeAction, CommitRequest, Content, RequestedChange
+from contextbase.gate.repository import GateRepository
 from contextbase.history.blame import Blames
 from contextbase.history.contents import ContentLoader
 from contextbase.identity.model import Caller
@@ -127,7 +128,7 @@ class World:
 
     def _contents(self) -> ContentLoader:
         """With nothing in memory."""
-        return ContentLoader(catalog=self.services.catalog, cache=ContentCache())
+        return ContentLoader(repository=GateRepository(), catalog=self.services.catalog, cache=ContentCache())
 
 
 def _request(project_id: ProjectId, commit: Commit, head: int) -> CommitRequest:

@@ -248,6 +248,9 @@ TABLE: dict[tuple[str, str], Route] = {
     ("POST", f"{WORKSPACES}/{{workspace}}/commit"): route(
         "read", "project", query(), fill=as_itself, first=A_WORKSPACE
     ),
+    ("POST", f"{WORKSPACES}/{{workspace}}/refresh"): route(
+        "read", "project", query(), fill=as_itself, first=A_WORKSPACE
+    ),
     ("POST", f"{WORKSPACES}/{{workspace}}/complete"): route(
         "read", "project", query(), fill=as_itself, first=A_WORKSPACE
     ),

@@ -59,6 +59,26 @@ def test_create_at_a_snapshot_shows_the_files_of_then(shared: Cli) -> None:
     assert shared("workspace", "create", "-a", "none", "--at", "no-such-tag").code != 0
 
 
+def test_refresh_shows_what_came_in_and_what_is_kept(shared: Cli) -> None:
+    folder = Path(shared("workspace", "create", "-a", "long").stdout.rstrip())
+    edit(folder / "plan.md", "May", "July")
+    other = Path(shared("workspace", "create", "-a", "quick").stdout.rstrip())
+    edit(other / "plan.md", "May", "June")
+    (other / "new.md").write_text("new\n")
+    assert shared("workspace", "complete", "-a", "quick").code == 0
+    refreshed = shared("workspace", "refresh", "-a", "long")
+    assert (refreshed.code, refreshed.stdout.splitlines()[:2]) == (
+        0,
+        ["A  new.md", "K  plan.md: You and others changed it, and there is no clean merge."],
+    )
+    assert (folder / "new.md").read_text() == "new\n"
+    assert shared("workspace", "refresh", "-a", "long", "--json").json["kept"][0]["code"] == "conflict"
+    committed = shared("workspace", "commit", "-a", "long", "--refresh")
+    assert committed.code == 1
+    assert "M  plan.md" in committed.stdout
+    assert "up to date" in shared("workspace", "refresh", "-a", "long").stdout
+
+
 def test_credentials_are_held_back_until_they_are_allowed_and_the_folder_stays(shared: Cli) -> None:
     folder = Path(shared("workspace", "create", "-a", "one").stdout.rstrip())
     (folder / ".env").write_text("PASSWORD=1")
@@ -85,7 +105,7 @@ def test_status_looks_like_git_s_and_completing_says_what_was_written_merged_and
     (two / ".git").mkdir()
     os.mkfifo(two / "pipe")
     heading, *lines = shared("workspace", "status", "-a", "two").stdout.splitlines()
-    assert heading == f"## agent:two, from snapshot 1: {two}"
+    assert heading == f"## agent:two, at snapshot 1: {two}"
     assert lines[:2] == ["A  new.md", "M  plan.md"]
     assert lines[2].startswith("X  pipe: ")
     assert lines[3:] == ["!! .git/  (built-in: .git)"]

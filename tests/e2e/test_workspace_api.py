@@ -87,6 +87,31 @@ async def test_a_workspace_starts_from_the_snapshot_that_a_seq_a_ref_or_a_tag_me
     assert narrow.status_code == 404  # nothing was made
 
 
+async def test_a_refresh_tells_what_arrived_what_was_merged_and_why_the_rest_is_kept(api: Api) -> None:
+    project = await a_project(api)
+    await project.write("list.json", '{\n  "a": 1,\n  "b": 1\n}\n')
+    agent = await an_agent(project)
+    folder = await agent.create(project)
+    (folder / "plan.md").write_text(PLAN.replace("May", "July"))
+    (folder / "list.json").write_text('{\n  "a": 1,\n  "b": 2\n}\n')
+    await project.write("plan.md", PLAN.replace("May", "June"), base=3)
+    await project.write("list.json", '{\n  "a": 2,\n  "b": 1\n}\n', base=3)
+    await project.write("new.md", "new\n", base=3)
+    refreshed = await agent.done("POST", "/me/refresh")
+    assert (refreshed["since"], refreshed["seq"]) == (3, 6)
+    assert (refreshed["workspace"]["base_seq"], refreshed["workspace"]["shown_seq"]) == (3, 6)
+    assert refreshed["arrived"] == [{"path": "new.md", "change": "created"}]
+    assert refreshed["merged"] == ["list.json"]
+    assert [(one["path"], one["code"]) for one in refreshed["kept"]] == [("plan.md", "conflict")]
+    assert (folder / "list.json").read_text() == '{\n  "a": 2,\n  "b": 2\n}\n'
+    committed = await agent.done("POST", "/me/commit", params={"refresh": True})
+    assert committed["refreshed"]["arrived"] == [{"path": "plan.md", "change": "modified"}]
+    assert (folder / "plan.md").read_text() == PLAN.replace("May", "June")
+    assert (await agent.done("POST", "/me/commit"))["refreshed"] is None
+    other = await an_agent(project)
+    assert (await other.ask("POST", "/me/refresh")).status_code == 404
+
+
 async def test_the_way_back_tells_what_became_of_each_change(api: Api) -> None:
     project = await a_project(api)
     agent = await an_agent(project)

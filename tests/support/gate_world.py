@@ -102,9 +102,8 @@ class GateWorld:
         book = PolicyCache(repository, contents)
         large = LargeContents(catalog, **patience)
         drafter = Drafter(
-            repository=repository, catalog=catalog, policies=book, large=large,
-            merges=LongMerges(compute or ThreadCompute()), contents=contents, leases=LeaseRepository(),
-            clock=SystemClock(),
+            repository=repository, policies=book, large=large, merges=LongMerges(compute or ThreadCompute()),
+            contents=contents, leases=LeaseRepository(), clock=SystemClock(),
         )  # fmt: skip
         metrics = CollectorRegistry()
         group = GroupCommit(
@@ -116,7 +115,8 @@ class GateWorld:
             group_commit=group,
         )  # fmt: skip
         reads = Reads(
-            database=database, gate=gate, tree=TreeRepository(), catalog=catalog, contents=contents
+            database=database, gate=gate, repository=repository, tree=TreeRepository(), catalog=catalog,
+            contents=contents,
         )  # fmt: skip
         owner = await owner_of(database)
         projects = ProjectService(database=database, audit=audit, clock=SystemClock())

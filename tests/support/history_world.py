@@ -11,6 +11,7 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Database
 from contextbase.gate.content_cache import ContentCache
+from contextbase.gate.repository import GateRepository
 from contextbase.history.archive_writers import ArchiveFormat
 from contextbase.history.archives import Archives
 from contextbase.history.blame import Blames
@@ -37,8 +38,8 @@ class HistoryWorld:
     @classmethod
     async def start(cls, database: Database, folder: Path) -> Self:
         world = await GateWorld.start(database, folder)
-        gate, reads, catalog = world.gate, world.reads, world.catalog
-        contents = ContentLoader(catalog=catalog, cache=ContentCache())
+        gate, reads, catalog, repository = world.gate, world.reads, world.catalog, GateRepository()
+        contents = ContentLoader(repository=repository, catalog=catalog, cache=ContentCache())
         audit = AuditRepository(TEST_AUDIT_KEY)
         snapshots = Snapshots(database=database, gate=gate, audit=audit, clock=SystemClock())
         return cls(
@@ -55,7 +56,9 @@ class HistoryWorld:
             blames=Blames(
                 database=database, gate=gate, snapshots=snapshots, contents=contents, compute=ThreadCompute()
             ),
-            archives=Archives(database=database, gate=gate, snapshots=snapshots, catalog=catalog),
+            archives=Archives(
+                database=database, gate=gate, repository=repository, snapshots=snapshots, catalog=catalog
+            ),
             log=CommitLog(database=database, gate=gate, reads=reads),
         )
 

@@ -12,6 +12,7 @@ from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Database
 from contextbase.gate.content_cache import ContentCache
 from contextbase.gate.long_merges import LongMerges
+from contextbase.gate.repository import GateRepository
 from contextbase.history.changes import Selection
 from contextbase.history.contents import ContentLoader
 from contextbase.history.previews import StateDiffs
@@ -33,7 +34,7 @@ class HistoryWriter:
     @classmethod
     async def start(cls, database: Database, folder: Path) -> Self:
         world = await GateWorld.start(database, folder)
-        contents = ContentLoader(catalog=world.catalog, cache=ContentCache())
+        contents = ContentLoader(repository=GateRepository(), catalog=world.catalog, cache=ContentCache())
         diffs = StateDiffs(database=database, contents=contents, compute=ThreadCompute())
         snapshots = Snapshots(
             database=database, gate=world.gate, audit=AuditRepository(TEST_AUDIT_KEY), clock=SystemClock()

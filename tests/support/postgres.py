@@ -70,7 +70,7 @@ def external_server() -> Iterator[DatabaseAddress]:
         cluster = folder / "cluster"
         subprocess.run(
             [binaries.program("initdb"), "-D", str(cluster), "-U", "tester", "-E", "UTF8", "--locale=C",
-             "--auth=password", f"--pwfile={password_file}", "--no-sync"],
+             "--auth=scram-sha-256", f"--pwfile={password_file}", "--no-sync"],
             **account.process_arguments(), capture_output=True, check=True, timeout=120,
         )  # fmt: skip
         command = [binaries.program("postgres"), "-D", str(cluster), "-p", str(port), "-k", str(folder)]
@@ -89,29 +89,21 @@ def external_server() -> Iterator[DatabaseAddress]:
 async def database_copy(server: DatabaseAddress, template: str) -> AsyncIterator[DatabaseAddress]:
     """A fresh database made from a template, dropped afterwards."""
     name = f"test_{secrets.token_hex(8)}"
-    async with _administrator(server) as connection:
-        # Files are copied more quickly than pages are written to the log, where nothing is flushed to a disk.
-        await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
-        try:
-            yield named(server, name)
-        finally:
-            await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    await run_on_server(server, f"CREATE DATABASE {name} TEMPLATE {template}")
+    try:
+        yield named(server, name)
+    finally:
+        await run_on_server(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 async def run_on_server(server: DatabaseAddress, statement: str) -> None:
-    async with _administrator(server) as connection:
-        await connection.execute(statement)
-
-
-@contextlib.asynccontextmanager
-async def _administrator(server: DatabaseAddress) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
     address = named(server, "postgres")
     connection = await asyncpg.connect(
         address.url, host=address.socket_folder, user=None if address.url else address.user,
         database=None if address.url else address.database,
     )  # fmt: skip
     try:
-        yield connection
+        await connection.execute(statement)
     finally:
         await connection.close()
 

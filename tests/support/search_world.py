@@ -10,6 +10,7 @@ from tests.support.gate_world import GateWorld
 from contextbase.compute.ports import Compute
 from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Database
+from contextbase.gate.repository import GateRepository
 from contextbase.identity.model import Caller
 from contextbase.ids import Seq, SystemClock, TreePath
 from contextbase.search.blob_contents import BlobContents
@@ -54,7 +55,7 @@ class SearchWorld:
         compute: Compute | None = None,
         patience: float = 0.0,
     ) -> Self:
-        contents = BlobContents(database=world.database, catalog=world.catalog)
+        contents = BlobContents(database=world.database, repository=GateRepository(), catalog=world.catalog)
         return cls(
             gate=world,
             indexer=SearchIndexer(

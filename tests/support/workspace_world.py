@@ -23,6 +23,7 @@ from contextbase.identity.policies import Subject
 from contextbase.ids import ProjectId, Seq, TreePath
 from contextbase.workspaces.checkpoints import Committed, Wish
 from contextbase.workspaces.machine import Site
+from contextbase.workspaces.refresh.service import Refreshed
 from contextbase.workspaces.service import Completed
 
 __all__ = ["WorkspaceWorld", "open_world"]
@@ -84,6 +85,10 @@ class WorkspaceWorld:
         agent = await self.agent(name)
         _, committed = await self.agents.workspaces.commit(agent, self.project_id, wish=wish or Wish())
         return committed
+
+    async def refresh(self, name: str) -> Refreshed:
+        _, refreshed = await self.agents.workspaces.refresh(await self.agent(name), self.project_id)
+        return refreshed
 
     async def complete(self, name: str, *, discard: bool = False) -> Completed:
         agent = await self.agent(name)

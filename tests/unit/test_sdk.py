@@ -296,6 +296,7 @@ def test_a_workspace_that_this_machine_cannot_reach_is_not_worked_in(tmp_path: P
         "agent": "agent:a",
         "path": str(tmp_path / "elsewhere"),
         "base_seq": 1,
+        "shown_seq": 1,
         "epoch": str(uuid4()),
         "backend": "overlay",
         "machine": "far-away",

@@ -18,6 +18,8 @@ from contextbase.commands.upkeep import SandboxUpkeep
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
 from contextbase.files.service import FileService
+from contextbase.gate.long_merges import LongMerges
+from contextbase.gate.repository import GateRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.limits import ResourceLimits
 from contextbase.storage.blobs.spool import SpoolFolder
@@ -30,6 +32,8 @@ from contextbase.workspaces.diffs import WorkspaceDiffs
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import Owner, Quota
 from contextbase.workspaces.ports import SnapshotSource
+from contextbase.workspaces.refresh.merges import RefreshMerges
+from contextbase.workspaces.refresh.service import Refreshes
 from contextbase.workspaces.repository import WorkspaceRepository
 from contextbase.workspaces.sender import Sender
 from contextbase.workspaces.service import WorkspaceService
@@ -70,6 +74,7 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
         database=database,
         gate=gate,
         catalog=catalog,
+        repository=GateRepository(),
         registry=registry,
         node=node,
         quota=_quota(settings),
@@ -87,6 +92,15 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
             sender=sender,
             node=node,
             hint=foundation.notifier.hint_project,
+        ),
+        refreshes=Refreshes(
+            database=database,
+            gate=gate,
+            registry=registry,
+            source=source,
+            sender=sender,
+            node=node,
+            merges=RefreshMerges(LongMerges(foundation.compute)),
         ),
         diffs=WorkspaceDiffs(node=node, source=source),
         sight=sight,

@@ -110,12 +110,12 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
     async with (
         open_gate(foundation) as door,
         _opened_leases(foundation) as lease_store,
-        open_search(foundation, reads := _reads(foundation, door)) as search,
+        open_search(foundation, reads := _reads(foundation, door), door.repository) as search,
     ):
         gate, merges = door.gate, LongMerges(compute)
         projects = ProjectService(database=database, audit=audit, clock=clock)
         snapshots = Snapshots(database=database, gate=gate, audit=audit, clock=clock)
-        past = ContentLoader(catalog=catalog, cache=door.contents)
+        past = ContentLoader(repository=door.repository, catalog=catalog, cache=door.contents)
         shown = StateDiffs(database=database, contents=past, compute=compute)
         reviews, review_upkeep = reviews_of(foundation, door, merges=merges)
         bodies = EventBodies(catalog)
@@ -137,7 +137,9 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             snapshots=snapshots,
             diffs=Diffs(database=database, gate=gate, reads=reads, snapshots=snapshots, contents=past, compute=compute),
             blames=Blames(database=database, gate=gate, snapshots=snapshots, contents=past, compute=compute),
-            archives=Archives(database=database, gate=gate, snapshots=snapshots, catalog=catalog),
+            archives=Archives(
+                database=database, gate=gate, repository=door.repository, snapshots=snapshots, catalog=catalog
+            ),
             rollback=Rollback(database=database, gate=gate, reads=reads, snapshots=snapshots, diffs=shown),
             undo=Undo(database=database, gate=gate, contents=past, diffs=shown, merges=merges),
             purge=Purge(
@@ -189,6 +191,7 @@ def _reads(foundation: Foundation, door: WriteDoor) -> Reads:
     return Reads(
         database=foundation.database,
         gate=door.gate,
+        repository=door.repository,
         tree=TreeRepository(),
         catalog=foundation.catalog,
         contents=door.contents,

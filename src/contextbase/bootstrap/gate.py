@@ -52,7 +52,6 @@ async def open_gate(foundation: Foundation) -> AsyncIterator[WriteDoor]:
             catalog=catalog,
             drafter=Drafter(
                 repository=repository,
-                catalog=catalog,
                 policies=policies,
                 large=large,
                 merges=LongMerges(compute),

@@ -8,6 +8,7 @@ from typing import Final
 
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.compute.pool import ComputePool
+from contextbase.gate.repository import GateRepository
 from contextbase.reads.service import Reads
 from contextbase.search.blob_contents import BlobContents
 from contextbase.search.indexer import SearchIndexer
@@ -26,9 +27,9 @@ class OpenedSearch:
 
 
 @asynccontextmanager
-async def open_search(foundation: Foundation, reads: Reads) -> AsyncIterator[OpenedSearch]:
+async def open_search(foundation: Foundation, reads: Reads, repository: GateRepository) -> AsyncIterator[OpenedSearch]:
     database = foundation.database
-    contents = BlobContents(database=database, catalog=foundation.catalog)
+    contents = BlobContents(database=database, repository=repository, catalog=foundation.catalog)
     async with AsyncExitStack() as stack:
         # Of its own, so that nobody's search waits for somebody's blame.
         compute = ComputePool(workers=_WORKERS, seconds=_LONGEST_SECONDS)

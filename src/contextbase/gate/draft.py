@@ -30,7 +30,6 @@ from contextbase.gate.repository import GateRepository, purged_at
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import Level, PathAuthority
 from contextbase.ids import Clock, ContentHash, ProjectId, Seq, TreePath
-from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.landing import HeadState
 from contextbase.storage.tree import TreeRepository
 
@@ -77,7 +76,6 @@ class Drafter:
         self,
         *,
         repository: GateRepository,
-        catalog: BlobCatalog,
         policies: PolicyCache,
         large: LargeContents,
         merges: LongMerges,
@@ -86,7 +84,6 @@ class Drafter:
         clock: Clock,
     ) -> None:
         self._repository = repository
-        self._catalog = catalog
         self._policies = policies
         self._large = large
         self._merges = merges
@@ -338,7 +335,7 @@ class Drafter:
                 wanted.add(change.content.hash)
         loaded = draft.contents.loaded
         loaded |= self._contents.find(wanted - loaded.keys())
-        read = await self._catalog.read_small(connection, [name for name in wanted if name not in loaded])
+        read = await self._repository.inline_contents(connection, [name for name in wanted if name not in loaded])
         for name, content in read.items():
             self._contents.keep(name, content)
         loaded |= read

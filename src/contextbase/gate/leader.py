@@ -278,7 +278,7 @@ class GroupCommit:
 
     async def _land(self, connection: Connection, draft: Draft, audit: AuditExtension) -> None:
         landing = self._landing(draft, audit)
-        first = await self._catalog.store_small(connection, landing.contents)
+        first = await self._repository.store_inline(connection, dict(landing.contents))
         if first:
             raise _StoreFirst(draft, first)
         if not await self._head.land(connection, landing):

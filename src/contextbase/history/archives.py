@@ -11,6 +11,7 @@ import asyncpg
 from contextbase.db.database import Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import Damaged
+from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.history.archive_writers import ArchiveEntry, ArchiveFormat, ArchiveWriter, writer_of
 from contextbase.history.snapshots import Snapshots
@@ -39,8 +40,11 @@ class Archive:
 
 
 class Archives:
-    def __init__(self, *, database: Database, gate: Gate, snapshots: Snapshots, catalog: BlobCatalog) -> None:
+    def __init__(
+        self, *, database: Database, gate: Gate, repository: GateRepository, snapshots: Snapshots, catalog: BlobCatalog
+    ) -> None:
         self._database = database
+        self._repository = repository
         self._gate = gate
         self._snapshots = snapshots
         self._catalog = catalog
@@ -75,7 +79,7 @@ class Archives:
                     for row in rows
                     if authority.shows(TreePath.stored(row["path"]), TreePath.stored(row["path_now"]))
                 ]
-                short = await self._catalog.read_small(connection, _short(page))
+                short = await self._repository.inline_contents(connection, _short(page))
             for entry in page:
                 content = short.get(entry.content_hash) if entry.content_hash is not None else None
                 yield entry if content is None else replace(entry, content=content)

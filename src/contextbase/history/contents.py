@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from contextbase.db.database import Connection
 from contextbase.errors import ContentPurged
 from contextbase.gate.content_cache import ContentCache
+from contextbase.gate.repository import GateRepository
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.catalog import BlobCatalog
 
@@ -14,7 +15,8 @@ __all__ = ["ContentLoader"]
 class ContentLoader:
     """Reads all that is asked for at once, but for the large ones. The caller bounds how much that is."""
 
-    def __init__(self, *, catalog: BlobCatalog, cache: ContentCache) -> None:
+    def __init__(self, *, repository: GateRepository, catalog: BlobCatalog, cache: ContentCache) -> None:
+        self._repository = repository
         self._catalog = catalog
         self._cache = cache
 
@@ -39,7 +41,7 @@ class ContentLoader:
 
     async def _at_hand(self, connection: Connection, names: set[ContentHash]) -> dict[ContentHash, bytes]:
         loaded = self._cache.find(names)
-        stored = await self._catalog.read_small(connection, [name for name in names if name not in loaded])
+        stored = await self._repository.inline_contents(connection, [name for name in names if name not in loaded])
         for name, content in stored.items():
             self._cache.keep(name, content)
         return loaded | stored

@@ -17,6 +17,7 @@ from contextbase.db.queries import load_queries
 from contextbase.errors import ContentPurged, CursorOutdated, InvalidInput, NotFound
 from contextbase.gate.content_cache import ContentCache
 from contextbase.gate.messages import readable_messages
+from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate, OpenedProject
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Action, Caller
@@ -50,12 +51,14 @@ class Reads:
         *,
         database: Database,
         gate: Gate,
+        repository: GateRepository,
         tree: TreeRepository,
         catalog: BlobCatalog,
         contents: ContentCache,
     ) -> None:
         self._database = database
         self._gate = gate
+        self._repository = repository
         self._tree = tree
         self._catalog = catalog
         self._contents = contents
@@ -326,7 +329,7 @@ class Reads:
         missing = [name for name in set(wanted.values()) if name not in loaded]
         if missing:
             async with self._database.connection() as connection:
-                loaded |= await self._catalog.read_small(connection, missing)
+                loaded |= await self._repository.inline_contents(connection, missing)
         for name in missing:
             if name not in loaded:
                 with suppress(ContentPurged):  # the others are there

@@ -258,39 +258,21 @@ SELECT hash, octet_length(content) AS size, stored_at FROM blob_contents WHERE h
 -- name: delete_blob_content
 DELETE FROM blob_contents WHERE hash = $1 RETURNING true
 
--- name: small_contents
-SELECT hash, content FROM blob_contents WHERE hash = ANY ($1::bytea[])
-
--- name: insert_new_blobs
--- Rows and bytes of small blobs that are not there yet; in order of hash, so that two transactions cannot deadlock.
--- DO NOTHING names no index, here and in `land`: blobs has two unique ones, and for the one that ON CONFLICT does not
--- name two inserts at the same moment are an error.
-WITH given AS (
-    SELECT * FROM unnest($1::bytea[], $2::bytea[]) AS blob (hash, content) ORDER BY hash
-), made AS (
-    INSERT INTO blobs (hash, size) SELECT hash, octet_length(content) FROM given
-    ON CONFLICT DO NOTHING
-    RETURNING hash
+-- name: put_inline
+-- A small blob's row and bytes in one statement, the row first: while it is ours, GC cannot mark it. Nothing comes
+-- back, and nothing is stored, while GC removes that blob, or if somebody else has just put it.
+-- DO NOTHING names no index, here and below: blobs has two unique ones, and for the one that ON CONFLICT does not name
+-- two inserts at the same moment are an error.
+WITH made AS (
+    INSERT INTO blobs (hash, size) VALUES ($1, octet_length($2::bytea)) ON CONFLICT DO NOTHING RETURNING true AS live
+), renewed AS (
+    UPDATE blobs SET renewed_at = clock_timestamp() WHERE hash = $1 AND live AND purged_at IS NULL RETURNING live
+), held AS (
+    SELECT live FROM made UNION ALL SELECT live FROM renewed
 ), stored AS (
-    INSERT INTO blob_contents (hash, content) SELECT hash, content FROM given JOIN made USING (hash)
-    ON CONFLICT (hash) DO NOTHING
+    INSERT INTO blob_contents (hash, content) SELECT $1, $2 FROM held ON CONFLICT (hash) DO NOTHING
 )
-SELECT hash FROM made
-
--- name: fresh_blobs
--- Those of these blobs that were put lately; locked against GC until the transaction ends.
-SELECT hash FROM blobs
-WHERE hash = ANY ($1::bytea[]) AND live AND purged_at IS NULL
-  AND renewed_at > clock_timestamp() - interval '1 hour'
-FOR KEY SHARE
-
--- name: renew_blobs
--- Say that these were put again; in order of hash, so that two transactions cannot deadlock. Those that GC is removing
--- do not come back.
-UPDATE blobs SET renewed_at = clock_timestamp()
-WHERE hash IN (SELECT hash FROM blobs WHERE hash = ANY ($1::bytea[]) AND live AND purged_at IS NULL
-               ORDER BY hash FOR NO KEY UPDATE)
-RETURNING hash
+SELECT live FROM held
 
 -- name: renew_blob
 -- Say that somebody has just put it again. No row comes back if it is not stored, or being removed.

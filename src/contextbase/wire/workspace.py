@@ -12,10 +12,14 @@ from contextbase.wire.snapshot import LONGEST_REF
 
 __all__ = [
     "AgentName",
+    "ArrivedView",
     "ChangeName",
     "ConflictsInName",
     "IgnoredView",
+    "KeptName",
+    "KeptView",
     "PendingChangeView",
+    "RefreshedView",
     "ReportedView",
     "SharedFolderView",
     "WorkspaceChangeView",
@@ -27,6 +31,7 @@ __all__ = [
     "WorkspaceDiffView",
     "WorkspaceName",
     "WorkspacePage",
+    "WorkspaceRefreshView",
     "WorkspaceStateName",
     "WorkspaceStatusView",
     "WorkspaceView",
@@ -34,6 +39,18 @@ __all__ = [
 
 ChangeName = Literal["created", "modified", "deleted", "renamed", "mode"]
 ConflictsInName = Literal["review", "files"]
+KeptName = Literal[
+    "conflict",
+    "deleted_by_others",
+    "deleted_by_you",
+    "renamed_by_you",
+    "policy",
+    "too_large",
+    "reported",
+    "in_use",
+    "in_the_way",
+    "no_room",
+]
 WorkspaceStateName = Literal["open", "completed", "abandoned", "lost"]
 
 _UUID: Final = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -87,7 +104,8 @@ class WorkspaceView(BaseModel):
     agent: str = Field(description="Whose it is, for example agent:indexer.")
     path: str = Field(description="Where the agent works, on `machine`.")
     base_seq: int = Field(description="The snapshot it was made from.")
-    epoch: UUID = Field(description="The epoch of `base_seq`.")
+    shown_seq: int = Field(description="The snapshot it was last refreshed to; `base_seq` if that never happened.")
+    epoch: UUID = Field(description="The epoch of both.")
     backend: str = Field(description="How the folder is made: overlay or copy.")
     machine: str = Field(description="The machine that holds the folder.")
     state: WorkspaceStateName
@@ -138,6 +156,34 @@ class WorkspaceStatusView(BaseModel):
     left: list[str] = Field(description="What else would go with the folder, such as versions that were refused.")
 
 
+class ArrivedView(BaseModel):
+    """What others changed, as it is in the folder now."""
+
+    path: str
+    change: Literal["created", "modified", "deleted", "mode"]
+
+
+class KeptView(BaseModel):
+    """A path that others changed, and that is in the folder as the agent has it. The next commit of it is merged with
+    their change."""
+
+    path: str
+    code: KeptName
+    reason: str
+
+
+class RefreshedView(BaseModel):
+    seq: int = Field(description="The snapshot that the folder shows now, but for the agent's own changes.")
+    since: int = Field(description="The one it showed before.")
+    arrived: list[ArrivedView]
+    merged: list[str] = Field(description="Files with changes of the agent's, into which others' were merged.")
+    kept: list[KeptView]
+
+
+class WorkspaceRefreshView(RefreshedView):
+    workspace: WorkspaceView
+
+
 class SharedFolderView(BaseModel):
     path: str = Field(description="A read-only folder that follows the head, on `machine`.")
     seq: int = Field(description="The snapshot it shows now.")
@@ -186,6 +232,7 @@ class WorkspaceCommitView(BaseModel):
     reported: list[ReportedView]
     ignored: list[IgnoredView]
     notes: list[str] = Field(description="Sentences, such as that an ignore file is too large.")
+    refreshed: RefreshedView | None = Field(description="If it was asked for, and could be done.")
 
 
 class WorkspaceCompleteView(WorkspaceCommitView):

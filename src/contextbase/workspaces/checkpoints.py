@@ -22,6 +22,7 @@ from contextbase.workspaces.editor import FolderEditor
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import Ignored, Owner, Reported, SnapshotKey
 from contextbase.workspaces.ports import SnapshotSource
+from contextbase.workspaces.refresh.service import Refreshed
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository
 from contextbase.workspaces.sender import AnsweredChange, ScanResult, Sender
 from contextbase.workspaces.settlement import (
@@ -65,6 +66,7 @@ class Committed:
     reported: tuple[Reported, ...] = ()  # still in the folder, and not committed
     ignored: tuple[Ignored, ...] = ()
     notes: tuple[str, ...] = ()
+    refreshed: Refreshed | None = None  # if that was asked for, and could be done
 
     @property
     def told(self) -> str:
@@ -105,9 +107,7 @@ class Checkpoints:
     ) -> tuple[WorkspaceRecord, Committed]:
         """Commit what is new; returns the workspace as it is then, too. With `last` it is closed and about to go: the
         folder is left alone, but for what was refused."""
-        earlier: list[SettledChange] = []
-        if record.pending is not None:
-            earlier, record = await self._send(caller, record, record.pending, wish, last=last)
+        earlier, record = await self.resume(caller, record, wish, last=last)
         look = await self._sender.look(record, allow=wish.allow)
         checkpoint: Checkpoint | None = None
         busy: tuple[Reported, ...] = ()
@@ -124,6 +124,14 @@ class Checkpoints:
             ignored=look.found.ignored,
             notes=look.found.notes,
         )
+
+    async def resume(
+        self, caller: Caller, record: WorkspaceRecord, wish: Wish, *, last: bool = False
+    ) -> tuple[list[SettledChange], WorkspaceRecord]:
+        """Send again what was written down and cut off, if there is anything."""
+        if record.pending is None:
+            return [], record
+        return await self._send(caller, record, record.pending, wish, last=last)
 
     async def _send(
         self,
@@ -160,6 +168,7 @@ class Checkpoints:
         ]
         async with self._database.connection() as connection:
             versions = await self._registry.versions(connection, record.project_id, wanted)
+            held = await self._registry.held(connection, record.id) if record.has_held else {}
         provider = (await self._node.site()).provider
         refused = any(one.answer.status is ChangeStatus.REFUSED for one in answered)
         root: Path | None = None
@@ -177,6 +186,7 @@ class Checkpoints:
                 answered,
                 versions,
                 contents,
+                held=held,
                 owner=self._node.owner,
                 conflicts_in=wish.conflicts_in,
             )

@@ -24,6 +24,8 @@ from contextbase.workspaces.folder_scan import NO_TRACES, ScannedFolder, found_i
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
+    NOTHING_HELD,
+    HeldContents,
     MirrorSync,
     Owner,
     ScanLimits,
@@ -80,9 +82,9 @@ class CopyBackend:
         return await in_thread(self._is_open, workspace_id)
 
     async def detect_changes(
-        self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = (), reads_gitignore: bool = True
+        self, workspace_id: WorkspaceId, *, held: HeldContents = NOTHING_HELD, reads_gitignore: bool = True
     ) -> WorkspaceChanges:
-        return await in_thread(self._detect, workspace_id, committed, reads_gitignore)
+        return await in_thread(self._detect, workspace_id, held, reads_gitignore)
 
     async def scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:
         return await in_thread(self._scan_folder, workspace_id, path)
@@ -148,9 +150,7 @@ class CopyBackend:
         if not self._manifest(workspace_id).is_file():
             raise NotFound(f"There is no workspace {workspace_id} on this machine.")
 
-    def _detect(
-        self, workspace_id: WorkspaceId, committed: Collection[TreePath], reads_gitignore: bool
-    ) -> WorkspaceChanges:
+    def _detect(self, workspace_id: WorkspaceId, held: HeldContents, reads_gitignore: bool) -> WorkspaceChanges:
         self._check_finished(workspace_id)
         workspace, stack = self._places.read_whole(workspace_id)
         manifest = _Manifest.read(self._manifest(workspace_id))
@@ -160,7 +160,7 @@ class CopyBackend:
                 self._mirrors.layer_view(stack),
                 manifest,
                 given=workspace.view,
-                committed=committed,
+                held=held,
                 limits=self._limits,
                 reads_gitignore=reads_gitignore,
             )

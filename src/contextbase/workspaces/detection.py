@@ -23,6 +23,7 @@ from contextbase.workspaces.model import (
     FolderChangeKind,
     FolderContent,
     FolderMove,
+    HeldContents,
     Ignored,
     Reported,
     ScanLimits,
@@ -42,23 +43,23 @@ def detect(
     traces: Traces,
     *,
     given: View,
-    committed: Collection[TreePath],
+    held: HeldContents,
     limits: ScanLimits,
     reads_gitignore: bool = True,
 ) -> WorkspaceChanges:
     """`view` shows what was `given`. Reads the folder while it may change: what will not hold still is reported, never
     guessed."""
-    return _Scan(folder, view, traces, committed, limits).run(given, IgnoreScope.top(reads_git=reads_gitignore))
+    return _Scan(folder, view, traces, held, limits).run(given, IgnoreScope.top(reads_git=reads_gitignore))
 
 
 class _Scan:
-    def __init__(
-        self, folder: Folder, view: LayerView, traces: Traces, committed: Collection[TreePath], limits: ScanLimits
-    ) -> None:
+    def __init__(self, folder: Folder, view: LayerView, traces: Traces, held: HeldContents, limits: ScanLimits) -> None:
         self._folder = folder
         self._view = view
         self._traces = traces
-        self._committed = {place for path in committed for place in _with_folders(path)}
+        self._held = held
+        tracked = (path for path, content in held.items() if content is not None)
+        self._tracked = {place for path in tracked for place in _with_folders(path)}
         self._limits = limits
         self._changes: dict[TreePath, DetectedChange] = {}
         self._sources: dict[TreePath, TreePath] = {}  # where new files stood that came with their folder
@@ -181,7 +182,7 @@ class _Scan:
                 self._report(path, ScanProblem.NAME, error.message)
             return None
         before = self._view.entry(path)
-        is_new = before is None and path not in self._committed
+        is_new = before is None and path not in self._tracked
         rule = scope.ignored_by(path, is_folder=is_folder) if is_new or is_folder else None
         if rule is not None and is_new and not self._is_tracked(tree_path.name, is_folder, folder=folder, was=was):
             self._ignore(path, is_folder, rule)
@@ -252,7 +253,7 @@ class _Scan:
         if before is None and (namesake := self._namesakes.get(path)) is not None:
             before = self._view.entry(namesake)  # it came with its folder
         start = os.pread(file, min(size, MOST_SCANNED), 0)
-        is_new = before is None and path not in self._committed
+        is_new = before is None and path not in self._tracked
         found = credential_in(path if is_new else None, start)
         if found is not None and before is not None and before.kind is Kind.FILE:
             with open(before.file, "rb") as older:  # noqa: PTH123 - a Path would respell it
@@ -274,7 +275,7 @@ class _Scan:
             self._add(FolderChangeKind.MODE, path, before.kind, content, layer_file)
 
     def _settle_folder(self, path: TreePath, *, is_empty: bool) -> None:
-        if not is_empty and path in self._committed:
+        if not is_empty and path in self._held:
             self._filled.add(path)
         before = self._view.entry(path)
         if before is None or before.kind is Kind.DIRECTORY:

@@ -27,14 +27,14 @@ from contextbase.workspaces.model import FolderContent, Owner
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.syscalls import Rename, open_beneath, rename, sync_filesystem
 
-__all__ = ["NOTICES", "FolderEditor", "left_in"]
+__all__ = ["IN_THE_WAY", "NOTICES", "REPLACED", "TEMPORARY", "FolderEditor", "content_at", "left_in"]
 
 NOTICES: Final = "notices.md"
 REFUSED: Final = "refused"
-_REPLACED: Final = "replaced"
-_TEMPORARY: Final = "tmp"
+REPLACED: Final = "replaced"
+TEMPORARY: Final = "tmp"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_IN_THE_WAY: Final = {
+IN_THE_WAY: Final = {
     errno.EEXIST,
     errno.ENOENT,
     errno.ENOTDIR,
@@ -81,21 +81,21 @@ class FolderEditor:
         link's target."""
         with _UnlessInTheWay():
             if content is not None and content.kind is Kind.DIRECTORY:
-                return expected is None and self._make_folder(path)
+                return expected is None and self.make_folder(path)
             if expected is not None and expected.kind is Kind.DIRECTORY:
-                return self._remove_folder(path) and (
+                return self.remove_folder(path) and (
                     content is None or self.replace(path, expected=None, content=content, source=source)
                 )
-            with self._parent_of(path, make=content is not None) as parent:
+            with self.parent_of(path, make=content is not None) as parent:
                 return self._replace_entry(path, parent, expected, content, source)
         return False
 
     def set_aside(self, path: TreePath, *, expected: FolderContent) -> str | None:
         """Move what stands at the path to `.contextbase/refused/`; returns where it is now, None if it was changed
         since."""
-        with _UnlessInTheWay(), self._parent_of(path, make=False) as parent, self._refused_beside(path) as refused:
+        with _UnlessInTheWay(), self.parent_of(path, make=False) as parent, self._refused_beside(path) as refused:
             name = _moved(path.name, parent, refused)
-            if _content_at(refused, name) == expected:
+            if content_at(refused, name) == expected:
                 return f"{RESERVED_FOLDER}/{REFUSED}/{path.removesuffix(path.name)}{name}"
             with contextlib.suppress(FileExistsError):  # made anew in this very moment: both are kept
                 rename(name, path.name, Rename.NOREPLACE, source_folder=refused, target_folder=parent)
@@ -103,13 +103,13 @@ class FolderEditor:
 
     def keep_folder(self, folder: str, name: str) -> str | None:
         """Move a folder from elsewhere to `.contextbase/refused/`; returns where it is now."""
-        with _UnlessInTheWay(), self._own_folder(REFUSED) as refused:
+        with _UnlessInTheWay(), self.own_folder(REFUSED) as refused:
             return f"{RESERVED_FOLDER}/{REFUSED}/{_moved(folder, None, refused, to=name)}"
         return None
 
     def add_note(self, name: str, text: str) -> bool:
         """Append to `.contextbase/<name>`."""
-        with _UnlessInTheWay(), self._own_folder("") as folder:
+        with _UnlessInTheWay(), self.own_folder("") as folder:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             file = os.open(name, flags, 0o644, dir_fd=folder)
             try:
@@ -126,12 +126,12 @@ class FolderEditor:
         """`.contextbase/conflicts/<path>/<name>`, anew."""
         with (
             _UnlessInTheWay(),
-            self._own_folder("conflicts") as conflicts,
+            self.own_folder("conflicts") as conflicts,
             self._folder_below(conflicts, path, make=True) as folder,
         ):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
-            self._write(folder, name, FolderContent(kind=Kind.FILE), content)
+            self.write_entry(folder, name, FolderContent(kind=Kind.FILE), content)
             return True
         return False
 
@@ -142,8 +142,8 @@ class FolderEditor:
     def late_writes(self) -> list[str]:
         """What was written to files after a merge had replaced them, as places in the folder."""
         late = []
-        for name in self._files_below(_REPLACED):
-            place = f"{RESERVED_FOLDER}/{_REPLACED}/{name}"
+        for name in self._files_below(REPLACED):
+            place = f"{RESERVED_FOLDER}/{REPLACED}/{name}"
             with _UnlessInTheWay():  # a link, or what the agent put there: no program writes on in it
                 file = self._root.open_file(place)
                 try:
@@ -155,7 +155,7 @@ class FolderEditor:
 
     def has_entry(self, path: TreePath) -> bool:
         """Whether anything stands there."""
-        with _UnlessInTheWay(), self._parent_of(path, make=False) as parent:
+        with _UnlessInTheWay(), self.parent_of(path, make=False) as parent:
             os.stat(path.name, dir_fd=parent, follow_symlinks=False)
             return True
         return False
@@ -174,14 +174,14 @@ class FolderEditor:
         source: LocalContent | None,
     ) -> bool:
         name = uuid4().hex
-        with self._own_folder(_REPLACED) as replaced, self._own_folder(_TEMPORARY) as temporary:
+        with self.own_folder(REPLACED) as replaced, self.own_folder(TEMPORARY) as temporary:
             if content is None:
                 kept = f"{name}-{expected.hash}" if expected is not None else ""
                 return expected is None or self._take_out(path, parent, replaced, kept, expected)
-            if _content_at(parent, path.name) == content:
+            if content_at(parent, path.name) == content:
                 return True
             try:
-                self._write(temporary, name, content, b"" if source is None else source)
+                self.write_entry(temporary, name, content, b"" if source is None else source)
                 if expected is None:
                     rename(name, path.name, Rename.NOREPLACE, source_folder=temporary, target_folder=parent)
                     return True
@@ -195,12 +195,12 @@ class FolderEditor:
                 done = self._exchange(path, parent, replaced, kept, expected)
                 return done
             finally:
-                if not done and _content_at(replaced, kept) == content:
+                if not done and content_at(replaced, kept) == content:
                     os.unlink(kept, dir_fd=replaced)
 
     def _exchange(self, path: TreePath, parent: int, replaced: int, name: str, expected: FolderContent) -> bool:
         rename(name, path.name, Rename.EXCHANGE, source_folder=replaced, target_folder=parent)
-        if _content_at(replaced, name) == expected:
+        if content_at(replaced, name) == expected:
             return True
         try:
             rename(name, path.name, Rename.EXCHANGE, source_folder=replaced, target_folder=parent)
@@ -213,7 +213,7 @@ class FolderEditor:
             rename(path.name, name, Rename.NOREPLACE, source_folder=parent, target_folder=replaced)
         except FileNotFoundError:
             return True
-        if _content_at(replaced, name) == expected:
+        if content_at(replaced, name) == expected:
             return True
         self._put_back(path, parent, replaced, name)
         return False
@@ -228,19 +228,19 @@ class FolderEditor:
     @contextlib.contextmanager
     def _refused_beside(self, path: TreePath) -> Iterator[int]:
         """The folder in `.contextbase/refused/` that a version of the path goes to."""
-        with self._own_folder(REFUSED) as refused, self._folder_below(refused, path.parent, make=True) as folder:
+        with self.own_folder(REFUSED) as refused, self._folder_below(refused, path.parent, make=True) as folder:
             yield folder
 
-    def _make_folder(self, path: TreePath) -> bool:
+    def make_folder(self, path: TreePath) -> bool:
         with self._folder_below(self._descriptor, path, make=True):
             return True
 
-    def _remove_folder(self, path: TreePath) -> bool:
-        with self._parent_of(path, make=False) as parent:
+    def remove_folder(self, path: TreePath) -> bool:
+        with self.parent_of(path, make=False) as parent:
             os.rmdir(path.name, dir_fd=parent)
             return True
 
-    def _write(self, folder: int, name: str, content: FolderContent, source: LocalContent) -> None:
+    def write_entry(self, folder: int, name: str, content: FolderContent, source: LocalContent) -> None:
         if content.kind is Kind.SYMLINK:
             target = source if isinstance(source, bytes) else source.read_bytes()
             os.symlink(target, name.encode(), dir_fd=folder)
@@ -267,13 +267,13 @@ class FolderEditor:
         return self._root.descriptor
 
     @contextlib.contextmanager
-    def _own_folder(self, name: str) -> Iterator[int]:
+    def own_folder(self, name: str) -> Iterator[int]:
         place = TreePath.stored(f"{RESERVED_FOLDER}/{name}" if name else RESERVED_FOLDER)
         with self._folder_below(self._descriptor, place, make=True) as folder:
             yield folder
 
     @contextlib.contextmanager
-    def _parent_of(self, path: TreePath, *, make: bool) -> Iterator[int]:
+    def parent_of(self, path: TreePath, *, make: bool) -> Iterator[int]:
         with self._folder_below(self._descriptor, path.parent, make=make) as folder:
             yield folder
 
@@ -306,7 +306,7 @@ class FolderEditor:
                 with self._root.opened(place) as folder:
                     listing = listing_of(folder)
             except OSError as error:
-                if error.errno not in _IN_THE_WAY:
+                if error.errno not in IN_THE_WAY:
                     raise
                 continue
             for child, status in listing:
@@ -324,7 +324,7 @@ class _UnlessInTheWay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        return isinstance(error, OSError) and error.errno in _IN_THE_WAY
+        return isinstance(error, OSError) and error.errno in IN_THE_WAY
 
 
 def _moved(source: str, folder: int | None, target_folder: int, *, to: str | None = None) -> str:
@@ -338,7 +338,7 @@ def _moved(source: str, folder: int | None, target_folder: int, *, to: str | Non
     raise OSError(errno.EEXIST, "too many refused versions of one file", wanted)
 
 
-def _content_at(folder: int, name: str) -> FolderContent | None:
+def content_at(folder: int, name: str) -> FolderContent | None:
     """What the entry is; None for what is neither a file nor a link, or cannot be read."""
     try:
         return _read_content(folder, name)

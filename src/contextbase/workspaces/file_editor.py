@@ -55,7 +55,7 @@ class FileEditor(FolderEditor):
         """What stands at the path; a link there is not followed, and one on the way is `InvalidPath`."""
         with self._explained(path), suppress(FileNotFoundError):
             try:
-                with self._parent_of(path, make=False) as parent:
+                with self.parent_of(path, make=False) as parent:
                     return os.stat(path.name, dir_fd=parent, follow_symlinks=False)
             except NotADirectoryError:
                 if self._leads_through_link(path):
@@ -94,7 +94,7 @@ class FileEditor(FolderEditor):
     def staged(self, path: TreePath) -> Iterator[StagedFile]:
         """A file that is to stand at the path. If it is not put there, it is gone when the block ends."""
         name = uuid4().hex
-        with self._explained(path), self._own_folder(_TEMPORARY) as folder:
+        with self._explained(path), self.own_folder(_TEMPORARY) as folder:
             descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
             try:
                 yield StagedFile(name, descriptor)
@@ -116,14 +116,14 @@ class FileEditor(FolderEditor):
 
     def put_new(self, file: StagedFile, path: TreePath) -> None:
         """Raises `FileExistsError`, and changes nothing, if anything stands there."""
-        with self._explained(path), self._own_folder(_TEMPORARY) as folder, self._parent_of(path, make=True) as parent:
+        with self._explained(path), self.own_folder(_TEMPORARY) as folder, self.parent_of(path, make=True) as parent:
             rename(file.name, path.name, Rename.NOREPLACE, source_folder=folder, target_folder=parent)
             flush(parent)
 
     def put_over(self, file: StagedFile, path: TreePath, seen: os.stat_result | None) -> bool:
         """Put it where just this file or link stands (None: nothing); False, and nothing is changed, if that is another
         by now. A program that writes in this very instant is not noticed, as with every other program."""
-        with self._explained(path), self._own_folder(_TEMPORARY) as folder, self._parent_of(path, make=True) as parent:
+        with self._explained(path), self.own_folder(_TEMPORARY) as folder, self.parent_of(path, make=True) as parent:
             if _signature_at(path.name, parent) != (None if seen is None else signature_of(seen)):
                 return False
             os.rename(file.name, path.name, src_dir_fd=folder, dst_dir_fd=parent)
@@ -132,7 +132,7 @@ class FileEditor(FolderEditor):
 
     def remove(self, path: TreePath, seen: os.stat_result) -> bool:
         """Remove just this file or link; False, and nothing is changed, if it is another by now."""
-        with self._explained(path), self._parent_of(path, make=False) as parent:
+        with self._explained(path), self.parent_of(path, make=False) as parent:
             if _signature_at(path.name, parent) != signature_of(seen):
                 return False
             os.unlink(path.name, dir_fd=parent)
@@ -141,7 +141,7 @@ class FileEditor(FolderEditor):
 
     def drop_folder(self, path: TreePath, *, with_all: bool) -> None:
         """Raises `Conflict` for one that is not empty, unless `with_all` goes."""
-        with self._explained(path), self._parent_of(path, make=False) as parent:
+        with self._explained(path), self.parent_of(path, make=False) as parent:
             try:
                 os.rmdir(path.name, dir_fd=parent)
             except OSError as error:
@@ -153,7 +153,7 @@ class FileEditor(FolderEditor):
     def _remove_filled(self, path: TreePath, parent: int) -> None:
         """Out of sight at once where the file system can rename it; then for good."""
         name = uuid4().hex
-        with self._own_folder(_TEMPORARY) as folder:
+        with self.own_folder(_TEMPORARY) as folder:
             try:
                 rename(path.name, name, Rename.NOREPLACE, source_folder=parent, target_folder=folder)
             except OSError as error:
@@ -167,9 +167,9 @@ class FileEditor(FolderEditor):
         """A file, link or folder with all in it. Raises `FileExistsError` if anything stands at the target."""
         with (
             self._explained(path),
-            self._parent_of(path, make=False) as parent,
+            self.parent_of(path, make=False) as parent,
             self._explained(target),
-            self._parent_of(target, make=True) as other,
+            self.parent_of(target, make=True) as other,
         ):
             rename(path.name, target.name, Rename.NOREPLACE, source_folder=parent, target_folder=other)
             flush(parent)
@@ -197,7 +197,7 @@ class FileEditor(FolderEditor):
     def _leads_through_link(self, path: TreePath) -> bool:
         """Where a folder was expected."""
         for folder in path.folders:
-            with suppress(OSError), self._parent_of(folder, make=False) as parent:
+            with suppress(OSError), self.parent_of(folder, make=False) as parent:
                 return stat.S_ISLNK(os.stat(folder.name, dir_fd=parent, follow_symlinks=False).st_mode)
         return False
 

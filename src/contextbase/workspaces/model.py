@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
@@ -15,10 +16,12 @@ from contextbase.workspaces.credentials import Credential
 from contextbase.workspaces.ignore_rules import IgnoreRule
 
 __all__ = [
+    "NOTHING_HELD",
     "DetectedChange",
     "FolderChangeKind",
     "FolderContent",
     "FolderMove",
+    "HeldContents",
     "Ignored",
     "MirrorEntry",
     "MirrorSync",
@@ -144,6 +147,11 @@ class FolderContent:
     executable: bool = False
 
 
+HeldContents = Mapping[TreePath, FolderContent | None]
+"""What the folder had, by path, when it was last as the project had it. Such a file is never ignored."""
+NOTHING_HELD: Final[HeldContents] = MappingProxyType({})
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DetectedChange:
     """What an agent did to one path, against the view it was given; a path has one change at most.
@@ -205,7 +213,7 @@ class WorkspaceChanges:
     notes: tuple[str, ...] = ()  # sentences for whoever asked
     suspects: Mapping[TreePath, Credential] = field(default_factory=dict)  # of the changes: files new or changed
     moved: tuple[FolderMove, ...] = ()  # their files are among the changes, one by one
-    filled: frozenset[TreePath] = frozenset()  # committed paths that are folders with something in them
+    filled: frozenset[TreePath] = frozenset()  # of the held paths those that are folders with something in them
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,6 +24,8 @@ from contextbase.workspaces.layer_view import ViewEntry
 from contextbase.workspaces.mirror import Mirror
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
+    NOTHING_HELD,
+    HeldContents,
     MirrorSync,
     ScanLimits,
     SnapshotKey,
@@ -94,9 +96,9 @@ class OverlayBackend:
         return await in_thread(_is_mounted, self._places.path(workspace_id))
 
     async def detect_changes(
-        self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = (), reads_gitignore: bool = True
+        self, workspace_id: WorkspaceId, *, held: HeldContents = NOTHING_HELD, reads_gitignore: bool = True
     ) -> WorkspaceChanges:
-        return await in_thread(self._detect, workspace_id, committed, reads_gitignore)
+        return await in_thread(self._detect, workspace_id, held, reads_gitignore)
 
     async def scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:
         return await in_thread(self._scan_folder, workspace_id, path)
@@ -190,9 +192,7 @@ class OverlayBackend:
         work = Path(self._places.kept(workspace_id)[0])
         keep_strays(self._places.path(workspace_id), work=work, owner=self._mirrors.owner)
 
-    def _detect(
-        self, workspace_id: WorkspaceId, committed: Collection[TreePath], reads_gitignore: bool
-    ) -> WorkspaceChanges:
+    def _detect(self, workspace_id: WorkspaceId, held: HeldContents, reads_gitignore: bool) -> WorkspaceChanges:
         workspace, stack = self._places.read_whole(workspace_id)
         with explained(self._places.root), Folder(self._places.kept(workspace_id)[0]) as upper:
             return detect(
@@ -200,7 +200,7 @@ class OverlayBackend:
                 self._mirrors.layer_view(stack),
                 _OverlayTraces(self._xattr_kind),
                 given=workspace.view,
-                committed=committed,
+                held=held,
                 limits=self._limits,
                 reads_gitignore=reads_gitignore,
             )

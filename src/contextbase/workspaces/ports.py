@@ -8,6 +8,8 @@ from typing import Protocol
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.workspaces.folder_scan import ScannedFolder
 from contextbase.workspaces.model import (
+    NOTHING_HELD,
+    HeldContents,
     MirrorEntry,
     MirrorSync,
     SnapshotKey,
@@ -66,11 +68,11 @@ class FolderBackend(Protocol):
         ...
 
     async def detect_changes(
-        self, workspace_id: WorkspaceId, *, committed: Collection[TreePath] = (), reads_gitignore: bool = True
+        self, workspace_id: WorkspaceId, *, held: HeldContents = NOTHING_HELD, reads_gitignore: bool = True
     ) -> WorkspaceChanges:
-        """What differs from the view. Reads the folder and changes nothing, while the agent may go on. `committed`:
-        what the project has from this workspace by now, and so is never ignored. Without `reads_gitignore` git's
-        ignore files are files like others."""
+        """What differs from the view. Reads the folder and changes nothing, while the agent may go on. `held`: what
+        was committed from it or came into it since. Without `reads_gitignore` git's ignore files are files like
+        others."""
         ...
 
     async def scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:

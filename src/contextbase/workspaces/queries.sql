@@ -8,7 +8,8 @@ ORDER BY v.path
 LIMIT $4
 
 -- name: changed_entries
--- The paths at which snapshots $2 < $3 differ, in path order, after a path: costs what changed between them.
+-- The paths at which snapshots $2 < $3 differ, if only by the node that stands there, in path order, after a path: costs
+-- what changed between them.
 WITH touched AS (
     SELECT DISTINCT node_id FROM versions WHERE project_id = $1 AND seq > $2 AND seq <= $3
 ), places AS (
@@ -19,23 +20,25 @@ WITH touched AS (
            OR (v.seq <= $3 AND (v.replaced_seq IS NULL OR v.replaced_seq > $3)))
 )
 SELECT p.path, coalesce(newer.kind, 'deleted') AS kind, newer.content_hash, coalesce(newer.size, 0) AS size,
-       coalesce(newer.executable, false) AS executable, c.committed_at, older.kind IS NOT NULL AS existed
+       coalesce(newer.executable, false) AS executable, c.committed_at, older.kind IS NOT NULL AS existed,
+       coalesce(older.kind, 'deleted') AS older_kind, older.content_hash AS older_hash,
+       coalesce(older.size, 0) AS older_size, coalesce(older.executable, false) AS older_executable
 FROM places p
 LEFT JOIN LATERAL (
-    SELECT v.kind, v.content_hash, v.size, v.executable, v.seq FROM versions v
+    SELECT v.node_id, v.kind, v.content_hash, v.size, v.executable, v.seq FROM versions v
     WHERE v.project_id = $1 AND v.path = p.path AND v.seq <= $3 AND (v.replaced_seq IS NULL OR v.replaced_seq > $3)
       AND v.kind <> 'deleted'
     LIMIT 1
 ) newer ON true
 LEFT JOIN LATERAL (
-    SELECT v.kind, v.content_hash, v.executable FROM versions v
+    SELECT v.node_id, v.kind, v.content_hash, v.size, v.executable FROM versions v
     WHERE v.project_id = $1 AND v.path = p.path AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2)
       AND v.kind <> 'deleted'
     LIMIT 1
 ) older ON true
 JOIN commits c ON c.project_id = $1 AND c.seq = coalesce(newer.seq, $3)
-WHERE (newer.kind, newer.content_hash, newer.executable)
-      IS DISTINCT FROM (older.kind, older.content_hash, older.executable)
+WHERE (newer.node_id, newer.kind, newer.content_hash, newer.executable)
+      IS DISTINCT FROM (older.node_id, older.kind, older.content_hash, older.executable)
 ORDER BY p.path
 LIMIT $5
 
@@ -58,6 +61,25 @@ WHERE EXISTS (
 SELECT v.path, v.kind, v.content_hash, v.size, v.executable
 FROM unnest($3::text[]) AS asked (path)
 JOIN versions v ON v.project_id = $1 AND v.path = asked.path
+WHERE v.kind <> 'deleted' AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2)
+
+-- name: nodes_at_each
+-- What stands at each of these paths in a snapshot of its own.
+SELECT asked.path, v.node_id, v.kind, v.content_hash, v.size, v.executable
+FROM unnest($2::text[], $3::bigint[]) AS asked (path, seq)
+CROSS JOIN LATERAL (
+    SELECT * FROM versions
+    WHERE project_id = $1 AND path = asked.path AND seq <= asked.seq AND kind <> 'deleted'
+    ORDER BY seq DESC LIMIT 1
+) v
+WHERE v.replaced_seq IS NULL OR v.replaced_seq > asked.seq
+
+-- name: nodes_within
+-- What stands at these paths, and below them, in snapshot $2.
+SELECT v.path, v.kind, v.content_hash, v.size, v.executable
+FROM unnest($3::text[]) AS asked (path)
+JOIN versions v ON v.project_id = $1
+    AND (v.path = asked.path OR (v.path > asked.path || '/' AND v.path < asked.path || '0'))
 WHERE v.kind <> 'deleted' AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2)
 
 -- name: version_states
@@ -147,7 +169,7 @@ UPDATE workspaces SET seen_at = clock_timestamp() WHERE id = $1 AND seen_at < cl
 -- The transaction need not wait for the disk: the commit that follows does, and its place in the log is behind.
 UPDATE workspaces SET pending = $3, seen_at = clock_timestamp()
 FROM set_config('synchronous_commit', 'off', true)
-WHERE id = $1 AND state = 'open' AND checkpoint = $2 AND pending IS NULL
+WHERE id = $1 AND state = 'open' AND checkpoint = $2 AND pending IS NULL AND refresh IS NULL
 RETURNING true
 
 -- name: end_checkpoint
@@ -171,9 +193,34 @@ SET base_seq = excluded.base_seq, kind = excluded.kind, content_hash = excluded.
 -- name: held_paths
 SELECT path, base_seq, kind, content_hash, size, executable, origin FROM workspace_paths WHERE workspace_id = $1
 
+-- name: begin_refresh
+-- What is about to be done in the folder, on the disk before it is; nothing comes back if something is under way.
+UPDATE workspaces SET refresh = $2, refreshed_seq = coalesce(refreshed_seq, base_seq)
+WHERE id = $1 AND state = 'open' AND refresh IS NULL AND pending IS NULL
+RETURNING true
+
+-- name: end_refresh_step
+-- It was done, as far as it could be.
+UPDATE workspaces SET refresh = NULL WHERE id = $1
+
+-- name: end_refresh
+-- The folder shows snapshot $2, under the policy of version $3, but for what was kept.
+UPDATE workspaces SET refreshed_seq = $2, policy_version = $3, seen_at = clock_timestamp()
+WHERE id = $1 AND state = 'open'
+
+-- name: keep_bases
+-- Paths that were kept as they are: from here on it has to be said what they are based on.
+INSERT INTO workspace_paths (workspace_id, path, base_seq, kind, content_hash, size, executable, origin)
+SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bytea[], $6::bigint[], $7::boolean[], $8::text[])
+ON CONFLICT (workspace_id, path) DO NOTHING
+
+-- name: advance_bases
+-- All others have in snapshot $2 what they had in the one they were based on.
+UPDATE workspace_paths SET base_seq = $2 WHERE workspace_id = $1 AND base_seq < $2 AND path <> ALL ($3::text[])
+
 -- name: end_workspace
 -- Nothing comes back when it had ended already.
-UPDATE workspaces SET state = $2, ended_at = clock_timestamp(), pending = NULL
+UPDATE workspaces SET state = $2, ended_at = clock_timestamp(), pending = NULL, refresh = NULL
 WHERE id = $1 AND state = 'open'
 RETURNING true
 

@@ -1,6 +1,6 @@
 """Which workspaces there are, in the database: the truth about them that outlives every folder and process."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -19,10 +19,12 @@ from contextbase.storage.model import Kind, Sharing
 from contextbase.workspaces.checkpoint_record import Checkpoint
 from contextbase.workspaces.commit_plan import CommittedPath
 from contextbase.workspaces.model import FolderContent, WorkspaceId
+from contextbase.workspaces.refresh.journal import RefreshJournal
 
 __all__ = ["WorkspaceRecord", "WorkspaceRepository", "WorkspaceState"]
 
 _SQL: Final = load_queries("contextbase.workspaces")
+_PAGE: Final = 5000
 
 
 class WorkspaceState(StrEnum):
@@ -47,9 +49,21 @@ class WorkspaceRecord:
     state: WorkspaceState
     checkpoint: int  # how many were made
     pending: Checkpoint | None
+    refreshed: Seq | None  # the snapshot that the folder was last brought up to; None: that never happened
+    refresh: RefreshJournal | None  # one that was begun, and is to be finished before anything else
     created_at: datetime
     seen_at: datetime
     ended_at: datetime | None
+
+    @property
+    def shown(self) -> Seq:
+        """The snapshot that the folder shows, but for what the agent changed and what a refresh had to keep."""
+        return self.base if self.refreshed is None else self.refreshed
+
+    @property
+    def has_held(self) -> bool:
+        """Whether some of its paths may have bases of their own."""
+        return self.checkpoint > 0 or self.refreshed is not None
 
 
 class WorkspaceRepository:
@@ -138,23 +152,74 @@ class WorkspaceRepository:
         """False when somebody else has ended it."""
         if not await connection.fetchval(_SQL.end_checkpoint, workspace_id, checkpoint.number):
             return False
-        contents = [one.content for one in held.values()]
-        await connection.execute(
-            _SQL.hold_paths,
-            workspace_id,
-            list(held),
-            [one.base for one in held.values()],
-            [Kind.DELETED if content is None else content.kind for content in contents],
-            [None if content is None else content.hash for content in contents],
-            [0 if content is None else content.size for content in contents],
-            [content is not None and content.executable for content in contents],
-            [one.origin for one in held.values()],
-        )
+        await connection.execute(_SQL.hold_paths, workspace_id, *_columns(held))
         return True
 
     async def cancel_checkpoint(self, connection: Connection, workspace_id: WorkspaceId, number: int) -> None:
         """The gate refused it as a whole."""
         await connection.execute(_SQL.cancel_checkpoint, workspace_id, number)
+
+    async def begin_refresh(self, connection: Connection, workspace_id: WorkspaceId, journal: RefreshJournal) -> bool:
+        """False when the workspace ended, or something else is under way in it."""
+        return bool(await connection.fetchval(_SQL.begin_refresh, workspace_id, journal.to_json()))
+
+    async def end_refresh_step(
+        self, connection: Connection, workspace_id: WorkspaceId, held: Mapping[TreePath, CommittedPath]
+    ) -> None:
+        """The journal was carried out; `held`: the paths that go on from it."""
+        await connection.execute(_SQL.end_refresh_step, workspace_id)
+        await connection.execute(_SQL.hold_paths, workspace_id, *_columns(held))
+
+    async def end_refresh(
+        self,
+        connection: Connection,
+        workspace_id: WorkspaceId,
+        *,
+        seq: Seq,
+        policy_version: int,
+        agreed: Mapping[TreePath, CommittedPath],
+        kept: Mapping[TreePath, CommittedPath],
+        unseen: Collection[TreePath],
+    ) -> None:
+        """The folder shows a snapshot, but for what was kept on the base it had and for what may not be seen."""
+        await connection.execute(_SQL.end_refresh, workspace_id, seq, policy_version)
+        if agreed:
+            await connection.execute(_SQL.hold_paths, workspace_id, *_columns(agreed))
+        if kept:
+            await connection.execute(_SQL.keep_bases, workspace_id, *_columns(kept))
+        await connection.execute(_SQL.advance_bases, workspace_id, seq, [*kept, *unseen])
+
+    async def differences(
+        self, connection: Connection, project_id: ProjectId, older: Seq, newer: Seq
+    ) -> list[tuple[TreePath, FolderContent | None, FolderContent | None]]:
+        """Every path at which the snapshots differ, if only by the node there, with what each of them has."""
+        found: list[tuple[TreePath, FolderContent | None, FolderContent | None]] = []
+        after = ""
+        while True:
+            rows = await connection.fetch(_SQL.changed_entries, project_id, older, newer, after, _PAGE)
+            found += [(TreePath.stored(row["path"]), older_content_of_row(row), content_of_row(row)) for row in rows]
+            if len(rows) < _PAGE:
+                return found
+            after = rows[-1]["path"]
+
+    async def nodes_at_each(
+        self, connection: Connection, project_id: ProjectId, asked: Mapping[TreePath, Seq]
+    ) -> dict[TreePath, tuple[NodeId, FolderContent]]:
+        """What stands at each of these paths in the snapshot that is asked for, and as which node."""
+        paths, seqs = list(asked), list(asked.values())
+        rows = await connection.fetch(_SQL.nodes_at_each, project_id, paths, seqs) if asked else []
+        return {
+            TreePath.stored(row["path"]): (NodeId(row["node_id"]), content)
+            for row in rows
+            if (content := content_of_row(row)) is not None
+        }
+
+    async def nodes_within(
+        self, connection: Connection, project_id: ProjectId, seq: Seq, places: Collection[TreePath]
+    ) -> dict[TreePath, FolderContent]:
+        """What stands at these paths, and below them, in a snapshot."""
+        rows = await connection.fetch(_SQL.nodes_within, project_id, seq, list(places)) if places else []
+        return {TreePath.stored(row["path"]): content for row in rows if (content := content_of_row(row)) is not None}
 
     async def sharing(self, connection: Connection, project_id: ProjectId) -> Sharing:
         row = await connection.fetchrow(_SQL.sharing_of_project, project_id)
@@ -231,6 +296,28 @@ def content_of_row(row: asyncpg.Record) -> FolderContent | None:
     )
 
 
+def older_content_of_row(row: asyncpg.Record) -> FolderContent | None:
+    """What the older of two snapshots has, of a row of `changed_entries`."""
+    kind, name = Kind(row["older_kind"]), row["older_hash"]
+    if kind is Kind.DELETED:
+        return None
+    content_hash = None if name is None else ContentHash(name)
+    return FolderContent(kind=kind, hash=content_hash, size=row["older_size"], executable=row["older_executable"])
+
+
+def _columns(held: Mapping[TreePath, CommittedPath]) -> tuple[list[object], ...]:
+    contents = [one.content for one in held.values()]
+    return (
+        [*held],
+        [one.base for one in held.values()],
+        [Kind.DELETED if content is None else content.kind for content in contents],
+        [None if content is None else content.hash for content in contents],
+        [0 if content is None else content.size for content in contents],
+        [content is not None and content.executable for content in contents],
+        [one.origin for one in held.values()],
+    )
+
+
 def _record(row: asyncpg.Record | None) -> WorkspaceRecord | None:
     if row is None:
         return None
@@ -253,6 +340,8 @@ def _record(row: asyncpg.Record | None) -> WorkspaceRecord | None:
         state=WorkspaceState(row["state"]),
         checkpoint=row["checkpoint"],
         pending=None if row["pending"] is None else Checkpoint.from_json(row["pending"]),
+        refreshed=None if row["refreshed_seq"] is None else Seq(row["refreshed_seq"]),
+        refresh=None if row["refresh"] is None else RefreshJournal.from_json(row["refresh"]),
         created_at=row["created_at"],
         seen_at=row["seen_at"],
         ended_at=row["ended_at"],

@@ -48,6 +48,8 @@ def new_record(
         state=WorkspaceState.OPEN,
         checkpoint=0,
         pending=None,
+        refreshed=None,
+        refresh=None,
         created_at=now,
         seen_at=now,
         ended_at=None,

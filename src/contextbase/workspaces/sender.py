@@ -9,6 +9,7 @@ from typing import Final
 from contextbase.db.database import Database
 from contextbase.errors import BlobCorrupted, Conflict, ContextbaseError, TooLarge, Unavailable
 from contextbase.gate.model import ChangeAnswer, CommitRequest
+from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.gate.trusted import TrustedTerms
 from contextbase.identity.model import Action, Caller
@@ -44,6 +45,7 @@ class ScanResult:
 
     found: WorkspaceChanges
     changes: tuple[PendingChange, ...]
+    held: Mapping[TreePath, CommittedPath]  # the paths that have bases of their own
     left: tuple[str, ...]  # sentences about what else would go with the folder
 
 
@@ -64,6 +66,7 @@ class Sender:
         database: Database,
         gate: Gate,
         catalog: BlobCatalog,
+        repository: GateRepository,
         registry: WorkspaceRepository,
         node: Machine,
         quota: Quota,
@@ -71,6 +74,7 @@ class Sender:
         self._database = database
         self._gate = gate
         self._catalog = catalog
+        self._repository = repository
         self._registry = registry
         self._node = node
         self._quota = quota
@@ -81,15 +85,16 @@ class Sender:
         held: dict[TreePath, CommittedPath] = {}
         async with self._database.connection() as connection:
             sharing = await self._registry.sharing(connection, record.project_id)
-            if record.checkpoint:
+            if record.has_held:
                 held = await self._registry.held(connection, record.id)
-        committed = [path for path, one in held.items() if one.content is not None]
-        found = await provider.detect_changes(record.id, committed=committed, reads_gitignore=sharing.reads_gitignore)
+        contents = {path: one.content for path, one in held.items()}
+        found = await provider.detect_changes(record.id, held=contents, reads_gitignore=sharing.reads_gitignore)
         async with self._database.connection() as connection:
             renamed = {change.renamed_from for change in found.changes if change.renamed_from is not None}
             asked = {change.path for change in found.changes} | renamed | held.keys()
             shown = [path for path in asked if not found.view.hides(path)]
-            standing = await self._registry.nodes_at(connection, record.project_id, record.base, shown)
+            given = found.view.snapshot.seq
+            standing = await self._registry.nodes_at(connection, record.project_id, given, shown)
         work = await provider.work_folder(record.id)
         allowed = (*sharing.allowed_secrets, *allow)
         changes, held_back = screened(found, outgoing(found, held, standing), allowed)
@@ -97,6 +102,7 @@ class Sender:
         return ScanResult(
             found=replace(found, reported=tuple(reported)),
             changes=tuple(in_order(changes)),
+            held=held,
             left=tuple(await in_thread(left_in, work, self._node.owner)),
         )
 
@@ -211,7 +217,7 @@ class Sender:
         async with self._database.transaction() as connection:
             if checkpoint and not await self._registry.begin_checkpoint(connection, record.id, checkpoint):
                 raise Conflict("The workspace is being committed, or was ended, by another call; ask for its status.")
-            collected = await self._catalog.store_small(connection, contents)
+            collected = await self._repository.store_inline(connection, dict(contents))
             sizes = {name: len(content) for name, content in contents.items() if name not in collected}
             await self._registry.keep_uploads(connection, record.project_id, record.principal.id, sizes)
         for name in collected:  # garbage collection is just taking these away: this waits for its end

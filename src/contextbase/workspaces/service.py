@@ -25,6 +25,7 @@ from contextbase.workspaces.editor import left_in
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import View, WorkspaceId
 from contextbase.workspaces.ports import FolderBackend, Occupants
+from contextbase.workspaces.refresh.service import Refreshed, Refreshes
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
 from contextbase.workspaces.results import Completed, Created, new_record
 from contextbase.workspaces.sender import ScanResult
@@ -52,6 +53,7 @@ class WorkspaceService:
         agents: Agents,
         node: Machine,
         checkpoints: Checkpoints,
+        refreshes: Refreshes,
         diffs: WorkspaceDiffs,
         sight: ViewCache,
         admission: Admission,
@@ -64,6 +66,7 @@ class WorkspaceService:
         self._agents = agents
         self.node = node
         self._checkpoints = checkpoints
+        self._refreshes = refreshes
         self._diffs = diffs
         self._sight = sight
         self._admission = admission
@@ -225,15 +228,38 @@ class WorkspaceService:
         *,
         wish: Wish,
         workspace_id: WorkspaceId | None = None,
+        refresh: bool = False,
     ) -> tuple[WorkspaceRecord, Committed]:
-        """A checkpoint: what changed goes through the gate, and the agent goes on in its folder."""
+        """A checkpoint: what changed goes through the gate, and the agent goes on in its folder; if wanted, with what
+        others have changed."""
         acting = await self._agents.acting(caller, project_id, agent)
         async with self._alone_with(acting, project_id, workspace_id) as opened:
             record, committed = await self._checkpoints.make(acting, opened, wish)
             if committed.changes:
                 told, about = f"committed a workspace: {committed.told}", (project_id, record.id)
                 await self._activity.record(acting, about, "workspace.commit", told, seq=committed.seq)
-            return record, committed
+            if not refresh:
+                return record, committed
+            try:
+                record, refreshed = await self._refresh(acting, record)
+            except ContextbaseError as error:  # what was committed is in all the same
+                note = f"The folder was not refreshed: {error.message}"
+                return record, replace(committed, notes=(*committed.notes, note))
+            return record, replace(committed, refreshed=refreshed)
+
+    async def refresh(
+        self,
+        caller: Caller,
+        project_id: ProjectId,
+        agent: str | None = None,
+        *,
+        workspace_id: WorkspaceId | None = None,
+    ) -> tuple[WorkspaceRecord, Refreshed]:
+        """Bring what others have changed into the folder, while the agent and its programs may work in it."""
+        acting = await self._agents.acting(caller, project_id, agent)
+        async with self._alone_with(acting, project_id, workspace_id) as opened:
+            _, record = await self._checkpoints.resume(acting, opened, Wish())
+            return await self._refresh(acting, record)
 
     async def complete(
         self,
@@ -258,7 +284,7 @@ class WorkspaceService:
             await self._admission.refuse_narrower(acting, last)
             if last.state is WorkspaceState.COMPLETED:
                 return Completed(record=last, committed=Committed(seq=None), is_removed=True)
-            record = await self._admission.found(acting, project_id)
+            record = await self._refreshes.finish(acting, await self._admission.found(acting, project_id))
             provider = (await self.node.site()).provider
             async with self._visits.kept_out(record.id):
                 try:
@@ -283,7 +309,7 @@ class WorkspaceService:
         acting.require(Action.WRITE, project_id)
         provider = (await self.node.site()).provider
         async with (
-            self._alone_with(acting, project_id, workspace_id) as record,
+            self._alone_with(acting, project_id, workspace_id, to_be_removed=True) as record,
             self._visits.kept_out(record.id),
         ):
             await self._occupants.leave(record.id)
@@ -466,11 +492,25 @@ class WorkspaceService:
         async with self._database.connection() as connection:
             await self._registry.removed(connection, record.id)
 
+    async def _refresh(self, acting: Caller, record: WorkspaceRecord) -> tuple[WorkspaceRecord, Refreshed]:
+        await self._admission.refuse_narrowed(acting, record)
+        record, refreshed = await self._refreshes.make(acting, record)
+        if refreshed.arrived or refreshed.merged:
+            told, about = f"refreshed a workspace to {refreshed.seq}: {refreshed.told}", (record.project_id, record.id)
+            await self._activity.record(acting, about, "workspace.refresh", told)
+        return record, refreshed
+
     @asynccontextmanager
     async def _alone_with(
-        self, acting: Caller, project_id: ProjectId, workspace_id: WorkspaceId | None = None
+        self,
+        acting: Caller,
+        project_id: ProjectId,
+        workspace_id: WorkspaceId | None = None,
+        *,
+        to_be_removed: bool = False,
     ) -> AsyncIterator[WorkspaceRecord]:
-        """The acting agent's open workspace, as it is once no other call is at it."""
+        """The acting agent's open workspace, as it is once no other call is at it. Nothing in it is half-way, unless it
+        is `to_be_removed`."""
         meant = await self._admission.found(acting, project_id)
         _check_meant(meant.id, workspace_id)
         async with self.alone(meant.id):
@@ -478,7 +518,7 @@ class WorkspaceService:
             if record.id != meant.id:
                 raise NotFound(f"The workspace {meant.id} was ended by another call meanwhile.")
             await self._admission.refuse_narrower(acting, record)
-            yield record
+            yield record if to_be_removed else await self._refreshes.finish(acting, record)
 
     @asynccontextmanager
     async def alone(self, workspace_id: WorkspaceId) -> AsyncIterator[None]:

@@ -86,10 +86,12 @@ def settle(
     versions: Versions,
     contents: Mapping[ContentHash, LocalContent],
     *,
+    held: Mapping[TreePath, CommittedPath],
     owner: Owner,
     conflicts_in: ConflictsIn,
 ) -> FolderSettlement:
-    """Blocks. `root` is where the agent works; None: the folder is not to be touched."""
+    """Blocks. `root` is where the agent works; None: the folder is not to be touched. `held`: the paths that had bases
+    of their own before."""
     if root is None:
         settlement = FolderSettlement()
         for one in answered:
@@ -97,7 +99,7 @@ def settle(
             settlement.held |= _as_it_is(one, versions)
         return settlement
     with FolderEditor(root, owner=owner) as editor:
-        settling = _Settling(editor, versions, contents, conflicts_in)
+        settling = _Settling(editor, versions, contents, held, conflicts_in)
         for one in answered:
             settling.add(one)
         settling.give_back()
@@ -112,9 +114,11 @@ class _Settling:
         editor: FolderEditor,
         versions: Versions,
         contents: Mapping[ContentHash, LocalContent],
+        held: Mapping[TreePath, CommittedPath],
         conflicts_in: ConflictsIn,
     ) -> None:
         self._editor = editor
+        self._held = held
         self._versions = versions
         self._contents = contents
         self._conflicts_in = conflicts_in
@@ -154,7 +158,7 @@ class _Settling:
             return
         path, content = result
         moved = path != change.path
-        if not self._put(path, expected=None if moved else change.content, content=content):
+        if not self._put(path, expected=self._shown_at(path) if moved else change.content, content=content):
             self.settlement.held |= _not_taken_in(one)
             return
         origin = None if moved else change.origin
@@ -170,6 +174,11 @@ class _Settling:
             self.settlement.held[change.path] = CommittedPath(base=NOTHING, content=None)
         else:
             self.settlement.held[change.path] = CommittedPath(base=change.base, content=change.content)
+
+    def _shown_at(self, path: TreePath) -> FolderContent | None:
+        """What the folder has at a path that the agent did not send: nothing, or what a refresh brought there."""
+        held = self._held.get(path)
+        return None if held is None else held.content
 
     def _refuse(self, one: AnsweredChange) -> str | None:
         """The agent's version goes aside, so that what it was given can come back."""
@@ -226,7 +235,7 @@ def _bytes_of(content: LocalContent | None) -> bytes | None:
 def _result(one: AnsweredChange, versions: Versions) -> tuple[TreePath, FolderContent | None] | None:
     """Where the change ended up in the tree and as what; None: as it was sent, or not at all."""
     answer, change = one.answer, one.change
-    if answer.status not in (ChangeStatus.WRITTEN, ChangeStatus.MERGED):
+    if answer.status not in _IN:  # unchanged: the project has all of it, and perhaps more
         return None
     if answer.result_path is None or answer.node_id is None or answer.number is None:
         return None

@@ -10,12 +10,14 @@ import asyncpg
 from contextbase.db.database import Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import ContentPurged
+from contextbase.gate.repository import GateRepository
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.storage.model import Kind
 from contextbase.workspaces.model import MirrorEntry, SnapshotKey
 from contextbase.workspaces.ports import LocalContent
+from contextbase.workspaces.repository import content_of_row, older_content_of_row
 
 __all__ = ["DatabaseSnapshots"]
 
@@ -32,6 +34,7 @@ class DatabaseSnapshots:
         self._database = database
         self._catalog = catalog
         self._spool = spool
+        self._repository = GateRepository()
 
     async def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[MirrorEntry]:
         after = ""
@@ -44,7 +47,8 @@ class DatabaseSnapshots:
                         _SQL.changed_entries, older.project_id, older.seq, newer, after, _PAGE
                     )
             for row in rows:
-                yield _entry(row)
+                if older.seq == 0 or content_of_row(row) != older_content_of_row(row):
+                    yield _entry(row)
             if len(rows) < _PAGE:
                 return
             after = rows[-1]["path"]
@@ -61,7 +65,7 @@ class DatabaseSnapshots:
         hashes: Collection[ContentHash],
     ) -> AsyncIterator[Mapping[ContentHash, LocalContent]]:
         async with self._database.connection() as connection:
-            inline = await self._catalog.read_small(connection, list(hashes))
+            inline = await self._repository.inline_contents(connection, list(hashes))
         found: dict[ContentHash, LocalContent] = dict(inline)
         async with AsyncExitStack() as stack:
             for name in set(hashes) - found.keys():

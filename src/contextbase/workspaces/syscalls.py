@@ -4,6 +4,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import signal
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,7 @@ __all__ = [
     "bound_by_quotas",
     "clone_file",
     "file_handle",
+    "is_open_for_writing",
     "is_whiteout",
     "limit_project",
     "make_whiteout",
@@ -51,6 +53,7 @@ _BOTH_LIMITS: Final = 1 | 4  # of `dqb_valid`
 _QUOTA_BLOCK: Final = 1024
 _CAPABILITIES_VERSION: Final = 0x20080522
 _SYS_RESOURCE: Final = 1 << 24
+_F_SETSIG, _F_SETLEASE = 10, 1024
 _AT_FDCWD: Final = -100
 _AT_EMPTY_PATH: Final = 0x1000
 _LONGEST_HANDLE: Final = 128
@@ -270,6 +273,21 @@ def file_handle(file: bytes | int) -> bytes | None:
         raise
     length, kind = struct.unpack_from("Ii", buffer)
     return bytes([kind & 0xFF]) + buffer.raw[8 : 8 + length]
+
+
+def is_open_for_writing(file: int) -> bool:
+    """Whether any process has the file of this descriptor (which only reads) open for writing, or mapped so. False also
+    where the kernel does not tell.
+
+    It is asked for a read lease, which it gives out only if nobody writes. Who opens the file for writing in just that
+    moment waits until the lease is given back, and we are sent a signal: one that is ignored unless asked for."""
+    try:
+        fcntl.fcntl(file, _F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(file, _F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    fcntl.fcntl(file, _F_SETLEASE, fcntl.F_UNLCK)
+    return False
 
 
 def set_project(descriptor: int, project: int) -> None:

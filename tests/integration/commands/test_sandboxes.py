@@ -24,6 +24,7 @@ from contextbase.identity.levels import Level
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.model import Command, SandboxState
 from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.refresh.plan import KeptReason
 
 
 @pytest.fixture
@@ -101,6 +102,35 @@ async def test_what_is_left_running_goes_on_and_can_be_talked_to(runs: RunWorld)
         "echo hello > /tmp/in; for i in $(seq 100); do [ -s heard ] && break; sleep 0.1; done; cat heard",
     )
     assert output == "heard hello\n"
+
+
+async def test_others_changes_come_into_a_running_sandbox_and_a_program_keeps_what_it_has_open(runs: RunWorld) -> None:
+    world = runs.world
+    await world.put({"read.txt": b"old\n", "written.txt": b"old\n", "docs/gone.txt": b"gone\n"})
+    ann = await world.agent("ann")
+    sandbox_id = (await runs.sandbox(ann)).record.id
+    await runs.exec(
+        ann,
+        sandbox_id,
+        "mkfifo /tmp/go; echo mine > own.txt; "
+        "(exec 3<read.txt 4>>written.txt; echo open > /tmp/open; read line < /tmp/go; cat <&3 > seen; echo more >&4) "
+        ">/dev/null 2>&1 &",
+    )
+    await runs.exec(ann, sandbox_id, "for i in $(seq 600); do [ -s /tmp/open ] && break; sleep 0.1; done; cd docs")
+    await world.put({"read.txt": b"new\n", "written.txt": b"new\n", "docs/gone.txt": None, "docs/came.txt": b"came\n"})
+    refreshed = await world.refresh("ann")
+    assert {one.path for one in refreshed.arrived} == {"read.txt", "docs/gone.txt", "docs/came.txt"}
+    assert {one.path: one.reason for one in refreshed.kept} == {"written.txt": KeptReason.IN_USE}
+    output, _ = await runs.exec(ann, sandbox_id, "pwd; ls; cat ../read.txt ../written.txt came.txt ../own.txt")
+    assert output == "/workspace/docs\ncame.txt\nnew\nold\ncame\nmine\n"
+    output, _ = await runs.exec(
+        ann,
+        sandbox_id,
+        "cd ..; echo > /tmp/go; for i in $(seq 600); do [ $(wc -l < written.txt) = 2 ] && break; sleep 0.1; done; "
+        "cat seen written.txt",
+    )
+    assert output == "old\nold\nmore\n"
+    assert await world.status("ann") == {"own.txt", "seen", "written.txt"}
 
 
 async def test_completing_the_workspace_ends_the_sandbox_and_loses_nothing(runs: RunWorld, tmp_path: Path) -> None:

@@ -9,12 +9,43 @@ from dataclasses import replace
 import pytest
 from tests.support.gate_world import rename
 from tests.support.workspace_world import WorkspaceWorld
+from tests.support.workspaces import read_tree
 
 from contextbase.errors import Conflict, DatabaseUnavailable, Forbidden, InvalidInput
 from contextbase.gate.model import ChangeStatus, CommitAnswer
 from contextbase.identity.levels import Level
 from contextbase.identity.model import Action
 from contextbase.workspaces.checkpoints import Wish
+
+
+async def test_what_the_project_has_already_does_not_hide_what_else_it_has(world: WorkspaceWorld) -> None:
+    """Somebody made the same change, and one more. Working on without that one would take it back."""
+    lines = [b"%d\n" % number for number in range(9)]
+    await world.put({"a.txt": b"".join(lines)})
+    folder = await world.create("ann")
+    lines[1] = b"one\n"
+    (folder / "a.txt").write_bytes(b"".join(lines))
+    lines[8] = b"eight\n"
+    await world.put({"a.txt": b"".join(lines)})
+    [change] = (await world.commit("ann")).changes
+    assert change.answered.answer.status is ChangeStatus.UNCHANGED
+    assert (folder / "a.txt").read_bytes() == b"".join(lines)
+    with (folder / "a.txt").open("r+b") as file:
+        file.write(b"X")
+    await world.complete("ann")
+    assert (await world.tree())["a.txt"] == b"X" + b"".join(lines)[1:]
+
+
+async def test_a_rename_that_others_made_as_well_comes_with_their_edits(world: WorkspaceWorld) -> None:
+    start = await world.put({"a.txt": b"a\n"})
+    folder = await world.create("ann")
+    (folder / "a.txt").rename(folder / "b.txt")
+    await world.write(rename("a.txt", "b.txt", start))
+    await world.put({"b.txt": b"a\nmore\n"})
+    [change] = (await world.commit("ann")).changes
+    assert change.answered.answer.status is ChangeStatus.UNCHANGED
+    assert read_tree(folder)["b.txt"] == b"a\nmore\n"
+    assert await world.status("ann") == set()
 
 
 async def test_what_cannot_be_read_now_is_neither_reverted_nor_deleted(world: WorkspaceWorld) -> None:

@@ -6,8 +6,14 @@ from uuid import UUID
 
 import pytest
 
-from contextbase.interfaces.cli.workspace_text import drawn_commit, drawn_completion, drawn_status, went_in
-from contextbase.wire.workspace import WorkspaceCommitView, WorkspaceCompleteView, WorkspaceStatusView
+from contextbase.interfaces.cli.workspace_text import (
+    drawn_commit,
+    drawn_completion,
+    drawn_refresh,
+    drawn_status,
+    went_in,
+)
+from contextbase.wire.workspace import RefreshedView, WorkspaceCommitView, WorkspaceCompleteView, WorkspaceStatusView
 
 SOME_ID = UUID("01234567-89ab-7def-8123-456789abcdef")
 FOLDER = "/data/node/workspaces/w"
@@ -16,7 +22,8 @@ WORKSPACE: dict[str, Any] = {
     "project_id": SOME_ID,
     "agent": "agent:ann",
     "path": FOLDER,
-    "base_seq": 3,
+    "base_seq": 2,
+    "shown_seq": 3,
     "epoch": SOME_ID,
     "backend": "overlay",
     "machine": "here",
@@ -45,7 +52,8 @@ def settled(path: str, status: str, **fields: Any) -> dict[str, Any]:
 
 
 def committed(*changes: dict[str, Any], seq: int | None = 7, **fields: Any) -> dict[str, Any]:
-    return {"workspace": WORKSPACE, "seq": seq, "changes": changes, "reported": [], "ignored": [], "notes": []} | fields
+    nothing = {"reported": [], "ignored": [], "notes": [], "refreshed": None}
+    return {"workspace": WORKSPACE, "seq": seq, "changes": changes} | nothing | fields
 
 
 def completed(*changes: dict[str, Any], kept: tuple[str, ...] = ()) -> WorkspaceCompleteView:
@@ -75,7 +83,7 @@ def test_status_has_a_sign_for_each_change_and_a_reason_for_what_cannot_be_commi
         }
     )
     assert [line.plain for line in drawn_status(status)] == [
-        f"## agent:ann, from snapshot 3: {FOLDER}",
+        f"## agent:ann, at snapshot 3: {FOLDER}",
         "A  a",
         "A  d/",
         "M  m  (executable bit)",
@@ -166,3 +174,26 @@ def test_what_is_not_in_the_head_did_not_go_in(status: str) -> None:
 def test_a_folder_that_is_kept_comes_with_what_to_do(here: Path | None, advice: str) -> None:
     lines = [line.plain for line in drawn_completion(completed(kept=("A process is in it.",)), here=here)]
     assert lines[-3:] == [f"The folder is kept: {FOLDER}", "  A process is in it.", advice]
+
+
+def test_a_refresh_says_what_arrived_what_was_merged_and_why_the_rest_is_kept() -> None:
+    refreshed = RefreshedView.model_validate(
+        {
+            "seq": 9,
+            "since": 3,
+            "arrived": [{"path": "a\x1b", "change": "created"}, {"path": "run", "change": "mode"}],
+            "merged": ["m.json"],
+            "kept": [{"path": "k.md", "code": "conflict", "reason": "There is no clean merge."}],
+        }
+    )
+    assert [line.plain for line in drawn_refresh(refreshed)] == [
+        "A  a\\x1b",
+        "M  run  (executable bit)",
+        "G  m.json",
+        "K  k.md: There is no clean merge.",
+        "The folder shows snapshot 9.",
+    ]
+    many = refreshed.model_copy(update={"arrived": refreshed.arrived * 100})
+    assert next(line.plain for line in drawn_refresh(many)) == "200 files arrived (--json lists them)"
+    nothing = RefreshedView(seq=9, since=9, arrived=[], merged=[], kept=[])
+    assert [line.plain for line in drawn_refresh(nothing)] == ["Nothing new: the folder is up to date."]

@@ -6,27 +6,32 @@ from contextbase.compare import FileDiff
 from contextbase.interfaces.api.routes.commits import change_view
 from contextbase.interfaces.api.routes.diffs import diff_fields
 from contextbase.wire.workspace import (
+    ArrivedView,
     ChangeName,
     IgnoredView,
+    KeptView,
     PendingChangeView,
+    RefreshedView,
     ReportedView,
     WorkspaceChangeView,
     WorkspaceCommitView,
     WorkspaceCompleteView,
     WorkspaceDiffPage,
     WorkspaceDiffView,
+    WorkspaceRefreshView,
     WorkspaceStatusView,
     WorkspaceView,
 )
 from contextbase.workspaces.checkpoints import Committed
 from contextbase.workspaces.commit_plan import PendingChange
 from contextbase.workspaces.model import Ignored, Reported
+from contextbase.workspaces.refresh.service import Refreshed
 from contextbase.workspaces.repository import WorkspaceRecord
 from contextbase.workspaces.sender import ScanResult
 from contextbase.workspaces.service import Completed
 from contextbase.workspaces.settlement import SettledChange
 
-__all__ = ["commit_view", "complete_view", "diff_page", "status_view", "workspace_view"]
+__all__ = ["commit_view", "complete_view", "diff_page", "refresh_view", "status_view", "workspace_view"]
 
 
 def workspace_view(record: WorkspaceRecord) -> WorkspaceView:
@@ -36,6 +41,7 @@ def workspace_view(record: WorkspaceRecord) -> WorkspaceView:
         agent=f"{record.principal.kind}:{record.principal.name}",
         path=str(record.path),
         base_seq=record.base,
+        shown_seq=record.shown,
         epoch=record.epoch,
         backend=record.provider,
         machine=record.node,
@@ -71,7 +77,12 @@ def commit_view(record: WorkspaceRecord, committed: Committed) -> WorkspaceCommi
         reported=[_reported_view(one) for one in committed.reported],
         ignored=[_ignored_view(one) for one in committed.ignored],
         notes=[_printable(note) for note in committed.notes],
+        refreshed=None if committed.refreshed is None else _refreshed_view(committed.refreshed),
     )
+
+
+def refresh_view(record: WorkspaceRecord, refreshed: Refreshed) -> WorkspaceRefreshView:
+    return WorkspaceRefreshView(**dict(_refreshed_view(refreshed)), workspace=workspace_view(record))
 
 
 def complete_view(completed: Completed) -> WorkspaceCompleteView:
@@ -80,6 +91,22 @@ def complete_view(completed: Completed) -> WorkspaceCompleteView:
         **dict(committed),
         removed=completed.is_removed,
         kept_because=[_printable(sentence) for sentence in completed.kept_because],
+    )
+
+
+def _refreshed_view(refreshed: Refreshed) -> RefreshedView:
+    return RefreshedView(
+        seq=refreshed.seq,
+        since=refreshed.since,
+        arrived=[
+            ArrivedView.model_validate({"path": one.path, "change": one.kind.value})
+            for one in sorted(refreshed.arrived, key=lambda arrived: arrived.path)
+        ],
+        merged=sorted(refreshed.merged),
+        kept=[
+            KeptView(path=one.path, code=one.reason.value, reason=one.reason.sentence)
+            for one in sorted(refreshed.kept, key=lambda kept: kept.path)
+        ],
     )
 
 

@@ -11,6 +11,7 @@ from contextbase.interfaces.cli.output import on_one_line
 from contextbase.wire.workspace import (
     IgnoredView,
     PendingChangeView,
+    RefreshedView,
     ReportedView,
     WorkspaceChangeView,
     WorkspaceCommitView,
@@ -18,7 +19,7 @@ from contextbase.wire.workspace import (
     WorkspaceStatusView,
 )
 
-__all__ = ["drawn_commit", "drawn_completion", "drawn_status", "went_in"]
+__all__ = ["drawn_commit", "drawn_completion", "drawn_refresh", "drawn_status", "went_in"]
 
 _SIGNS: Final = {"created": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M"}
 _SIGN_STYLES: Final = {"A": "green", "M": "yellow", "D": "red", "R": "cyan"}
@@ -35,7 +36,7 @@ def went_in(committed: WorkspaceCommitView) -> bool:
 def drawn_status(status: WorkspaceStatusView) -> Iterator[Text]:
     """As `git status --short --branch`: A, M, D, R, !! for what is ignored; X: cannot be committed, and why."""
     workspace = status.workspace
-    yield Text(f"## {workspace.agent}, from snapshot {workspace.base_seq}: {workspace.path}", "dim")
+    yield Text(f"## {workspace.agent}, at snapshot {workspace.shown_seq}: {workspace.path}", "dim")
     for change in status.changes:
         sign = _SIGNS[change.change]
         yield Text.assemble((f"{sign} ", _SIGN_STYLES[sign]), " ", _place(change))
@@ -65,6 +66,27 @@ def drawn_commit(committed: WorkspaceCommitView) -> Iterator[Text]:
         yield Text(f"Commit {committed.seq}.")
     elif committed.changes:
         yield Text("Nothing was committed.")
+    if committed.refreshed is not None:
+        yield from drawn_refresh(committed.refreshed)
+
+
+def drawn_refresh(refreshed: RefreshedView) -> Iterator[Text]:
+    """A, M and D for what arrived; G: merged into a file of the agent's; K: kept as the agent has it, and why."""
+    if len(refreshed.arrived) <= _MOST_LISTED:
+        for arrived in refreshed.arrived:
+            sign = _SIGNS[arrived.change]
+            note = "  (executable bit)" if arrived.change == "mode" else ""
+            yield Text.assemble((f"{sign} ", _SIGN_STYLES[sign]), " ", on_one_line(arrived.path), note)
+    else:
+        yield Text(f"{len(refreshed.arrived):,} files arrived (--json lists them)", "green")
+    for path in refreshed.merged:
+        yield Text.assemble(("G ", "cyan"), " ", on_one_line(path))
+    for kept in refreshed.kept:
+        yield Text.assemble(("K ", "magenta"), f" {on_one_line(kept.path)}: {kept.reason}")
+    if refreshed.arrived or refreshed.merged or refreshed.kept:
+        yield Text(f"The folder shows snapshot {refreshed.seq}.")
+    else:
+        yield Text("Nothing new: the folder is up to date.")
 
 
 def drawn_completion(completed: WorkspaceCompleteView, *, here: Path | None) -> Iterator[Text]:

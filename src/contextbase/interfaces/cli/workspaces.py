@@ -21,7 +21,13 @@ from contextbase.interfaces.cli.output import (
     print_table,
 )
 from contextbase.interfaces.cli.phrases import counted, local_time
-from contextbase.interfaces.cli.workspace_text import drawn_commit, drawn_completion, drawn_status, went_in
+from contextbase.interfaces.cli.workspace_text import (
+    drawn_commit,
+    drawn_completion,
+    drawn_refresh,
+    drawn_status,
+    went_in,
+)
 from contextbase.sdk import Client
 from contextbase.wire.workspace import WorkspaceDiffView, WorkspaceStateName, WorkspaceView
 
@@ -182,6 +188,9 @@ def commit(
         bool, typer.Option("--sides", help="Write all sides of a conflict to .contextbase/conflicts/ in the folder.")
     ] = False,
     allow: Allow = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Then bring what others have changed into the folder.")
+    ] = False,
     agent: Agent = None,
     project: Project = None,
 ) -> CommandResult:
@@ -193,9 +202,20 @@ def commit(
         run=run,
         conflicts_in="files" if sides else "review",
         allow=allow or (),
+        refresh=refresh,
     )
     is_failure = bool(committed.reported) or not went_in(committed)
     return CommandResult(committed, drawn_commit(committed), is_failure=is_failure)
+
+
+@commands.command("refresh")
+@command
+def refresh(client: Client, agent: Agent = None, project: Project = None) -> CommandResult:
+    """Bring what others have changed into the folder (A added, M modified, D deleted), while you work in it.
+
+    G marks files of yours that others' changes were merged into, and K what is kept as you have it."""
+    refreshed = client.workspaces.refresh(project, agent=agent)
+    return CommandResult(refreshed, drawn_refresh(refreshed))
 
 
 @commands.command("complete")

@@ -22,6 +22,7 @@ from contextbase.wire.workspace import (
     WorkspaceCreate,
     WorkspaceDiffPage,
     WorkspacePage,
+    WorkspaceRefreshView,
     WorkspaceStateName,
     WorkspaceStatusView,
     WorkspaceView,
@@ -101,12 +102,22 @@ class AsyncWorkspaces:
         run: str | None = None,
         conflicts_in: ConflictsInName = "review",
         allow: Sequence[str] = (),
+        refresh: bool = False,
     ) -> WorkspaceCommitView:
         """Commit what changed; the agent goes on in its folder, with the merges in it. Refused changes are a part of
         the answer. `allow`: paths or patterns of files that may be shared though they look like credentials; others of
-        those are held back, and in `reported`."""
+        those are held back, and in `reported`. With `refresh` the folder then gets what others have changed."""
         body = WorkspaceCommit(message=message, run=run, conflicts_in=conflicts_in, allow=[*allow])
-        return await self._send(WorkspaceCommitView, f"{_address(agent, workspace)}/commit", body, project=project)
+        address = f"{_address(agent, workspace)}/commit"
+        return await self._send(WorkspaceCommitView, address, body, project=project, refresh=refresh)
+
+    @checked
+    async def refresh(
+        self, project: str | None = None, *, agent: str | None = None, workspace: UUID | None = None
+    ) -> WorkspaceRefreshView:
+        """Bring what others have changed into the folder, while the agent works in it. Files that the agent changed,
+        too, are merged where that is clean; everything else stays as the agent has it, and is in `kept`."""
+        return await self._send(WorkspaceRefreshView, f"{_address(agent, workspace)}/refresh", None, project=project)
 
     @checked
     async def complete(
@@ -182,7 +193,7 @@ class AsyncWorkspaces:
     async def _read(self, answer: type[Body], address: str, **query: Any) -> Body:
         return await self._connection.read(answer, address, read_seconds=_LONGEST_SECONDS, **query)
 
-    async def _send(self, answer: type[Body], address: str, body: WorkspaceCommit, **query: Any) -> Body:
+    async def _send(self, answer: type[Body], address: str, body: WorkspaceCommit | None, **query: Any) -> Body:
         return await self._connection.retried(
             lambda: self._connection.call(answer, "POST", address, body, read_seconds=_LONGEST_SECONDS, **query)
         )

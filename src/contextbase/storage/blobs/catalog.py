@@ -1,7 +1,7 @@
 """The way blobs come in and are found: bytes into the store first, then the row that everything else refers to."""
 
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
@@ -57,12 +57,8 @@ class BlobCatalog:
         body = b"".join([piece async for piece in spooled])
         while True:
             async with self._database.connection() as connection:
-                blob = StoredBlob(hash=spooled.hash, size=spooled.size)
-                if await connection.fetch(_SQL.insert_new_blobs, [blob.hash], [body]):
-                    return blob
-                if await connection.fetch(_SQL.renew_blobs, [blob.hash]):
-                    await connection.execute(_SQL.insert_blob_content, blob.hash, body)  # heals what a disk lost
-                    return blob
+                if await connection.fetchval(_SQL.put_inline, spooled.hash, body):
+                    return StoredBlob(hash=spooled.hash, size=spooled.size)
             async with blob_lock(self._database, spooled.hash) as connection:
                 # GC, or a purge, is done with it, or died half-way and left a row that is not live.
                 await connection.execute(_SQL.forget_blob, spooled.hash)
@@ -96,26 +92,6 @@ class BlobCatalog:
     async def read(self, content_hash: ContentHash) -> bytes:
         """A whole blob at once: for contents known to be small."""
         return b"".join([piece async for piece in self.get(content_hash)])
-
-    async def read_small(self, connection: Connection, names: Sequence[ContentHash]) -> dict[ContentHash, bytes]:
-        """Those of these contents that are in the database."""
-        rows = await connection.fetch(_SQL.small_contents, names) if names else []
-        return {ContentHash(row["hash"]): row["content"] for row in rows}
-
-    async def store_small(self, connection: Connection, contents: Mapping[ContentHash, bytes]) -> list[ContentHash]:
-        """Store contents below the limit in the caller's transaction, which then names them. Returns those that it
-        cannot name yet, because GC is removing them or they were purged: `put` these first."""
-        if not contents:
-            return []
-        rows = await connection.fetch(_SQL.insert_new_blobs, list(contents), [*contents.values()])
-        made = {row["hash"] for row in rows}
-        there = [name for name in contents if name not in made]
-        if not there:
-            return []
-        kept = {row["hash"] for row in await connection.fetch(_SQL.fresh_blobs, there)}
-        if stale := [name for name in there if name not in kept]:
-            kept.update(row["hash"] for row in await connection.fetch(_SQL.renew_blobs, stale))
-        return [name for name in there if name not in kept]
 
     async def bury(self, connection: Connection, names: Sequence[ContentHash], projects: Sequence[ProjectId]) -> None:
         """Put tombstones in the place of these contents in the projects' history, in the caller's transaction. Nobody

@@ -17,6 +17,7 @@ from contextbase.interfaces.api.workspace_views import (
     commit_view,
     complete_view,
     diff_page,
+    refresh_view,
     status_view,
     workspace_view,
 )
@@ -29,6 +30,7 @@ from contextbase.wire.workspace import (
     WorkspaceDiffPage,
     WorkspaceName,
     WorkspacePage,
+    WorkspaceRefreshView,
     WorkspaceStateName,
     WorkspaceStatusView,
     WorkspaceView,
@@ -176,15 +178,24 @@ async def commit(
     named: Named,
     caller: AuthenticatedCaller,
     agents: AuthenticatedAgents,
+    refresh: Annotated[bool, Query(description="Then bring what others have changed into the folder.")] = False,
     body: WorkspaceCommit | None = None,
 ) -> WorkspaceCommitView:
     """What changed goes through the gate, and the agent goes on in its folder. Needs 'write' if there is anything.
 
     Sent again after a lost answer, it commits what is new since: nothing happens twice."""
     record, committed = await agents.workspaces.commit(
-        caller, named.project_id, named.agent, wish=_wish(body), workspace_id=named.id
+        caller, named.project_id, named.agent, wish=_wish(body), workspace_id=named.id, refresh=refresh
     )
     return commit_view(record, committed)
+
+
+@router.post("/{workspace}/refresh", responses=problem_answers(429))
+async def refresh(named: Named, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> WorkspaceRefreshView:
+    """What others have changed comes into the folder, while the agent works in it: as it is where the agent left a file
+    alone, merged where that is clean. Everything else stays as the agent has it."""
+    record, refreshed = await agents.workspaces.refresh(caller, named.project_id, named.agent, workspace_id=named.id)
+    return refresh_view(record, refreshed)
 
 
 @router.post("/{workspace}/complete", responses=problem_answers(429))
