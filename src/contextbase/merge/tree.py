@@ -224,11 +224,14 @@ class _Settlement:
         self.read = read
         self.policy = policy
         self.done: dict[TreePath, TreeEntry | None] = {}
+        self.made: dict[ContentHash, bytes] = {}  # by merges; nobody else has it yet
         self._put_below: Counter[TreePath] = Counter()  # how many entries of `done` stand below each folder
 
     def settle(self, change: TreeChange) -> Settled:
         settled = self._delete(change) if change.entry is None else self._write(change, change.entry)
         if settled.verdict is not Verdict.CONFLICT:
+            if settled.new_content is not None:
+                self.made[ContentHash.of(settled.new_content)] = settled.new_content
             if settled.removed is not None:
                 self._put(settled.removed, None)
             self._put(settled.path, settled.entry)
@@ -319,7 +322,10 @@ class _Settlement:
         return Settled(change=change, verdict=Verdict.MERGED, path=path, entry=result, new_content=new, merged=merged)
 
     def _bytes(self, entry: TreeEntry | None) -> bytes | None:
-        return None if entry is None or entry.content is None else self.read(entry.content)
+        if entry is None or entry.content is None:
+            return None
+        made = self.made.get(entry.content)
+        return self.read(entry.content) if made is None else made
 
     def _policy(self, change: TreeChange, path: TreePath) -> MergePolicy:
         """A rename obeys the stricter of the policies of both places."""

@@ -25,6 +25,8 @@ __all__ = ["ConflictsIn", "FolderSettlement", "SettledChange", "contents_needed"
 _LARGEST_MARKED: Final = 16 << 20  # beyond that nobody reads markers, and the sides would fill the memory
 _IN: Final = (ChangeStatus.WRITTEN, ChangeStatus.MERGED, ChangeStatus.UNCHANGED)
 _TOLD: Final = (ChangeStatus.REFUSED, ChangeStatus.IN_REVIEW, ChangeStatus.SUPERSEDED)
+_LEFT: Final = CommittedPath(base=NOTHING, content=None)
+"""Where a file was renamed from: something else may stand there in the tree by now, which the agent has not seen."""
 Versions = Mapping[tuple[NodeId, int], FolderContent | None]
 
 
@@ -164,14 +166,13 @@ class _Settling:
         origin = None if moved else change.origin
         self.settlement.held[path] = CommittedPath(base=one.seq, content=content, origin=origin)
         if change.renamed_from is not None:
-            self.settlement.held[change.renamed_from] = CommittedPath(base=one.seq, content=None)
+            self.settlement.held[change.renamed_from] = _LEFT
         if not moved:
             self._notices.append(f"{path}: changes of others were merged into your copy.")
             return
         self._notices.append(f"{change.path}: is now {path}, with the changes of others.")
         if change.content is None or self._put(change.path, expected=change.content, content=None):
-            # Something else may stand there in the tree by now, which the agent has not seen.
-            self.settlement.held[change.path] = CommittedPath(base=NOTHING, content=None)
+            self.settlement.held[change.path] = _LEFT
         else:
             self.settlement.held[change.path] = CommittedPath(base=change.base, content=change.content)
 
@@ -261,7 +262,7 @@ def _as_it_is(one: AnsweredChange, versions: Versions) -> dict[TreePath, Committ
     base = one.seq if is_in else change.base
     held = {change.path: CommittedPath(base=base, content=change.content, origin=change.origin if is_in else None)}
     if change.renamed_from is not None:
-        held[change.renamed_from] = CommittedPath(base=base, content=None)
+        held[change.renamed_from] = _LEFT if is_in else CommittedPath(base=base, content=None)
     return held
 
 

@@ -321,6 +321,17 @@ async def test_two_changes_of_a_request_that_meet_in_one_file_are_one_version(wo
     assert await world.problems() == []
 
 
+async def test_one_request_may_change_a_file_and_what_others_have_renamed_it_to(world: GateWorld) -> None:
+    """The first change is merged at the new name, and the second meets the merge, which is stored nowhere yet."""
+    await world.commit(write("a.txt", b"1\n2\n3\n", 0))
+    await world.commit(rename("a.txt", "b.txt", 1))
+    await world.commit(write("b.txt", b"one\n2\n3\n", 2))
+    answer = await world.commit(write("a.txt", b"1\n2\nthree\n", 1), write("b.txt", b"mine\n", 1))
+    first, second = answer.changes
+    assert (first.status, first.result_path) == (ChangeStatus.MERGED, "b.txt")
+    assert second.status is ChangeStatus.IN_REVIEW
+
+
 async def test_deleting_a_folder_asks_the_database_as_much_whether_hidden_things_are_in_it_or_not(
     world: GateWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,21 @@ async def test_a_rename_that_others_made_as_well_comes_with_their_edits(world: W
     assert await world.status("ann") == set()
 
 
+async def test_a_new_file_where_one_was_renamed_from_overwrites_no_file_that_others_made_there(
+    world: WorkspaceWorld,
+) -> None:
+    start = await world.put({"a.txt": b"a\n"})
+    folder = await world.create("ann")
+    (folder / "a.txt").rename(folder / "b.txt")
+    await world.write(rename("a.txt", "b.txt", start))
+    await world.put({"a.txt": b"theirs\n"})
+    await world.commit("ann")
+    (folder / "a.txt").write_bytes(b"mine\n")
+    [change] = (await world.commit("ann")).changes
+    assert change.answered.answer.status is ChangeStatus.IN_REVIEW
+    assert (await world.tree())["a.txt"] == b"theirs\n"
+
+
 async def test_what_cannot_be_read_now_is_neither_reverted_nor_deleted(world: WorkspaceWorld) -> None:
     await world.put({"a.txt": b"a\n", "folder/b.txt": b"b\n"})
     folder = await world.create("ann")

@@ -82,6 +82,15 @@ def test_writes_of_both_are_merged_or_a_conflict_with_its_places() -> None:
     assert answer.merged.conflicts[0].theirs == b"uno\n"
 
 
+def test_a_second_change_can_meet_what_a_merge_of_the_first_has_made() -> None:
+    """Others renamed a to b. One writer changes a, which is at b by then, and makes a b of its own."""
+    changes = [TreeChange(path=A, entry=THEIRS, base=BASE), TreeChange(path=B, entry=OTHER, base=None)]
+    known = {side.content: CONTENTS[side.content] for side in (BASE, OURS, THEIRS, OTHER) if side.content is not None}
+    first, second = settle(changes, Tree({B: OURS}, {A: B}), known.__getitem__)
+    assert (first.verdict, first.path, first.entry) == (Verdict.MERGED, B, BOTH)
+    assert (second.verdict, second.conflict) == (Verdict.CONFLICT, TreeConflict.CONTENT)
+
+
 def test_a_write_equal_to_the_head_changes_nothing() -> None:
     assert verdict(TreeChange(path=A, entry=OURS, base=BASE), Tree({A: OURS})) == (Verdict.UNCHANGED, A, OURS, None)
 
