@@ -203,6 +203,8 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     f"POST {WORKSPACES}/{{workspace}}/commit": a_workspace,
     f"POST {WORKSPACES}/{{workspace}}/complete": a_workspace,
     f"POST {WORKSPACES}/{{workspace}}/abandon": a_workspace,
+    f"GET {WORKSPACES}/{{workspace}}/search/contents": lambda world: a_workspace(world) | {"query": {"pattern": "1"}},
+    f"GET {WORKSPACES}/{{workspace}}/search/names": lambda world: a_workspace(world) | {"query": {"name": "a"}},
     f"POST {API}/tools/{{name}}": lambda world: {
         "path_parameters": {"name": "list_files"},
         "query": {"project": world.project},
