@@ -128,6 +128,18 @@ def a_workspace(world: World) -> dict[str, dict[str, Any]]:
     return {"path_parameters": {"workspace": made["id"]}, "query": {}}
 
 
+def a_file(world: World, place: str) -> dict[str, dict[str, Any]]:
+    """A rename of a file of its own."""
+    name = f"spare-{uuid4().hex}.txt"
+    world.owner.put(f"{place}/write/{name}", content=b"spare").raise_for_status()
+    return {"body": {"path": name, "target": f"moved-{name}"}}
+
+
+def a_file_of_a_workspace(world: World) -> dict[str, dict[str, Any]]:
+    workspace = a_workspace(world)
+    return workspace | a_file(world, f"{WORKSPACES}/{workspace['path_parameters']['workspace']}")
+
+
 def a_sandbox(world: World) -> dict[str, dict[str, Any]]:
     """A request for one of an agent's own."""
     made = world.made(SANDBOXES, project=world.project, agent=f"a-{uuid4().hex[:12]}")
@@ -203,6 +215,10 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     f"POST {WORKSPACES}/{{workspace}}/commit": a_workspace,
     f"POST {WORKSPACES}/{{workspace}}/complete": a_workspace,
     f"POST {WORKSPACES}/{{workspace}}/abandon": a_workspace,
+    f"POST {WORKSPACES}/{{workspace}}/rename": a_file_of_a_workspace,
+    f"POST {API}/files/{{project}}/rename": lambda world: (
+        {"path_parameters": {"project": world.project}} | a_file(world, f"{API}/files/{world.project}")
+    ),
     f"GET {WORKSPACES}/{{workspace}}/search/contents": lambda world: a_workspace(world) | {"query": {"pattern": "1"}},
     f"GET {WORKSPACES}/{{workspace}}/search/names": lambda world: a_workspace(world) | {"query": {"name": "a"}},
     f"POST {API}/tools/{{name}}": lambda world: {

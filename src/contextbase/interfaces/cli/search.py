@@ -61,7 +61,7 @@ def grep(
     ] = 0,
     names_only: Annotated[bool, typer.Option("-l", "--files-with-matches", help="Print paths only.")] = False,
     per_file: Annotated[
-        int | None, typer.Option("-m", "--max-count", metavar="N", help="The most of each file.", min=1)
+        int | None, typer.Option("--max-count", metavar="N", help="The most of each file.", min=1)
     ] = None,
     globs: Globs = None,
     at: At = None,

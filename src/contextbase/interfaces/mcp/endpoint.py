@@ -39,12 +39,12 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            self._check_host(request)
             if "authorization" not in request.headers:  # a login's cookie is for the pages of this server
                 raise Unauthenticated(
                     "Send a token: 'Authorization: Bearer cb_…'. `contextbase token create` makes one."
                 )
             caller = await authenticate(request)
+            self._check_host(request)
             chosen = {name: _header(request, name) for name in (PROJECT_HEADER, AGENT_HEADER)}
         except _Misdirected as error:
             await problem_response(421, "invalid_input", str(error))(scope, receive, send)
