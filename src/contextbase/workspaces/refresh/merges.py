@@ -16,7 +16,7 @@ from contextbase.workspaces.folder import Folder
 from contextbase.workspaces.model import FolderContent
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.refresh.journal import RefreshStep
-from contextbase.workspaces.refresh.plan import Action, KeptReason, OthersChange, PathPlan
+from contextbase.workspaces.refresh.plan import KeptReason, OthersChange, PathPlan, RefreshAction
 from contextbase.workspaces.refresh.target import RefreshTarget
 
 __all__ = ["Prepared", "RefreshMerges", "contents_needed"]
@@ -32,7 +32,7 @@ class Prepared:
 
 def contents_needed(batch: Iterable[PathPlan]) -> set[ContentHash]:
     wanted = [one.change.head for one in batch]
-    wanted += [one.change.given for one in batch if one.action is Action.MERGE]
+    wanted += [one.change.given for one in batch if one.action is RefreshAction.MERGE]
     return {content.hash for content in wanted if content is not None and content.hash is not None}
 
 
@@ -50,7 +50,7 @@ class RefreshMerges:
         for number, one in enumerate(batch):
             change, head = one.change, one.change.head
             content, source = head, None if head is None or head.hash is None else contents[head.hash]
-            if one.action is Action.MERGE:
+            if one.action is RefreshAction.MERGE:
                 merged = await self._merged(target, one, contents)
                 if isinstance(merged, KeptReason):
                     prepared.kept[change.path] = merged

@@ -26,7 +26,7 @@ from contextbase.storage.model import Kind
 from contextbase.workspaces.commit_plan import PendingChange, moved_folders
 from contextbase.workspaces.model import FolderContent, WorkspaceChanges
 
-__all__ = ["Action", "KeptReason", "OthersChange", "PathPlan", "emptied_folders", "in_order", "plan"]
+__all__ = ["KeptReason", "OthersChange", "PathPlan", "RefreshAction", "emptied_folders", "in_order", "plan"]
 
 LARGEST_MERGED: Final = 16 << 20  # bytes of one side; all three are in memory
 _MERGED_BY_ITSELF: Final = frozenset({Strategy.AUTO, Strategy.CRDT, Strategy.UNION})
@@ -66,7 +66,7 @@ _SENTENCES: Final = {
 }
 
 
-class Action(StrEnum):
+class RefreshAction(StrEnum):
     AGREE = "agree"  # the folder has it already
     PLACE = "place"
     MERGE = "merge"
@@ -88,7 +88,7 @@ class OthersChange:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PathPlan:
     change: OthersChange
-    action: Action
+    action: RefreshAction
     mine: FolderContent | None  # what the folder has there now
     reason: KeptReason | None = None
 
@@ -110,18 +110,18 @@ def plan(
     def planned(change: OthersChange) -> PathPlan:
         path, own = change.path, changed.get(change.path)
         mine = change.shown if own is None else own.content
-        action, reason = Action.KEEP, None
+        action, reason = RefreshAction.KEEP, None
         if path in unread or not unread.isdisjoint(path.folders) or "" in unread:
             reason = KeptReason.REPORTED
         elif path in renamed or (change.shown is None and own is None and not moved.isdisjoint(path.folders)):
             reason = KeptReason.RENAMED_BY_YOU
         elif mine == change.head:
-            action = Action.AGREE
+            action = RefreshAction.AGREE
         elif own is None:
-            action = Action.PLACE
+            action = RefreshAction.PLACE
         else:
             reason = _contested(change, mine, strategy_for(path))
-            action = Action.MERGE if reason is None else Action.KEEP
+            action = RefreshAction.MERGE if reason is None else RefreshAction.KEEP
         return PathPlan(change=change, action=action, mine=mine, reason=reason)
 
     return [planned(change) for change in changes]

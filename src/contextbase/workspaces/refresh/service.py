@@ -27,10 +27,10 @@ from contextbase.workspaces.refresh.journal import RefreshJournal, RefreshStep
 from contextbase.workspaces.refresh.merges import RefreshMerges, contents_needed
 from contextbase.workspaces.refresh.others import others_changes
 from contextbase.workspaces.refresh.plan import (
-    Action,
     KeptReason,
     OthersChange,
     PathPlan,
+    RefreshAction,
     emptied_folders,
     in_order,
     plan,
@@ -123,7 +123,7 @@ class Refreshes:
             changes = await others_changes(connection, self._registry, target)
         plans = plan(changes, target.look.changes, target.look.found, target.merge_policy.strategy_for)
         refreshed.keep((one.change.path, one.reason) for one in plans if one.reason is not None)
-        agreed = [one.change for one in plans if one.action is Action.AGREE]
+        agreed = [one.change for one in plans if one.action is RefreshAction.AGREE]
         left = await self._folders_left(target, plans)
         for batch in _batches(in_order(plans)):
             agreed += await self._bring(target, batch, left, refreshed)
@@ -213,7 +213,7 @@ def _batches(plans: Iterable[PathPlan]) -> Iterator[list[PathPlan]]:
     batch: list[PathPlan] = []
     size = 0
     for one in plans:
-        if one.action not in (Action.PLACE, Action.MERGE):
+        if one.action not in (RefreshAction.PLACE, RefreshAction.MERGE):
             continue
         batch.append(one)
         size += 0 if one.change.head is None else one.change.head.size
