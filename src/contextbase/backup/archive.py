@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from contextbase.audit.chain import AuditKey
-from contextbase.backup.folder import FolderReader, FolderWriter
+from contextbase.backup.folder import BackupFolderReader, BackupFolderWriter
 from contextbase.backup.manifest import Manifest, TableRecord, fingerprint
 from contextbase.backup.ports import MANIFEST, ArchiveReader, BackupWriter
 from contextbase.backup.tar import TarReader, TarWriter
@@ -26,13 +26,13 @@ _LARGEST_SMALL_FILE: Final = 256 * 1024 * 1024
 
 def begun_archive(target: Path, snapshot: str) -> AbstractAsyncContextManager[BackupWriter]:
     """A new backup: a tar file if the name says so, else in a folder."""
-    return TarWriter.begun(target, snapshot) if target.suffix == ".tar" else FolderWriter.begun(target, snapshot)
+    return TarWriter.begun(target, snapshot) if target.suffix == ".tar" else BackupFolderWriter.begun(target, snapshot)
 
 
 @asynccontextmanager
 async def opened_archive(source: Path) -> AsyncIterator[ArchiveReader]:
     if await in_thread(_is_folder, source):
-        yield FolderReader(source)
+        yield BackupFolderReader(source)
         return
     async with TarReader.opened(source) as reader:
         yield reader

@@ -18,13 +18,13 @@ from contextbase.storage.blobs.local import LocalBlobStore
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.threads import in_thread
 
-__all__ = ["FolderReader", "FolderWriter"]
+__all__ = ["BackupFolderReader", "BackupFolderWriter"]
 
 _SNAPSHOTS: Final = "snapshots"
 _AT_ONCE: Final = 8
 
 
-class FolderWriter:
+class BackupFolderWriter:
     at_once = _AT_ONCE
 
     def __init__(self, root: Path, snapshot: str) -> None:
@@ -34,7 +34,7 @@ class FolderWriter:
 
     @classmethod
     @asynccontextmanager
-    async def begun(cls, root: Path, snapshot: str) -> AsyncIterator["FolderWriter"]:
+    async def begun(cls, root: Path, snapshot: str) -> AsyncIterator["BackupFolderWriter"]:
         """Raises `Conflict` for a folder with other things in it. What was not finished goes when the block ends; the
         blobs it brought stay, for the next one."""
         writer = cls(root, snapshot)
@@ -94,7 +94,7 @@ class FolderWriter:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-class FolderReader:
+class BackupFolderReader:
     at_once = _AT_ONCE
 
     def __init__(self, root: Path) -> None:
