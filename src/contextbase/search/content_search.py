@@ -18,7 +18,7 @@ from contextbase.search.model import (
     SkipReason,
     StopReason,
 )
-from contextbase.search.scan import FileScan, ScanFile, ScanLimits, scan_files
+from contextbase.search.scan import FileScan, ScanFile, TextScanLimits, scan_files
 
 __all__ = ["ContentSearch", "FileSource"]
 
@@ -101,7 +101,7 @@ class ContentSearch:
 
     async def _scanned(self, texts: list[ScanFile], owner: PrincipalId) -> list[FileScan]:
         pattern = self._query.pattern
-        limits = ScanLimits(
+        limits = TextScanLimits(
             matches=self._room,
             per_file=self._query.per_file,
             context=self._query.context,

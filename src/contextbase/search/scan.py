@@ -9,14 +9,14 @@ from contextbase.search.pattern import Expression, TextPattern
 from contextbase.search.shown_line import FoundLine, context_line, matching_line
 from contextbase.search.text import text_of
 
-__all__ = ["FileScan", "ScanFile", "ScanLimits", "scan_files"]
+__all__ = ["FileScan", "ScanFile", "TextScanLimits", "scan_files"]
 
 _WINDOW_BYTES: Final = 64 << 10  # searched between two looks at the clock
 _NEWLINE: Final = b"\n"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ScanLimits:
+class TextScanLimits:
     matches: int  # lines, of all files together
     per_file: int | None = None
     context: int = 0  # lines shown before and after each
@@ -39,7 +39,7 @@ class FileScan:
     shown_line: int = 0
 
 
-def scan_files(pattern: TextPattern, files: Sequence[ScanFile], limits: ScanLimits) -> list[FileScan]:
+def scan_files(pattern: TextPattern, files: Sequence[ScanFile], limits: TextScanLimits) -> list[FileScan]:
     """One result for each file, in order, up to where a limit was reached: the last may not be at its file's end."""
     expression = pattern.compiled()
     until = time.monotonic() + limits.seconds
@@ -67,7 +67,7 @@ class _Scan:
     """Of one text that is not empty."""
 
     def __init__(
-        self, expression: Expression, text: bytes, file: ScanFile, limits: ScanLimits, *, room: int, until: float
+        self, expression: Expression, text: bytes, file: ScanFile, limits: TextScanLimits, *, room: int, until: float
     ) -> None:
         self._expression = expression
         self._text = text

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from contextbase.errors import InvalidInput
 from contextbase.search.grams import grams_of
 from contextbase.search.pattern import TextPattern
-from contextbase.search.scan import FileScan, ScanFile, ScanLimits, scan_files
+from contextbase.search.scan import FileScan, ScanFile, TextScanLimits, scan_files
 from contextbase.search.shown_line import FoundLine
 
 LINES = st.lists(st.sampled_from(["foo", "bar", "foo bar", "", "x", "ab" * 40, "naïve 日本"]), max_size=30)
@@ -22,7 +22,7 @@ def test_pages_put_together_are_what_grep_would_show(
     shown: list[FoundLine] = []
     file = ScanFile(content=text)
     for _ in range(100):
-        limits = ScanLimits(matches=room, per_file=per_file, context=context)
+        limits = TextScanLimits(matches=room, per_file=per_file, context=context)
         [part] = scan_files(TextPattern(text="foo"), [file], limits)
         shown += part.lines
         assert part.matches <= room
@@ -43,13 +43,13 @@ def test_a_scan_without_time_gets_on_all_the_same(texts: list[bytes]) -> None:
     pattern = TextPattern(text="foo")
     long = [text + b"\n" + b"nothing here\n" * 12_000 + text for text in texts]  # several windows each
     files = [ScanFile(content=text) for text in long]
-    [*whole] = scan_files(pattern, files, ScanLimits(matches=1000))
+    [*whole] = scan_files(pattern, files, TextScanLimits(matches=1000))
     found: list[list[int]] = [[] for _ in files]
     number, file = 0, files[0] if files else None
     for _ in range(1000):
         if file is None:
             break
-        [part] = scan_files(pattern, [file], ScanLimits(matches=1000, seconds=0))
+        [part] = scan_files(pattern, [file], TextScanLimits(matches=1000, seconds=0))
         found[number] += [line.number for line in part.lines]
         if part.through_line is not None:
             assert part.through_line > file.after_line
@@ -131,7 +131,7 @@ def _assert_let_through(source: str, text: str, **options: bool) -> None:
         pattern = TextPattern(text=source, **options)
     except InvalidInput:
         return  # RE2 refuses it
-    [scan] = scan_files(pattern, [ScanFile(content=text.encode())], ScanLimits(matches=1))
+    [scan] = scan_files(pattern, [ScanFile(content=text.encode())], TextScanLimits(matches=1))
     if scan.matches and not pattern.query.tells_nothing:
         texts_with = dict.fromkeys(grams_of(text.encode()), (7,))
         assert pattern.query.passing(texts_with) == {7}

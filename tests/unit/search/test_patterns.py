@@ -5,7 +5,7 @@ import pytest
 from contextbase.errors import InvalidInput
 from contextbase.search.grams import GramQuery
 from contextbase.search.pattern import TextPattern
-from contextbase.search.scan import ScanFile, ScanLimits, scan_files
+from contextbase.search.scan import ScanFile, TextScanLimits, scan_files
 
 
 def shown(query: GramQuery) -> str:
@@ -85,7 +85,9 @@ def test_what_no_line_can_hold_is_refused(text: str) -> None:
 
 
 def matching(text: str, source: str, **options: bool) -> list[tuple[int, tuple[tuple[int, int], ...] | None]]:
-    [scan] = scan_files(TextPattern(text=source, **options), [ScanFile(content=text.encode())], ScanLimits(matches=99))
+    [scan] = scan_files(
+        TextPattern(text=source, **options), [ScanFile(content=text.encode())], TextScanLimits(matches=99)
+    )
     return [(line.number, line.ranges) for line in scan.lines]
 
 
@@ -115,7 +117,7 @@ def test_case_and_whole_words() -> None:
 
 def test_a_long_line_is_shown_around_its_match() -> None:
     text = "é" * 5000 + "needle" + "x" * 5000
-    [scan] = scan_files(TextPattern(text="needle"), [ScanFile(content=text.encode())], ScanLimits(matches=9))
+    [scan] = scan_files(TextPattern(text="needle"), [ScanFile(content=text.encode())], TextScanLimits(matches=9))
     [line] = scan.lines
     assert line.is_cut
     assert len(line.text) == 300
@@ -126,6 +128,6 @@ def test_a_long_line_is_shown_around_its_match() -> None:
 
 def test_what_is_no_UTF_8_is_searched_byte_by_byte() -> None:  # noqa: N802 - its name
     content = b"caf\xe9 bar\n\xff foo \xfe foo\n"
-    [scan] = scan_files(TextPattern(text="foo"), [ScanFile(content=content)], ScanLimits(matches=9))
+    [scan] = scan_files(TextPattern(text="foo"), [ScanFile(content=content)], TextScanLimits(matches=9))
     [line] = scan.lines
     assert (line.number, line.ranges) == (2, ((2, 5), (8, 11)))
