@@ -22,8 +22,8 @@ __all__ = [
     "OperationResult",
     "OperationStatus",
     "PlaceInfo",
+    "PlaceSyncResult",
     "PlaceUsage",
-    "SyncResult",
     "moment",
 ]
 
@@ -137,7 +137,7 @@ class HistoryPage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SyncResult:
+class PlaceSyncResult:
     at: datetime | None  # None: a project without a commit
     registered: tuple[OperationResult, ...]
 

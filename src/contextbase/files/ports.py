@@ -12,8 +12,8 @@ from contextbase.files.model import (
     HistoryPage,
     OperationContext,
     OperationResult,
+    PlaceSyncResult,
     PlaceUsage,
-    SyncResult,
 )
 from contextbase.history.archive_writers import ArchiveFormat
 from contextbase.ids import TreePath
@@ -110,7 +110,7 @@ class Place(Protocol):
         """What was done in the place, or (`path`) to one file across its renames, the newest first."""
         ...
 
-    async def sync(self, context: OperationContext) -> SyncResult:
+    async def sync(self, context: OperationContext) -> PlaceSyncResult:
         """Register what programs changed behind our back since the last time."""
         ...
 

@@ -21,8 +21,8 @@ from contextbase.files.model import (
     OperationContext,
     OperationResult,
     OperationStatus,
+    PlaceSyncResult,
     PlaceUsage,
-    SyncResult,
     moment,
 )
 from contextbase.files.ports import OpenedFile
@@ -186,9 +186,9 @@ class ProjectPlace:
                 tells_origins=Action.ADMIN in self._caller.grant.actions,
             )
 
-    async def sync(self, context: OperationContext) -> SyncResult:  # noqa: ARG002 - nothing gets past the gate
+    async def sync(self, context: OperationContext) -> PlaceSyncResult:  # noqa: ARG002 - nothing gets past the gate
         self._require_to_change()
-        return SyncResult(at=await self.last_sync(), registered=())
+        return PlaceSyncResult(at=await self.last_sync(), registered=())
 
     async def last_sync(self) -> datetime | None:
         """Everything up to the last commit is registered: the gate did it."""

@@ -19,8 +19,8 @@ from contextbase.files.model import (
     OperationContext,
     OperationResult,
     OperationStatus,
+    PlaceSyncResult,
     PlaceUsage,
-    SyncResult,
     moment,
 )
 from contextbase.files.ports import OpenedFile
@@ -199,10 +199,10 @@ class WorkspacePlace:
             tells_origins=Action.ADMIN in self._caller.grant.actions,
         )
 
-    async def sync(self, context: OperationContext) -> SyncResult:
+    async def sync(self, context: OperationContext) -> PlaceSyncResult:
         async with self._visit(Action.WRITE) as visit, visit.turn():
             at, found = await synced(visit, self._parts, self._caller, context)
-        return SyncResult(at=at, registered=tuple(found))
+        return PlaceSyncResult(at=at, registered=tuple(found))
 
     async def last_sync(self) -> datetime | None:
         return await self._parts.log.last_sync(await self._noted_id())
