@@ -26,7 +26,7 @@ from contextbase.search.name_search import NameRanking, Rank
 from contextbase.search.path_lists import PathLists
 from contextbase.search.ports import FolderReader
 from contextbase.search.snapshot_files import SnapshotFiles, visible_paths
-from contextbase.search.workspace_files import WorkspaceFiles
+from contextbase.search.workspace_files import SearchedWorkspace
 
 __all__ = ["SearchService"]
 
@@ -103,7 +103,7 @@ class SearchService:
         start = SearchCursor(epoch=folder.epoch, seq=folder.seq)
         start = start if cursor is None else SearchCursor.read(cursor, query)
         snapshot = await self._files(_whole(project_id, folder), query)
-        source = WorkspaceFiles(snapshot=snapshot, folder=folder, files=query.files)
+        source = SearchedWorkspace(snapshot=snapshot, folder=folder, files=query.files)
         search = ContentSearch(source, query, start, limit=limit, compute=self._compute)
         return await search.run(caller.principal.id)
 

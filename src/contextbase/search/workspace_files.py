@@ -9,12 +9,12 @@ from contextbase.search.path_filter import PathFilter
 from contextbase.search.ports import FolderReader
 from contextbase.search.snapshot_files import SnapshotFiles
 
-__all__ = ["WorkspaceFiles"]
+__all__ = ["SearchedWorkspace"]
 
 _PAGE: Final = 500
 
 
-class WorkspaceFiles:
+class SearchedWorkspace:
     def __init__(self, *, snapshot: SnapshotFiles, folder: FolderReader, files: PathFilter) -> None:
         self._snapshot = snapshot
         self._folder = folder
