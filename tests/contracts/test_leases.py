@@ -1,4 +1,4 @@
-"""What every implementation of the port `Leases` guarantees."""
+"""What every implementation of the port `LeaseManager` guarantees."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from tests.support.lease_places import Place, folder_place, postgres_place
 
 from contextbase.db.database import Database
 from contextbase.errors import InvalidInput, LeaseHeld, LeaseLost
-from contextbase.leases import DEFAULT_TTL, LeaseEvent, LeaseEventKind, Leases
+from contextbase.leases import DEFAULT_TTL, LeaseEvent, LeaseEventKind, LeaseManager
 
 _MOMENT = timedelta(seconds=1)
 
@@ -35,11 +35,11 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 
 @pytest.fixture
-def leases(place: Place) -> Leases:
+def leases(place: Place) -> LeaseManager:
     return place.connect()
 
 
-async def test_a_lease_is_seen_by_everybody_until_it_is_released(place: Place, leases: Leases) -> None:
+async def test_a_lease_is_seen_by_everybody_until_it_is_released(place: Place, leases: LeaseManager) -> None:
     other = place.connect()
     lease = await leases.acquire("src/a.py", owner="one")
     assert (lease.owner, lease.pattern, lease.depth) == ("one", "src/a.py", 1)
@@ -53,7 +53,7 @@ async def test_a_lease_is_seen_by_everybody_until_it_is_released(place: Place, l
     assert await other.active() == ()
 
 
-async def test_a_held_lease_is_refused_at_once_to_who_only_tries(place: Place, leases: Leases) -> None:
+async def test_a_held_lease_is_refused_at_once_to_who_only_tries(place: Place, leases: LeaseManager) -> None:
     await leases.acquire("a", owner="one")
     with pytest.raises(LeaseHeld, match="one has a lease on a") as refused:
         await place.connect().acquire("a", owner="two", timeout=0)
@@ -61,7 +61,7 @@ async def test_a_held_lease_is_refused_at_once_to_who_only_tries(place: Place, l
     await leases.acquire("b", owner="two", timeout=0)
 
 
-async def test_a_blocked_one_waits_and_has_the_lease_once_it_is_released(place: Place, leases: Leases) -> None:
+async def test_a_blocked_one_waits_and_has_the_lease_once_it_is_released(place: Place, leases: LeaseManager) -> None:
     blocked = asyncio.Event()
     other = place.connect(on_event=lambda event: event.kind is LeaseEventKind.BLOCKED and blocked.set())
     first = await leases.acquire("a", owner="one")
@@ -73,7 +73,7 @@ async def test_a_blocked_one_waits_and_has_the_lease_once_it_is_released(place: 
     assert (second.owner, second.token > first.token) == ("two", True)
 
 
-async def test_who_stops_waiting_leaves_nothing_behind(place: Place, leases: Leases) -> None:
+async def test_who_stops_waiting_leaves_nothing_behind(place: Place, leases: LeaseManager) -> None:
     blocked = asyncio.Event()
     other = place.connect(on_event=lambda event: event.kind is LeaseEventKind.BLOCKED and blocked.set())
     first = await leases.acquire("a", owner="one")
@@ -86,14 +86,14 @@ async def test_who_stops_waiting_leaves_nothing_behind(place: Place, leases: Lea
     assert await leases.active() == ()
 
 
-async def test_a_wait_ends_with_its_timeout(place: Place, leases: Leases) -> None:
+async def test_a_wait_ends_with_its_timeout(place: Place, leases: LeaseManager) -> None:
     await leases.acquire("a", owner="one")
     with pytest.raises(LeaseHeld):
         await place.connect().acquire("a", owner="two", timeout=0.05)
     assert [lease.owner for lease in await leases.active()] == ["one"]
 
 
-async def test_its_owner_may_have_a_lease_again_and_releases_it_as_often(place: Place, leases: Leases) -> None:
+async def test_its_owner_may_have_a_lease_again_and_releases_it_as_often(place: Place, leases: LeaseManager) -> None:
     first = await leases.acquire("a", owner="one")
     again = await leases.acquire("a", owner="one", timeout=0)
     assert (again.token, again.depth) == (first.token, 2)
@@ -105,7 +105,7 @@ async def test_its_owner_may_have_a_lease_again_and_releases_it_as_often(place: 
     await place.connect().acquire("a", owner="two", timeout=0)
 
 
-async def test_an_owner_is_not_in_its_own_way_whatever_overlaps(leases: Leases) -> None:
+async def test_an_owner_is_not_in_its_own_way_whatever_overlaps(leases: LeaseManager) -> None:
     folder = await leases.acquire("src/**", owner="one")
     file = await leases.acquire("src/a.py", owner="one", timeout=0)
     assert file.token > folder.token
@@ -114,7 +114,7 @@ async def test_an_owner_is_not_in_its_own_way_whatever_overlaps(leases: Leases) 
     assert not await leases.is_locked("src/b.py")
 
 
-async def test_a_pattern_reserves_all_it_matches(place: Place, leases: Leases) -> None:
+async def test_a_pattern_reserves_all_it_matches(place: Place, leases: LeaseManager) -> None:
     await leases.acquire("src/**", owner="one")
     other = place.connect()
     for pattern in ("src/a.py", "src", "src/deep/er.py", "**/er.py", "*/a.py", "s*/**"):
@@ -125,17 +125,17 @@ async def test_a_pattern_reserves_all_it_matches(place: Place, leases: Leases) -
 
 
 @pytest.mark.parametrize("pattern", ["", "/", "../a", "a//b", "a/***", "a\nb", ".contextbase/x"])
-async def test_what_is_no_pattern_is_refused(leases: Leases, pattern: str) -> None:
+async def test_what_is_no_pattern_is_refused(leases: LeaseManager, pattern: str) -> None:
     with pytest.raises(InvalidInput):
         await leases.acquire(pattern, owner="one")
 
 
-async def test_an_owner_has_a_name(leases: Leases) -> None:
+async def test_an_owner_has_a_name(leases: LeaseManager) -> None:
     with pytest.raises(InvalidInput):
         await leases.acquire("a", owner="")
 
 
-async def test_a_lease_without_heartbeats_expires_and_goes_to_the_next(place: Place, leases: Leases) -> None:
+async def test_a_lease_without_heartbeats_expires_and_goes_to_the_next(place: Place, leases: LeaseManager) -> None:
     await leases.acquire("a", owner="one")
     place.clock.move(DEFAULT_TTL - _MOMENT)
     assert await leases.is_locked("a")
@@ -145,7 +145,7 @@ async def test_a_lease_without_heartbeats_expires_and_goes_to_the_next(place: Pl
     assert (await place.connect().acquire("a", owner="two", timeout=0)).owner == "two"
 
 
-async def test_a_heartbeat_keeps_a_lease(place: Place, leases: Leases) -> None:
+async def test_a_heartbeat_keeps_a_lease(place: Place, leases: LeaseManager) -> None:
     lease = await leases.acquire("a", owner="one")
     for _ in range(3):
         place.clock.move(DEFAULT_TTL - _MOMENT)
@@ -156,7 +156,7 @@ async def test_a_heartbeat_keeps_a_lease(place: Place, leases: Leases) -> None:
         pass
 
 
-async def test_a_heartbeat_renews_nobody_elses_lease(place: Place, leases: Leases) -> None:
+async def test_a_heartbeat_renews_nobody_elses_lease(place: Place, leases: LeaseManager) -> None:
     await leases.acquire("a", owner="one")
     other = place.connect()
     await other.acquire("b", owner="two")
@@ -166,7 +166,7 @@ async def test_a_heartbeat_renews_nobody_elses_lease(place: Place, leases: Lease
     assert [lease.owner for lease in await leases.active()] == ["two"]
 
 
-async def test_a_late_writer_is_refused_by_the_fence(place: Place, leases: Leases) -> None:
+async def test_a_late_writer_is_refused_by_the_fence(place: Place, leases: LeaseManager) -> None:
     late = await leases.acquire("a", owner="one")
     async with leases.fenced(late):
         pass
@@ -183,7 +183,7 @@ async def test_a_late_writer_is_refused_by_the_fence(place: Place, leases: Lease
     assert await other.locker_of("a") == "two"
 
 
-async def test_an_expired_lease_is_lost_even_if_nobody_else_wants_it(place: Place, leases: Leases) -> None:
+async def test_an_expired_lease_is_lost_even_if_nobody_else_wants_it(place: Place, leases: LeaseManager) -> None:
     lease = await leases.acquire("a", owner="one")
     place.clock.move(DEFAULT_TTL)
     await leases.heartbeat()
@@ -192,7 +192,7 @@ async def test_an_expired_lease_is_lost_even_if_nobody_else_wants_it(place: Plac
             pytest.fail("it was let in")
 
 
-async def test_nobody_gets_a_lease_while_a_write_is_fenced(place: Place, leases: Leases) -> None:
+async def test_nobody_gets_a_lease_while_a_write_is_fenced(place: Place, leases: LeaseManager) -> None:
     lease = await leases.acquire("a", owner="one")
     other = place.connect()
     async with leases.fenced(lease):
@@ -203,7 +203,7 @@ async def test_nobody_gets_a_lease_while_a_write_is_fenced(place: Place, leases:
     assert (await taking).owner == "two"
 
 
-async def test_a_fenced_block_ends_however_many_wait_for_it(place: Place, leases: Leases) -> None:
+async def test_a_fenced_block_ends_however_many_wait_for_it(place: Place, leases: LeaseManager) -> None:
     lease = await leases.acquire("a", owner="one")
     async with leases.fenced(lease):
         others = [place.connect() for _ in range(40)]
@@ -224,7 +224,7 @@ async def test_tokens_only_grow_also_when_the_clock_goes_back(place: Place) -> N
     assert tokens == sorted(set(tokens))
 
 
-async def test_all_of_an_owners_leases_are_released_at_once(place: Place, leases: Leases) -> None:
+async def test_all_of_an_owners_leases_are_released_at_once(place: Place, leases: LeaseManager) -> None:
     for pattern in ("a", "b", "b"):
         await leases.acquire(pattern, owner="one")
     await leases.acquire("c", owner="two")
@@ -233,7 +233,7 @@ async def test_all_of_an_owners_leases_are_released_at_once(place: Place, leases
     assert await leases.release_all("one") == 0
 
 
-async def test_closing_releases_what_was_acquired_here_and_nothing_else(place: Place, leases: Leases) -> None:
+async def test_closing_releases_what_was_acquired_here_and_nothing_else(place: Place, leases: LeaseManager) -> None:
     other = place.connect()
     await leases.acquire("a", owner="one")
     await leases.acquire("a", owner="one")
@@ -243,7 +243,7 @@ async def test_closing_releases_what_was_acquired_here_and_nothing_else(place: P
     assert [(lease.pattern, lease.depth) for lease in await other.active()] == [("a", 1), ("b", 1)]
 
 
-async def test_what_expired_is_cleaned_up_and_named(place: Place, leases: Leases) -> None:
+async def test_what_expired_is_cleaned_up_and_named(place: Place, leases: LeaseManager) -> None:
     old = await leases.acquire("a", owner="one")
     place.clock.move(DEFAULT_TTL)
     new = await leases.acquire("b", owner="two")

@@ -13,7 +13,7 @@ from tests.support.tree_writer import TEST_AUDIT_KEY, owner_of
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.ids import ProjectId, SystemClock
-from contextbase.leases import FolderLeases, LeaseEvent, Leases
+from contextbase.leases import FolderLeases, LeaseEvent, LeaseManager
 from contextbase.leases.postgres import PostgresLeases
 from contextbase.leases.repository import LeaseRepository, OpenedBook
 from contextbase.leases.store import LeaseStore
@@ -35,7 +35,7 @@ class MovedClock:
 
 
 class Connect(Protocol):
-    def __call__(self, *, on_event: Callable[[LeaseEvent], None] | None = None) -> Leases: ...
+    def __call__(self, *, on_event: Callable[[LeaseEvent], None] | None = None) -> LeaseManager: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ async def folder_place(folder: Path) -> AsyncIterator[Place]:
     clock = MovedClock()
     async with AsyncExitStack() as stack:
 
-        def connect(*, on_event: Callable[[LeaseEvent], None] | None = None) -> Leases:
+        def connect(*, on_event: Callable[[LeaseEvent], None] | None = None) -> LeaseManager:
             leases = FolderLeases(folder, clock=clock, on_event=on_event)
             stack.push_async_callback(leases.close)
             return leases
@@ -84,7 +84,7 @@ async def postgres_place(database: Database) -> AsyncIterator[Place]:
 
         servers = cycle((a_server(), a_server()))
 
-        def connect(*, on_event: Callable[[LeaseEvent], None] | None = None) -> Leases:
+        def connect(*, on_event: Callable[[LeaseEvent], None] | None = None) -> LeaseManager:
             leases = PostgresLeases(next(servers), project.id, principal_id=owner.principal.id, on_event=on_event)
             stack.push_async_callback(leases.close)
             return leases

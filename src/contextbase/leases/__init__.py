@@ -8,7 +8,7 @@ implementation of waiting, events and heartbeats, not two.
 from contextbase.leases.folder import FolderLeases
 from contextbase.leases.model import DEFAULT_TTL, Lease, LeaseEvent, LeaseEventKind, LeaseHolder
 from contextbase.leases.patterns import overlap
-from contextbase.leases.ports import Leases
+from contextbase.leases.ports import LeaseManager
 from contextbase.leases.sync_leases import SyncLeases
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "LeaseEvent",
     "LeaseEventKind",
     "LeaseHolder",
-    "Leases",
+    "LeaseManager",
     "SyncLeases",
     "overlap",
 ]

@@ -66,7 +66,7 @@ async def waited_for(
 
 
 class TableLeases(ABC):
-    """The port `Leases` over any book. Use it from one event loop, which heartbeats need to be free now and then."""
+    """The port `LeaseManager` over any `LeaseTable`. Heartbeats run on the event loop that uses it: keep it free."""
 
     _longest_pause: float
 

@@ -5,10 +5,10 @@ from typing import Protocol
 
 from contextbase.leases.model import DEFAULT_WAIT, Lease
 
-__all__ = ["Leases"]
+__all__ = ["LeaseManager"]
 
 
-class Leases(Protocol):
+class LeaseManager(Protocol):
     """Leases advise: they keep out whoever asks, not whoever writes without asking. What must not happen late is done
     inside `fenced`. A lease ends with its release, its holder's death, or its TTL when no heartbeat renewed it."""
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from contextbase.leases.model import DEFAULT_WAIT, Lease
-from contextbase.leases.ports import Leases
+from contextbase.leases.ports import LeaseManager
 
 __all__ = ["SyncLeases"]
 
@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 class SyncLeases:
     """Each method does what the one of the port does. Good for any number of threads."""
 
-    def __init__(self, make: Callable[[], Leases]) -> None:
+    def __init__(self, make: Callable[[], LeaseManager]) -> None:
         """`make` is called once, on the loop: `BlockingLeases(lambda: FolderLeases(folder))`."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="contextbase-leases", daemon=True)
@@ -102,7 +102,7 @@ class SyncLeases:
         self._loop.close()
 
 
-async def _made(make: Callable[[], Leases]) -> Leases:
+async def _made(make: Callable[[], LeaseManager]) -> LeaseManager:
     return make()
 
 

@@ -19,10 +19,10 @@ from contextbase.workspaces.model import (
 )
 from contextbase.workspaces.refresh.journal import RefreshJournal, RefreshStep
 from contextbase.workspaces.refresh.plan import (
-    Action,
     KeptReason,
     OthersChange,
     PathPlan,
+    RefreshAction,
     emptied_folders,
     in_order,
     plan,
@@ -71,9 +71,9 @@ def planned(change: OthersChange, *pending: PendingChange, look: WorkspaceChange
 @pytest.mark.parametrize("head", [THEIRS, None, link("x"), FOLDER])
 def test_what_the_agent_left_alone_arrives(head: FolderContent | None) -> None:
     one = planned(others(head))
-    assert (one.action, one.mine, one.reason) == (Action.PLACE, GIVEN, None)
+    assert (one.action, one.mine, one.reason) == (RefreshAction.PLACE, GIVEN, None)
     new = planned(others(THEIRS, given=None))
-    assert (new.action, new.mine) == (Action.PLACE, None)
+    assert (new.action, new.mine) == (RefreshAction.PLACE, None)
 
 
 @pytest.mark.parametrize(
@@ -91,23 +91,23 @@ def test_what_both_changed_in_a_way_that_cannot_be_merged_is_kept(
     head: FolderContent | None, mine: FolderContent | None, reason: KeptReason
 ) -> None:
     one = planned(others(head), own(mine))
-    assert (one.action, one.mine, one.reason) == (Action.KEEP, mine, reason)
+    assert (one.action, one.mine, one.reason) == (RefreshAction.KEEP, mine, reason)
 
 
 def test_files_that_both_changed_are_merged_if_their_strategy_does_that_by_itself() -> None:
-    def action(strategy: Strategy) -> Action:
+    def action(strategy: Strategy) -> RefreshAction:
         [one] = plan([others(THEIRS)], [own(MINE)], found(), lambda _: strategy)
         return one.action
 
     by_itself = {Strategy.AUTO, Strategy.CRDT, Strategy.UNION}
-    assert {strategy for strategy in Strategy if action(strategy) is Action.MERGE} == by_itself
-    assert planned(others(THEIRS, given=None), own(MINE)).action is Action.MERGE
+    assert {strategy for strategy in Strategy if action(strategy) is RefreshAction.MERGE} == by_itself
+    assert planned(others(THEIRS, given=None), own(MINE)).action is RefreshAction.MERGE
 
 
 @pytest.mark.parametrize("same", [THEIRS, None])
 def test_what_both_made_of_it_needs_nothing(same: FolderContent | None) -> None:
-    assert planned(others(same), own(same)).action is Action.AGREE
-    assert planned(others(GIVEN)).action is Action.AGREE  # another node, of the same content
+    assert planned(others(same), own(same)).action is RefreshAction.AGREE
+    assert planned(others(GIVEN)).action is RefreshAction.AGREE  # another node, of the same content
 
 
 def test_what_the_agent_renamed_waits_at_both_its_names_and_so_does_what_came_into_a_renamed_folder() -> None:
@@ -117,14 +117,14 @@ def test_what_the_agent_renamed_waits_at_both_its_names_and_so_does_what_came_in
     look = found(moved=(("docs", "manual"),))
     moved = replace(own(GIVEN, path="manual/b.md", renamed_from="docs/b.md"), origin=TreePath("docs/b.md"))
     assert planned(others(THEIRS, given=None), moved, look=look).reason is KeptReason.RENAMED_BY_YOU
-    assert planned(others(THEIRS, given=None, path="docs2/a.md"), moved, look=look).action is Action.PLACE
-    assert planned(others(THEIRS, given=None), look=look).action is Action.PLACE  # the rename was committed
+    assert planned(others(THEIRS, given=None, path="docs2/a.md"), moved, look=look).action is RefreshAction.PLACE
+    assert planned(others(THEIRS, given=None), look=look).action is RefreshAction.PLACE  # the rename was committed
 
 
 @pytest.mark.parametrize("name", ["docs/a.md", "docs", ""])
 def test_what_could_not_be_looked_at_is_kept_and_so_is_what_lies_below(name: str) -> None:
     assert planned(others(THEIRS), look=found(reported=(name,))).reason is KeptReason.REPORTED
-    assert planned(others(THEIRS), look=found(reported=("docs/other",))).action is Action.PLACE
+    assert planned(others(THEIRS), look=found(reported=("docs/other",))).action is RefreshAction.PLACE
 
 
 def test_what_goes_goes_before_what_comes_and_from_below() -> None:
