@@ -79,6 +79,35 @@ async def test_in_a_workspace_changes_are_private_until_they_are_committed(api: 
     assert (await answer(api, "status", agent))["data"]["changes"] == []
 
 
+async def test_refresh_brings_others_commits_and_keeps_what_conflicts(api: Api) -> None:
+    project = await project_of(api)
+    agent, other = await agent_of(api, project), await agent_of(api, project)
+    rows = "".join(f"row {number}\n" for number in range(20))
+    await answer(api, "write_file", other, path="a.txt", content=rows)
+    await answer(api, "write_file", other, path="b.txt", content="old\n")
+    assert (await answer(api, "refresh", other))["data"]["seq"] is None  # it works on the project itself
+    made = await api.client.post("/api/v1/workspaces", json={"project": project}, headers=api.as_bearer(agent))
+    assert made.status_code == 201, made.text
+    assert (await answer(api, "refresh", agent))["data"]["arrived"] == []
+    await answer(api, "edit_file", agent, path="a.txt", old="row 1\n", new="mine\n")
+    await answer(api, "edit_file", agent, path="b.txt", old="old", new="mine")
+    await answer(api, "edit_file", other, path="a.txt", old="row 18\n", new="theirs\n")
+    await answer(api, "edit_file", other, path="b.txt", old="old", new="theirs")
+    await answer(api, "write_file", other, path="new.txt", content="new\n")
+    found = await answer(api, "refresh", agent)
+    assert found["data"] == {
+        "seq": 5,
+        "since": 2,
+        "arrived": [{"path": "new.txt", "change": "created"}],
+        "merged": ["a.txt"],
+        "kept": [{"path": "b.txt", "reason": "conflict"}],
+    }
+    assert all(path in found["text"] for path in ("a.txt", "b.txt", "new.txt"))
+    merged = (await answer(api, "read_file", agent, path="a.txt"))["text"]
+    assert merged == rows.replace("row 1\n", "mine\n").replace("row 18\n", "theirs\n")
+    assert (await answer(api, "read_file", agent, path="b.txt"))["text"] == "mine\n"
+
+
 async def test_every_tool_is_in_the_guide(api: Api) -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "mcp.md").read_text()
     tools = (await api.client.get("/api/v1/tools")).json()["tools"]

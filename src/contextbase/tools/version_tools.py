@@ -15,6 +15,7 @@ from contextbase.tools.model import LONGEST_ANSWER, Tool, ToolCall, ToolResult
 from contextbase.tools.wording import fitting, listed, moment_shown
 from contextbase.workspaces.checkpoints import Committed, Wish
 from contextbase.workspaces.commit_plan import PendingChange
+from contextbase.workspaces.refresh.service import Refreshed
 from contextbase.workspaces.service import WorkspaceService
 from contextbase.workspaces.settlement import SettledChange
 
@@ -23,6 +24,7 @@ __all__ = ["VersionTools"]
 _MOST_COMMITS: Final = 30
 _MOST_DIFFS: Final = 50
 _MOST_PATHS: Final = 8
+_MOST_REFRESHED: Final = 200
 _LONGEST_MESSAGE: Final = 200
 _NO_WORKSPACE: Final = "You have no workspace here: you work on the project itself, and each change is a commit."
 
@@ -65,6 +67,13 @@ class VersionTools:
                 is_idempotent=True,
                 is_basic=True,
                 run=self.commit,
+            ),
+            Tool(
+                name="refresh",
+                description="Bring what others committed into your workspace, merged with your own changes.",
+                needs=Action.WRITE,
+                is_idempotent=True,
+                run=self.refresh,
             ),
         )
 
@@ -144,6 +153,22 @@ class VersionTools:
         data = {"seq": committed.seq, "changes": [_settled(one) for one in committed.changes[:_MOST_COMMITS]]}
         return ToolResult(text="\n".join(lines), data=data)
 
+    async def refresh(self, call: ToolCall) -> ToolResult:
+        place = call.place
+        if not place.is_workspace:
+            return ToolResult(text=f"Nothing to refresh. {_NO_WORKSPACE}", data={"seq": None, "since": None})
+        _, found = await self._workspaces.refresh(place.caller, place.project_id, place.agent)
+        lines, is_all = fitting(_refreshed_lines(found), LONGEST_ANSWER)
+        data = {
+            "seq": found.seq,
+            "since": found.since,
+            "arrived": [{"path": one.path, "change": one.kind.value} for one in found.arrived[:_MOST_REFRESHED]],
+            "merged": found.merged[:_MOST_REFRESHED],
+            "kept": [{"path": one.path, "reason": one.reason.value} for one in found.kept[:_MOST_REFRESHED]],
+        }
+        note = "" if is_all else "More paths than these arrived."
+        return ToolResult(text="\n".join(lines), note=note, data=data)
+
 
 def _commit_line(entry: LogEntry) -> str:
     author = entry.author
@@ -220,3 +245,17 @@ def _committed_lines(committed: Committed) -> Iterable[str]:
     for reported in committed.reported:
         yield f"Not committed: {reported.reason}"
     yield from committed.notes
+
+
+def _refreshed_lines(found: Refreshed) -> Iterable[str]:
+    """What needs a look comes first: there may be many paths that just arrived."""
+    if not (found.arrived or found.merged or found.kept):
+        yield f"Nobody changed anything since: you have commit {found.seq}."
+        return
+    yield f"You have commit {found.seq} now: {found.told}."
+    for one in found.kept:
+        yield f"kept yours: {one.path}. {one.reason.sentence}"
+    for path in found.merged:
+        yield f"merged: {path}. Read it again before you go on."
+    for arrived in found.arrived:
+        yield f"{arrived.kind.value}: {arrived.path}"
