@@ -21,6 +21,7 @@ PARTS = (
     "projects",
     "tokens",
     "policies",
+    "files",
     "history",
     "search",
     "reviews",
@@ -57,6 +58,14 @@ def answer_of(signature: inspect.Signature) -> str:
     return re.sub(r"AsyncGenerator\[(.*), None\]", r"Generator[\1, None, None]", text).replace("Async", "")
 
 
+def taken(signature: inspect.Signature) -> list[inspect.Parameter]:
+    """Only an async client takes async pieces of content."""
+    return [
+        parameter.replace(annotation=None) if parameter.name == "content" else parameter
+        for parameter in signature.parameters.values()
+    ]
+
+
 def test_every_part_of_the_client_is_compared() -> None:
     async def parts() -> set[str]:
         async with AsyncClient("http://server", "cb_x") as client:
@@ -72,8 +81,7 @@ def test_both_clients_have_the_same_methods(blocking: type, asynchronous: type) 
     ours, theirs = methods(blocking), methods(asynchronous)
     assert list(ours) == list(theirs)
     for name, signature in ours.items():
-        if (blocking, name) != (Client, "upload"):  # only an async client takes async pieces
-            assert list(signature.parameters.values()) == list(theirs[name].parameters.values())
+        assert taken(signature) == taken(theirs[name])
         assert answer_of(signature) == answer_of(theirs[name])
         assert inspect.getdoc(getattr(blocking, name))
         assert not inspect.iscoroutinefunction(getattr(blocking, name))

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, BinaryIO, Final
@@ -17,7 +16,7 @@ from rich.progress import DownloadColumn, Progress, SpinnerColumn, TextColumn
 from contextbase.errors import InvalidInput, Unavailable
 from contextbase.ids import TreePath
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
-from contextbase.interfaces.cli.options import PathFilter
+from contextbase.interfaces.cli.options import PathFilter, Workspace
 from contextbase.interfaces.cli.output import (
     Json,
     error_console,
@@ -26,6 +25,7 @@ from contextbase.interfaces.cli.output import (
     print_line,
     told_if_interrupted,
 )
+from contextbase.interfaces.cli.transfers import write_file
 from contextbase.sdk import ArchiveFormat
 
 __all__ = ["export"]
@@ -45,16 +45,21 @@ def export(
     ],
     path: PathFilter = None,
     at: Annotated[str, typer.Option("--at", metavar="REF", help="The snapshot to export.")] = "head",
+    workspace: Workspace = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Write a snapshot, or a part of it, to a folder or an archive."""
+    """Write a snapshot, or a part of it, to a folder or an archive; or what stands in an open workspace."""
     with connect(data) as client:
         name = named(project)
-        seq = client.history.resolve(name, at)
+        seq = client.history.resolve(name, at) if workspace is None else None
         form: ArchiveFormat = next((form for ending, form in _FORMATS.items() if target.endswith(ending)), "tar")
-        pieces = client.history.archive(name, at=str(seq), path=path, form=form)
+        pieces = (
+            client.files.archive(name, path, form=form, workspace=workspace)
+            if workspace is not None
+            else client.history.archive(name, at=str(seq), path=path, form=form)
+        )
         if target == "-":
             for piece in pieces:
                 sys.stdout.buffer.write(piece)
@@ -62,20 +67,20 @@ def export(
             return
         with told_if_interrupted(lambda: _left(target)), _progress(pieces, target) as shown:
             if target.endswith(tuple(_FORMATS)):
-                _write_file(Path(target), shown)
+                write_file(Path(target), shown)
                 files = None
             else:
                 files = _extract(Path(target), shown)
     if as_json:
         print_json({"snapshot": seq, "target": target, "files": files})
     else:
-        print_line(f"Exported snapshot {seq} to {target}.")
+        print_line(f"Exported {'the workspace' if seq is None else f'snapshot {seq}'} to {target}.")
 
 
 def _left(target: str) -> str:
     if target.endswith(tuple(_FORMATS)):
         return f"{target} was not written."
-    return f"{target} has only a part of the snapshot."
+    return f"{target} has only a part of it."
 
 
 @contextlib.contextmanager
@@ -90,22 +95,6 @@ def _progress(pieces: Iterator[bytes], target: str) -> Iterator[Iterator[bytes]]
                 yield piece
 
         yield counted()
-
-
-def _write_file(target: Path, pieces: Iterator[bytes]) -> None:
-    """All of it or nothing: a file that is there already is replaced at the end."""
-    try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            try:
-                for piece in pieces:
-                    file.write(piece)
-                Path(file.name).chmod(0o644)
-                Path(file.name).replace(target)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
-    except OSError as error:
-        raise InvalidInput(f"{target} cannot be written: {error.strerror}.") from None
 
 
 def _extract(target: Path, pieces: Iterator[bytes]) -> int:

@@ -2,23 +2,20 @@
 
 import base64
 import os
-import shutil
-import stat
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Annotated, BinaryIO, Final
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final
 from uuid import UUID
 
 import typer
 from rich.filesize import decimal
 
 from contextbase.errors import ContextbaseError, InvalidInput, NotFound, error_of_code
+from contextbase.interfaces.cli import workspace_files
 from contextbase.interfaces.cli.completion import complete_path
 from contextbase.interfaces.cli.connection import At, Data, LeaseOption, Project, connect, named, snapshot
 from contextbase.interfaces.cli.identifiers import short_id
-from contextbase.interfaces.cli.options import Message, ProjectPath
+from contextbase.interfaces.cli.options import Message, ProjectPath, Workspace
 from contextbase.interfaces.cli.output import (
     Json,
     errors_shown,
@@ -28,13 +25,14 @@ from contextbase.interfaces.cli.output import (
     told_if_interrupted,
 )
 from contextbase.interfaces.cli.phrases import counted
+from contextbase.interfaces.cli.transfers import INLINE_BYTES, local_file, pieces_of
 from contextbase.sdk import Change, Client
 from contextbase.wire.commit import ChangeView, CommitView
+from contextbase.wire.files import FileEntryView, FileWriteView
 from contextbase.wire.tree import EntryView
 
-__all__ = ["INLINE_BYTES", "cat", "ls", "mv", "pieces_of", "put", "rm", "what_is_left"]
+__all__ = ["cat", "ls", "mv", "put", "rm", "what_is_left"]
 
-INLINE_BYTES: Final = 1024 * 1024  # longer files are uploaded by themselves
 _SIGNS: Final = {"directory": "d", "symlink": "l", "file": "-", "deleted": "x"}
 
 Base = Annotated[
@@ -59,36 +57,64 @@ def ls(
     ] = "",
     recursive: Annotated[bool, typer.Option("--recursive", "-R", help="Also list what is in subfolders.")] = False,
     at: At = None,
+    workspace: Workspace = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List a project's files."""
+    """List the files of a project, or of an open workspace."""
+    entries: Sequence[EntryView | FileEntryView]
     with connect(data) as client:
         name = named(project)
-        entries = list(_listed(client, name, path, recursive=recursive, at=snapshot(client, name, at)))
+        if workspace is not None:
+            workspace_files.check_no_commit(at=at)
+            entries = list(workspace_files.entries_of(client, name, workspace, path, recursive=recursive))
+        else:
+            entries = list(_listed(client, name, path, recursive=recursive, at=snapshot(client, name, at)))
     if as_json:
         print_json(entries)
         return
     if not entries:
         print_line("There are no files. Add one: contextbase put FILE PATH")
     for entry in entries:
-        sign = _SIGNS[entry.kind] + ("x" if entry.executable else "")
         size = decimal(entry.size) if entry.kind == "file" else ""
-        commit = "" if entry.seq is None else entry.seq
-        print_line(f"{sign:2} {size:>10} {commit:>6}  {entry.path}{'/' if entry.kind == 'directory' else ''}")
+        print_line(f"{_signs(entry)} {size:>10} {_commit(entry):>6}  {entry.path}{'/' * (entry.kind == 'directory')}")
+
+
+def _signs(entry: EntryView | FileEntryView) -> str:
+    is_executable = isinstance(entry, EntryView) and entry.executable
+    return f"{_SIGNS[entry.kind]}{'x' if is_executable else ' '}"
+
+
+def _commit(entry: EntryView | FileEntryView) -> str:
+    return str(entry.seq) if isinstance(entry, EntryView) and entry.seq is not None else ""
 
 
 @errors_shown
-def cat(path: ProjectPath, at: At = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
-    """Print a file. With --json, print its entry, with the content unless it is too large."""
+def cat(
+    path: ProjectPath,
+    at: At = None,
+    workspace: Workspace = None,
+    project: Project = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Print a file. With --json, print its entry with the content, or the first 5,000 characters in a workspace."""
     with connect(data) as client:
         name = named(project)
-        seq = snapshot(client, name, at)
-        if as_json:
-            print_json(_entry(client, name, path, at=seq, contents=True))
-            return
-        for piece in client.download(name, path=path, seq=seq):
+        if workspace is not None:
+            workspace_files.check_no_commit(at=at)
+            if as_json:
+                print_json(client.files.read(name, path, workspace=workspace))
+                return
+            pieces = client.files.download(name, path, workspace=workspace)
+        else:
+            seq = snapshot(client, name, at)
+            if as_json:
+                print_json(_entry(client, name, path, at=seq, contents=True))
+                return
+            pieces = client.download(name, path=path, seq=seq)
+        for piece in pieces:
             sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
 
@@ -103,6 +129,7 @@ def put(
     ] = None,
     message: Message = "",
     lease: LeaseOption = None,
+    workspace: Workspace = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
@@ -112,6 +139,10 @@ def put(
         raise InvalidInput("Give --base or --base-version, not both.")
     name = named(project)
     with connect(data) as client:
+        if workspace is not None:
+            workspace_files.check_no_commit(base=base, base_version=base_version, message=message)
+            _print_results([workspace_files.write(client, name, workspace, file, path)], as_json=as_json)
+            return
         with told_if_interrupted(lambda: "Nothing was committed."):
             change = _write_of(client, name, file, path).model_copy(update={"base_version": base_version})
             seq, epoch = _seen(client, name, base)
@@ -132,6 +163,7 @@ def rm(
     base: Base = None,
     message: Message = "",
     lease: LeaseOption = None,
+    workspace: Workspace = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
@@ -139,6 +171,11 @@ def rm(
     """Delete files. Their history stays."""
     name = named(project)
     with connect(data) as client:
+        if workspace is not None:
+            workspace_files.check_no_commit(base=base, message=message)
+            deleted = workspace_files.delete(client, name, workspace, paths, recursive=recursive)
+            _print_results(deleted, as_json=as_json)
+            return
         seq, epoch = _seen(client, name, base)
         targets = [entry for path in paths for entry in _tree(client, name, path, at=seq, recursive=recursive)]
         changes = [Change(action="delete", path=path) for path in dict.fromkeys(targets)]
@@ -156,6 +193,7 @@ def mv(
     base: Base = None,
     message: Message = "",
     lease: LeaseOption = None,
+    workspace: Workspace = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
@@ -164,6 +202,10 @@ def mv(
     name = named(project)
     source, target = source.rstrip("/"), target.rstrip("/")
     with connect(data) as client:
+        if workspace is not None:
+            workspace_files.check_no_commit(base=base, message=message)
+            _print_results(workspace_files.rename(client, name, workspace, source, target), as_json=as_json)
+            return
         seq, epoch = _seen(client, name, base)
         changes = [
             Change(action="rename", path=path, target=target + path.removeprefix(source))
@@ -172,6 +214,13 @@ def mv(
         with told_if_interrupted(_unknown):
             answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message, atomic=True, lease=lease)
     _report(answer, as_json=as_json)
+
+
+def _print_results(results: list[FileWriteView], *, as_json: bool) -> None:
+    if as_json:
+        print_json(results)
+    else:
+        workspace_files.print_results(results)
 
 
 def _seen(client: Client, project: str, base: int | None) -> tuple[int, UUID | None]:
@@ -218,42 +267,16 @@ def _tree(client: Client, project: str, path: str, *, at: int, recursive: bool) 
 
 
 def _write_of(client: Client, project: str, file: str, path: str) -> Change:
-    if file == "-":
-        # Read here, in the main thread: one that waits for input in the background cannot be interrupted.
-        with tempfile.TemporaryFile() as spooled:
-            shutil.copyfileobj(sys.stdin.buffer, spooled, INLINE_BYTES)
-            length = spooled.tell()
-            spooled.seek(0)
-            return _content(client, project, spooled, path, executable=None, size=length)
-    try:
-        with Path(file).open("rb") as opened:
-            status = os.fstat(opened.fileno())
-            size = status.st_size if stat.S_ISREG(status.st_mode) else None  # a pipe that is named may be put, too
-            return _content(client, project, opened, path, executable=os.access(file, os.X_OK), size=size)
-    except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from None
-
-
-def _content(
-    client: Client, project: str, opened: BinaryIO, path: str, *, executable: bool | None, size: int | None
-) -> Change:
-    """Short content goes along with the commit; long content is uploaded first. `size`: if it is known."""
-    start = opened.read(INLINE_BYTES)
-    if len(start) < INLINE_BYTES:
-        encoded = base64.b64encode(start).decode()
-        return Change(action="write", path=path, base64=encoded, executable=executable)
-    with progress(f"uploading {path}", size, in_bytes=True) as advance:
-        uploaded = client.upload(project, pieces_of(start, opened, advance))
+    """Short content goes along with the commit; long content is uploaded first."""
+    executable = None if file == "-" else os.access(file, os.X_OK)
+    with local_file(file) as (opened, size):
+        start = opened.read(INLINE_BYTES)
+        if len(start) < INLINE_BYTES:
+            encoded = base64.b64encode(start).decode()
+            return Change(action="write", path=path, base64=encoded, executable=executable)
+        with progress(f"uploading {path}", size, in_bytes=True) as advance:
+            uploaded = client.upload(project, pieces_of(opened, advance, start))
     return Change(action="write", path=path, hash=uploaded.hash, executable=executable)
-
-
-def pieces_of(start: bytes, opened: BinaryIO, advance: Callable[[int], None]) -> Iterator[bytes]:
-    """What was read of a file, and the rest of it."""
-    piece = start
-    while piece:
-        yield piece
-        advance(len(piece))  # the next one is asked for once this one is sent
-        piece = opened.read(INLINE_BYTES)
 
 
 def _unknown() -> str:

@@ -6,8 +6,8 @@ from typing import Final
 
 from contextbase.identity.levels import matches
 from contextbase.ids import TreePath
-from contextbase.interfaces.cli.files import INLINE_BYTES
 from contextbase.interfaces.cli.local_tree import LocalEntry, LocalTree
+from contextbase.interfaces.cli.transfers import INLINE_BYTES
 from contextbase.sdk import Client
 from contextbase.wire.tree import EntryView
 from contextbase.workspaces.credentials import MOST_SCANNED, credential_in, reason_to_hold_back

@@ -14,7 +14,6 @@ from contextbase.identity.levels import check_pattern
 from contextbase.ids import TreePath
 from contextbase.interfaces.cli.completion import complete_path
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
-from contextbase.interfaces.cli.files import INLINE_BYTES, pieces_of
 from contextbase.interfaces.cli.import_plan import ImportPlan, ProjectTree, planned
 from contextbase.interfaces.cli.local_tree import FileChoice, LocalEntry, LocalTree
 from contextbase.interfaces.cli.options import DryRun, Message
@@ -28,6 +27,7 @@ from contextbase.interfaces.cli.output import (
     told_if_interrupted,
 )
 from contextbase.interfaces.cli.phrases import counted
+from contextbase.interfaces.cli.transfers import INLINE_BYTES, pieces_of
 from contextbase.sdk import Change, Client
 from contextbase.wire.commit import ChangeView
 from contextbase.workspaces.ignore_rules import ExcludePatterns
@@ -162,7 +162,7 @@ class _Import:
                 advance(len(start))
                 encoded = base64.b64encode(start).decode()
                 return Change(action="write", path=entry.path, base64=encoded, executable=entry.executable)
-            uploaded = self._client.upload(self._project.name, pieces_of(start, file, advance))
+            uploaded = self._client.upload(self._project.name, pieces_of(file, advance, start))
         return Change(action="write", path=entry.path, hash=uploaded.hash, executable=entry.executable)
 
 

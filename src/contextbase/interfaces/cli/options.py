@@ -6,7 +6,7 @@ import typer
 
 from contextbase.interfaces.cli.completion import complete_path
 
-__all__ = ["By", "DryRun", "Limit", "Message", "PathFilter", "ProjectPath", "Run", "Yes"]
+__all__ = ["By", "DryRun", "Limit", "Message", "PathFilter", "ProjectPath", "Run", "Workspace", "Yes"]
 
 Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", help="Show at most N.", min=1)]
 Message = Annotated[str, typer.Option("--message", "-m", help="A message for the log.")]
@@ -33,5 +33,11 @@ PathFilter = Annotated[
         help="Only this file, or this folder and all below it.",
         show_default=False,
         autocompletion=complete_path,
+    ),
+]
+Workspace = Annotated[
+    str | None,
+    typer.Option(
+        "--workspace", metavar="NAME", help="In an open workspace: `me`, agent:NAME or an id.", show_default=False
     ),
 ]

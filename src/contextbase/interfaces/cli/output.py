@@ -264,7 +264,7 @@ def _fail(error: ContextbaseError, *, as_json: bool) -> NoReturn:
 
 def _plain(value: object) -> Any:
     if (dump := getattr(value, "model_dump", None)) is not None:  # a wire model
-        return dump(mode="json")
+        return dump(mode="json", by_alias=True)
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, list | tuple):

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from contextbase.interfaces.cli.completion import complete_path
 from contextbase.interfaces.cli.connection import At, Data, Project, connect, named
+from contextbase.interfaces.cli.options import Workspace
 from contextbase.interfaces.cli.output import (
     Json,
     console,
@@ -33,12 +34,6 @@ Globs = Annotated[
         metavar="PATTERN",
         help="Only such files: *.py, docs/*.md, docs/; !PATTERN leaves files out. Repeat it for several.",
         show_default=False,
-    ),
-]
-Workspace = Annotated[
-    str | None,
-    typer.Option(
-        "--workspace", metavar="NAME", help="In an open workspace: `me`, agent:NAME or an id.", show_default=False
     ),
 ]
 Below = Annotated[

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Annotated, Final, cast, get_args
 
 import typer
+from rich.text import Text
 
 from contextbase.errors import Forbidden, InvalidInput
-from contextbase.interfaces.cli.command import CommandResult, command
+from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.connection import Data, NamedProject, Project, agent_here, connect, named
 from contextbase.interfaces.cli.diff import Values, patches
 from contextbase.interfaces.cli.options import Limit, Message, Yes
@@ -15,6 +16,7 @@ from contextbase.interfaces.cli.output import (
     Json,
     error_console,
     errors_shown,
+    on_one_line,
     print_json,
     print_line,
     print_long,
@@ -29,6 +31,7 @@ from contextbase.interfaces.cli.workspace_text import (
     went_in,
 )
 from contextbase.sdk import Client
+from contextbase.wire.files import FileOperationView, FileWriteView
 from contextbase.wire.workspace import WorkspaceDiffView, WorkspaceStateName, WorkspaceView
 
 __all__ = ["commands"]
@@ -218,6 +221,46 @@ def refresh(client: Client, agent: Agent = None, project: Project = None) -> Com
     return CommandResult(refreshed, drawn_refresh(refreshed))
 
 
+@commands.command("sync")
+@command
+def sync(client: Client, agent: Agent = None, *, project: NamedProject) -> CommandResult:
+    """Register what programs changed in the folder (A added, M modified, D deleted), for `workspace history`."""
+    synced = client.files.sync(project, workspace=_name(agent))
+    more = synced.registered - len(synced.operations)
+    lines = [Text(f"{_sign(one)}  {on_one_line(one.path)}") for one in synced.operations]
+    told = [Text(f"{counted(synced.registered, 'change was', 'changes were')} registered.")]
+    return CommandResult(synced, [*lines, *([Text(f"and {more:,} more")] if more else []), *told])
+
+
+@commands.command("history")
+@command
+def history(
+    client: Client,
+    path: Annotated[str | None, typer.Argument(help="Only this file, across renames.", show_default=False)] = None,
+    limit: Limit = 50,
+    agent: Agent = None,
+    *,
+    project: NamedProject,
+) -> CommandResult:
+    """Show what was done to the files in the folder, newest first; for commits see `log`."""
+    found: list[FileOperationView] = []
+    before = None
+    while len(found) < limit:
+        page = client.files.history(
+            project, path, workspace=_name(agent), before=before, limit=min(limit - len(found), _PAGE)
+        )
+        found += page.operations
+        before = page.next_before
+        if before is None:
+            break
+    rows = (
+        (local_time(one.at, seconds=True), one.action, one.path, one.operator_type, one.principal, one.message_id)
+        for one in found
+    )
+    columns = ("TIME", "ACTION", "PATH", "WAY IN", "BY", "MESSAGE")
+    return CommandResult(found, TableRows(columns=columns, rows=rows, empty="Nothing was done yet."))
+
+
 @commands.command("complete")
 @command
 def complete(
@@ -262,6 +305,16 @@ def abandon(
         print_json(abandoned)
     else:
         print_line(f"Removed the workspace of {abandoned.agent}.")
+
+
+def _sign(registered: FileWriteView) -> str:
+    if registered.action == "delete":
+        return "D"
+    return "A" if registered.old_hash is None else "M"
+
+
+def _name(agent: str | None) -> str:
+    return "me" if agent is None else agent if ":" in agent else f"agent:{agent}"
 
 
 def _question(client: Client, project: str | None, agent: str | None) -> str | None:

@@ -15,6 +15,7 @@ from contextbase.sdk.aio.commands import AsyncCommands
 from contextbase.sdk.aio.connection import DEFAULT_RETRY_SECONDS, DEFAULT_TIMEOUT_SECONDS, AsyncConnection
 from contextbase.sdk.aio.events import AsyncEvents
 from contextbase.sdk.aio.feed import AsyncFeed
+from contextbase.sdk.aio.files import AsyncFiles
 from contextbase.sdk.aio.history import AsyncHistory
 from contextbase.sdk.aio.leases import DEFAULT_WAIT_SECONDS, AsyncLeases
 from contextbase.sdk.aio.lines import lines_of
@@ -70,6 +71,7 @@ class AsyncClient:
         self.projects = AsyncProjects(self._connection)
         self.tokens = AsyncTokens(self._connection)
         self.policies = AsyncPolicies(self._connection)
+        self.files = AsyncFiles(self._connection)
         self.history = AsyncHistory(self._connection)
         self.search = AsyncSearch(self._connection)
         self.reviews = AsyncReviews(self._connection)

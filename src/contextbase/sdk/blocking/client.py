@@ -17,6 +17,7 @@ from contextbase.sdk.blocking.commands import Commands
 from contextbase.sdk.blocking.connection import DEFAULT_RETRY_SECONDS, DEFAULT_TIMEOUT_SECONDS, Connection
 from contextbase.sdk.blocking.events import Events
 from contextbase.sdk.blocking.feed import Feed
+from contextbase.sdk.blocking.files import Files
 from contextbase.sdk.blocking.history import History
 from contextbase.sdk.blocking.leases import DEFAULT_WAIT_SECONDS, Leases
 from contextbase.sdk.blocking.lines import lines_of
@@ -71,6 +72,7 @@ class Client:
         self.projects = Projects(self._connection)
         self.tokens = Tokens(self._connection)
         self.policies = Policies(self._connection)
+        self.files = Files(self._connection)
         self.history = History(self._connection)
         self.search = Search(self._connection)
         self.reviews = Reviews(self._connection)

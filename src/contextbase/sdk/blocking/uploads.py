@@ -4,11 +4,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from contextbase.errors import InvalidInput
 from contextbase.sdk.blocking.waiting import PIECES, Pieces, each_piece, in_thread
 
-__all__ = ["Uploadable", "check_uploadable", "pieces_of"]
+__all__ = ["Uploadable", "check_uploadable", "form_of", "pieces_of"]
 
 Uploadable = bytes | Path | Pieces
 """Content of any size: bytes, a file, or pieces."""
@@ -36,6 +37,22 @@ def pieces_of(content: Uploadable) -> Iterator[bytes]:
     else:
         for given in each_piece(content):
             yield _piece(given)
+
+
+def form_of(name: str, content: Uploadable) -> tuple[Iterator[bytes], str]:
+    """A form with one file, in pieces, and its Content-Type."""
+    if not name or not name.isprintable():
+        raise InvalidInput(f"upload(): name: {name[:120]!r} is not a file's name.")
+    boundary = uuid4().hex
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+
+    def pieces() -> Iterator[bytes]:
+        yield f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{quoted}"\r\n\r\n'.encode()
+        for piece in pieces_of(content):
+            yield piece
+        yield f"\r\n--{boundary}--\r\n".encode()
+
+    return pieces(), f"multipart/form-data; boundary={boundary}"
 
 
 def _piece(piece: object) -> bytes:

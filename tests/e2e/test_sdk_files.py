@@ -1,0 +1,80 @@
+"""`client.files` against a real server: what the commands do not show."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from tests.support.server import ServerProcess
+
+from contextbase.sdk import AsyncClient, Client, InvalidInput, InvalidPath, PreconditionFailed
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[Client]:
+    with Client(server.url, (server.data / "owner-token").read_text().strip()) as opened:
+        yield opened
+
+
+@pytest.fixture(params=[None, "me"], ids=["project", "workspace"])
+def place(request: pytest.FixtureRequest, client: Client) -> tuple[str, str | None]:
+    project = f"s-{uuid4().hex[:12]}"
+    client.projects.create(project)
+    client.workspaces.create(project)
+    return project, request.param
+
+
+def test_a_change_can_be_bound_to_what_was_seen(client: Client, place: tuple[str, str | None]) -> None:
+    project, workspace = place
+    first = client.files.write(
+        project, "a.txt", b"one", workspace=workspace, if_none_match="*", message_id="m-1", mime="text/plain"
+    )
+    with pytest.raises(PreconditionFailed):
+        client.files.write(project, "a.txt", b"two", workspace=workspace, if_none_match="*")
+    seen = f'"{first.new_hash}"'
+    second = client.files.write(project, "a.txt", b"two", workspace=workspace, if_match=seen)
+    assert second.old_hash == first.new_hash
+    for change in (
+        lambda: client.files.delete(project, "a.txt", workspace=workspace, if_match=seen),
+        lambda: client.files.rename(project, "a.txt", "b.txt", workspace=workspace, if_match=seen),
+    ):
+        with pytest.raises(PreconditionFailed):
+            change()
+    told = client.files.history(project, "a.txt", workspace=workspace).operations
+    assert [(one.new_hash, one.message_id) for one in told] == [(second.new_hash, None), (first.new_hash, "m-1")]
+
+
+def test_a_part_of_a_file_is_read_and_the_rest_downloaded(
+    client: Client, place: tuple[str, str | None], tmp_path: Path
+) -> None:
+    project, workspace = place
+    (tmp_path / "text.txt").write_text("äöü" * 4000)
+    added = client.files.upload(project, tmp_path / "text.txt", workspace=workspace)
+    part = client.files.read(project, added.path, offset=11_998, workspace=workspace)
+    assert (part.content, part.total, part.read_length) == ("öü", 12_000, 2)
+    rest = b"".join(client.files.download(project, added.path, start=23_996, workspace=workspace))
+    assert rest.decode() == "öü"
+    with pytest.raises(InvalidInput):
+        client.files.upload(project, b"x", workspace=workspace)
+
+
+@pytest.mark.parametrize("path", ["../a", "/a", "a/../b", "a//b", "a\\b", "a\0b", "", ".", "x" * 300])
+def test_no_path_that_is_not_plain_is_sent(client: Client, place: tuple[str, str | None], path: str) -> None:
+    project, workspace = place
+    for ask in (client.files.read, client.files.details, client.files.delete):
+        with pytest.raises(InvalidPath):
+            ask(project, path, workspace=workspace)
+    with pytest.raises(InvalidPath):
+        client.files.write(project, path, b"x", workspace=workspace)
+
+
+async def test_the_async_client_does_the_same(server: ServerProcess) -> None:
+    project = f"s-{uuid4().hex[:12]}"
+    async with AsyncClient(server.url, (server.data / "owner-token").read_text().strip()) as client:
+        await client.projects.create(project)
+        await client.files.write(project, "docs/a.txt", b"one")
+        with pytest.raises(InvalidInput):
+            await client.files.list(project, workspace="me", at="1")
+        at_first = await client.files.list(project, "docs", at="1")
+        assert [entry.name for entry in at_first.entries] == ["a.txt"]
+        assert [piece async for piece in client.files.download(project, "docs/a.txt")] == [b"one"]
