@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, TextIO, cast, get_args
 from uuid import UUID
@@ -14,6 +15,7 @@ from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.connection import Data, Project, connect, named
 from contextbase.interfaces.cli.options import By, Limit, PathFilter
 from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, told_if_interrupted
+from contextbase.interfaces.cli.paging import every_page
 from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.sdk import AuditFilter, Client
 from contextbase.wire.history import AuditRecordView, OperatorTypeName
@@ -86,15 +88,8 @@ def _operator_type(given: str | None) -> OperatorTypeName | None:
 
 
 def _records(client: Client, project: str | None, wanted: AuditFilter, limit: int) -> list[AuditRecordView]:
-    records: list[AuditRecordView] = []
-    before = None
-    while len(records) < limit:
-        page = client.audit(project, before=before, limit=min(limit - len(records), 1000), **wanted)
-        records += page.records
-        before = page.next_before
-        if before is None:
-            break
-    return records
+    pages = every_page(lambda before: client.audit(project, before=before, limit=min(limit, 1000), **wanted))
+    return list(islice((record for page in pages for record in page.records), limit))
 
 
 def _export(client: Client, project: str | None, wanted: AuditFilter, place: str) -> int:

@@ -6,9 +6,10 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from contextbase.interfaces.cli.command import CommandResult, command
 from contextbase.interfaces.cli.completion import complete_path
-from contextbase.interfaces.cli.connection import Data, Project, connect, named
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_long, subject, visible
+from contextbase.interfaces.cli.connection import NamedProject
+from contextbase.interfaces.cli.output import subject, visible
 from contextbase.interfaces.cli.phrases import local_time
 from contextbase.sdk import Client
 from contextbase.wire.blame import BlameView, OriginView
@@ -18,8 +19,9 @@ __all__ = ["blame"]
 _COLOURS: Final = ("cyan", "yellow", "green", "magenta", "blue", "bright_red")
 
 
-@errors_shown
+@command
 def blame(
+    client: Client,
     path: Annotated[
         str,
         typer.Argument(metavar="PATH", help="A file in the project.", show_default=False, autocompletion=complete_path),
@@ -28,17 +30,12 @@ def blame(
     values: Annotated[
         bool, typer.Option("--values", help="Show values (JSON, YAML, TOML) or cells (notebooks) instead of lines.")
     ] = False,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Show which commit each line of a file comes from, and who made it."""
-    with connect(data) as client:
-        found = _whole(client, named(project), path, at, values=values)
-    if as_json:
-        print_json(found)
-    else:
-        print_long(_lines(found))
+    found = _whole(client, project, path, at, values=values)
+    return CommandResult(found, _lines(found))
 
 
 def _whole(client: Client, project: str, path: str, at: str, *, values: bool) -> BlameView:

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, get_args
 
@@ -45,8 +45,8 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command found. With --json the `answer` is printed, else the `text`: a sentence, a table, lines, or what a
-    function prints. `is_failure` makes the exit code 1."""
+    """What a command found. With --json the `answer` is printed (an iterator as a list), else the `text`: a sentence, a
+    table, lines, or what a function prints. `is_failure` makes the exit code 1."""
 
     answer: object
     text: str | TableRows | Iterable[Text] | Callable[[], None]
@@ -55,14 +55,18 @@ class CommandResult:
 
 def command(function: "Callable[Concatenate[Client, P], CommandResult]") -> Callable[..., None]:
     """A command for Typer: it gets a client, and the options --data and --json. A parameter of the type `NamedProject`
-    is the option --project, with the command refused if no project is known."""
-    _, *parameters = inspect.signature(function).parameters.values()
+    is the option --project, with the command refused if no project is known. A parameter `as_json` says whether --json
+    was given, for commands that ask before they act."""
+    _, *declared = inspect.signature(function).parameters.values()
+    parameters = [parameter for parameter in declared if parameter.name != "as_json"]
     needed = [parameter.name for parameter in parameters if NEEDED in get_args(parameter.annotation)]
 
     @functools.wraps(function)
     def run(*_: P.args, **given: P.kwargs) -> None:
         data, as_json = given.pop("data"), given.pop("as_json")
         with connect(data) as client:  # type: ignore[arg-type]  # as its annotation says
+            if len(parameters) < len(declared):
+                given["as_json"] = as_json
             for name in needed:
                 given[name] = named(given[name])  # type: ignore[arg-type]
             shown = function(client, **given)  # type: ignore[call-arg]
@@ -86,7 +90,7 @@ def command(function: "Callable[Concatenate[Client, P], CommandResult]") -> Call
 def _show(shown: CommandResult, *, as_json: bool) -> None:
     text = shown.text
     if as_json:
-        print_json(shown.answer)
+        print_json(list(shown.answer) if isinstance(shown.answer, Iterator) else shown.answer)
     elif isinstance(text, str):
         print_line(text)
     elif isinstance(text, TableRows):

@@ -2,23 +2,26 @@
 
 import re
 import sys
-from collections.abc import Iterator
-from typing import Annotated, Final
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Final, TypeVar
 
 import typer
 from rich.text import Text
 
 from contextbase.errors import InvalidInput, NotFound
-from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.command import CommandResult, command
+from contextbase.interfaces.cli.connection import NamedProject
 from contextbase.interfaces.cli.log import change_line, commit_line
 from contextbase.interfaces.cli.options import By, PathFilter, Run
-from contextbase.interfaces.cli.output import Json, errors_shown, on_one_line, print_json, print_long, visible
+from contextbase.interfaces.cli.output import on_one_line, visible
 from contextbase.interfaces.cli.phrases import counted
 from contextbase.sdk import Client
 from contextbase.wire.diff import DiffPageView, FileDiffView
 from contextbase.wire.workspace import WorkspaceDiffView
 
-__all__ = ["Values", "diff", "patches", "show"]
+__all__ = ["Values", "diff", "patches", "show", "without_patch"]
+
+D = TypeVar("D", FileDiffView, WorkspaceDiffView)
 
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan", "#": "yellow", "~": "yellow", ">": "cyan"}
 _HEADINGS: Final = ("diff ", "+++ ", "--- ", "new ", "old ", "deleted ", "rename ", "Binary ", "Folder ")
@@ -31,8 +34,9 @@ Values = Annotated[
 ]
 
 
-@errors_shown
+@command
 def diff(
+    client: Client,
     refs: Annotated[
         str | None,
         typer.Argument(
@@ -60,69 +64,63 @@ def diff(
     context: Annotated[
         int, typer.Option("--unified", "-U", metavar="N", help="Show N unchanged lines around each change.", min=0)
     ] = 3,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Show what differs between two snapshots, or what a commit, a principal or a run changed."""
     if commit is not None and (refs is not None or by is not None or run is not None):
         raise InvalidInput("--commit cannot be combined with REF..REF, --by or --run.")
-    with connect(data) as client:
-        name = named(project)
-        if numbers is not None:
-            files = iter([_of_versions(client, name, path, numbers, context)])
-        else:
-            old, new = _range(client, name, refs, whole=by is not None or run is not None)
-            files = _files(client, name, old, new, commit=commit, principal=by, run=run, path=path, context=context)
-        if as_json:
-            print_json([file.model_copy(update={"patch": None, "values": None}) for file in files])
-        else:
-            print_long(_stat(list(files)) if stat else patches(files, values=values))
+    if numbers is not None:
+        files = iter([_of_versions(client, project, path, numbers, context)])
+    else:
+        old, new = _range(client, project, refs, whole=by is not None or run is not None)
+        files = _files(client, project, old, new, commit=commit, principal=by, run=run, path=path, context=context)
+    return CommandResult(map(without_patch, files), _stat(files) if stat else patches(files, values=values))
 
 
-@errors_shown
+@command
 def show(
+    client: Client,
     what: Annotated[
         str, typer.Argument(metavar="SEQ|REF|REF:PATH", help="A commit, or a file in a snapshot.", show_default=False)
     ],
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    project: NamedProject,
+    as_json: bool,
+) -> CommandResult:
     """Show a commit and what it changed, or a file as it was: `contextbase show v1:docs/note.md`"""
-    with connect(data) as client:
-        name = named(project)
-        if match := _REF_AND_PATH.fullmatch(what):
-            _show_file(client, name, match[1], match[2], as_json=as_json)
-            return
-        seq = client.history.resolve(name, what)
-        found = client.log(name, before=seq + 1, limit=1).commits
-        if not found or found[0].seq != seq:
-            raise NotFound(f"There is no commit {seq} that you may see.")
-        files = _files(client, name, None, "head", commit=seq)
-        if as_json:
-            plain = [file.model_copy(update={"patch": None, "values": None}) for file in files]
-            print_json(
-                {"commit": found[0].model_dump(mode="json"), "files": [f.model_dump(mode="json") for f in plain]}
-            )
-            return
-        rest = found[0].author.message.strip().splitlines()[1:]
-        body = [Text(f"    {on_one_line(line)}".rstrip()) for line in rest]
-        aside = [change_line(change) for change in found[0].changes if change.side_version_id is not None]
-        print_long(_with_heading([commit_line(found[0]), *body, *aside, Text()], files))
+    if match := _REF_AND_PATH.fullmatch(what):
+        return _file(client, project, client.history.resolve(project, match[1]), match[2], as_json=as_json)
+    seq = client.history.resolve(project, what)
+    found = client.log(project, before=seq + 1, limit=1).commits
+    if not found or found[0].seq != seq:
+        raise NotFound(f"There is no commit {seq} that you may see.")
+    files = _files(client, project, None, "head", commit=seq)
+    if as_json:
+        return CommandResult({"commit": found[0], "files": list(map(without_patch, files))}, "")
+    rest = found[0].author.message.strip().splitlines()[1:]
+    body = [Text(f"    {on_one_line(line)}".rstrip()) for line in rest]
+    aside = [change_line(change) for change in found[0].changes if change.side_version_id is not None]
+    return CommandResult(None, _with_heading([commit_line(found[0]), *body, *aside, Text()], files))
 
 
-def _show_file(client: Client, project: str, ref: str, path: str, *, as_json: bool) -> None:
-    seq = client.history.resolve(project, ref)
+def _file(client: Client, project: str, seq: int, path: str, *, as_json: bool) -> CommandResult:
     if as_json:
         entries = client.checkout(project, paths=[path], seq=seq, contents=True).entries
         if not entries:
             raise NotFound(f"There is nothing at {path} that you may read.")
-        print_json(entries[0])
-        return
-    for piece in client.download(project, path=path, seq=seq):
-        sys.stdout.buffer.write(piece)
-    sys.stdout.buffer.flush()
+        return CommandResult(entries[0], "")
+
+    def write() -> None:
+        for piece in client.download(project, path=path, seq=seq):
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+
+    return CommandResult(None, write)
+
+
+def without_patch(file: D) -> D:
+    """For programs, which have the values."""
+    return file.model_copy(update={"patch": None, "values": None})
 
 
 def _range(client: Client, project: str, refs: str | None, *, whole: bool) -> tuple[str, str]:
@@ -197,7 +195,8 @@ def _styled(line: str) -> Text:
     return Text(visible(line), style=_STYLES.get(line[:1], ""))
 
 
-def _stat(files: list[FileDiffView]) -> Iterator[Text]:
+def _stat(compared: Iterable[FileDiffView]) -> Iterator[Text]:
+    files = list(compared)
     names = [visible(f"{file.old_path} -> {file.path}" if file.status == "renamed" else file.path) for file in files]
     width = max(map(len, names), default=0)
     most = max((file.added_lines + file.removed_lines for file in files), default=0)

@@ -1,25 +1,20 @@
 """`contextbase log`"""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
+from contextbase.interfaces.cli.command import CommandResult, command
 from contextbase.interfaces.cli.completion import complete_path
-from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.connection import NamedProject
 from contextbase.interfaces.cli.graph import Drawn, Forked, draw
 from contextbase.interfaces.cli.identifiers import short_id
 from contextbase.interfaces.cli.options import By, Limit, Run
-from contextbase.interfaces.cli.output import (
-    Json,
-    errors_shown,
-    on_one_line,
-    print_json,
-    print_line,
-    print_long,
-    subject,
-)
+from contextbase.interfaces.cli.output import on_one_line, subject
+from contextbase.interfaces.cli.paging import every_page
 from contextbase.interfaces.cli.phrases import local_time
 from contextbase.sdk import Client
 from contextbase.wire.history import LogChangeView, LogEntryView
@@ -31,8 +26,9 @@ _STYLES = {"added": "green", "deleted": "red", "renamed": "cyan", "superseded": 
 _LANES = "yellow"
 
 
-@errors_shown
+@command
 def log(
+    client: Client,
     path: Annotated[
         str | None,
         typer.Argument(
@@ -47,41 +43,23 @@ def log(
         bool, typer.Option("--graph", help="Draw where writers worked in parallel and were merged.")
     ] = False,
     limit: Limit = 20,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Show commits, newest first."""
-    with connect(data) as client:
-        commits = _commits(client, named(project), path, by, run, limit)
-    if as_json:
-        print_json(commits)
-        return
+    pages = every_page(
+        lambda before: client.log(project, path=path, principal=by, run=run, before=before, limit=min(limit, 1000))
+    )
+    commits = list(islice((commit for page in pages for commit in page.commits), limit))
     if not commits:
-        print_line(_nothing(path=path, by=by, run=run))
-    print_long(_graph(commits) if graph else (line for commit in commits for line in _lines(commit)))
+        return CommandResult(commits, _nothing(path=path, by=by, run=run))
+    return CommandResult(commits, _graph(commits) if graph else (line for commit in commits for line in _lines(commit)))
 
 
 def _nothing(*, path: str | None, by: str | None, run: str | None) -> str:
     if path or by or run:
         return "No commits match."
     return "There are no commits that you may see. Make one: contextbase put FILE PATH"
-
-
-def _commits(
-    client: Client, project: str, path: str | None, by: str | None, run: str | None, limit: int
-) -> list[LogEntryView]:
-    commits: list[LogEntryView] = []
-    before = None
-    while len(commits) < limit:
-        page = client.log(
-            project, path=path, principal=by, run=run, before=before, limit=min(limit - len(commits), 1000)
-        )
-        commits += page.commits
-        before = page.next_before
-        if before is None:
-            break
-    return commits
 
 
 def _lines(commit: LogEntryView) -> Iterator[Text]:

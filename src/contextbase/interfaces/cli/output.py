@@ -269,4 +269,6 @@ def _plain(value: object) -> Any:
         return asdict(value)
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
     return value

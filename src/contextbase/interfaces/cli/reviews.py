@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final, Literal, cast, get_args
 from uuid import UUID
@@ -11,18 +12,12 @@ import typer
 from rich.text import Text
 
 from contextbase.errors import InvalidInput
-from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.command import CommandResult, TableRows, command
+from contextbase.interfaces.cli.connection import NamedProject
 from contextbase.interfaces.cli.editor import edited
 from contextbase.interfaces.cli.identifiers import find_id, short_id
 from contextbase.interfaces.cli.options import By, Limit, Message, PathFilter
-from contextbase.interfaces.cli.output import (
-    Json,
-    errors_shown,
-    print_json,
-    print_line,
-    print_long,
-    print_table,
-)
+from contextbase.interfaces.cli.paging import every_page
 from contextbase.interfaces.cli.phrases import counted
 from contextbase.interfaces.cli.review_text import drawn, has_markers
 from contextbase.sdk import Client
@@ -45,8 +40,9 @@ At = Annotated[
 
 
 @commands.command("list")
-@errors_shown
+@command
 def list_(
+    client: Client,
     state: Annotated[
         str, typer.Option(help="Only items in this state: open, resolved, rejected, obsolete or all.")
     ] = "open",
@@ -57,102 +53,81 @@ def list_(
         typer.Option(metavar="PRINCIPAL", help="Only items claimed by somebody, such as user:ann.", show_default=False),
     ] = None,
     limit: Limit = 50,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """List what waits for review, newest first."""
     if state not in (*get_args(StateName), "all"):
         raise InvalidInput(f"{state[:40]!r} is not a state: {', '.join(get_args(StateName))} or all.")
     wanted = None if state == "all" else cast("StateName", state)
-    items: list[ReviewView] = []
-    before = None
-    with connect(data) as client:
-        while len(items) < limit:
-            page = client.reviews.list(
-                named(project),
-                state=wanted,
-                path=path,
-                author=by,
-                claimed_by=claimed_by,
-                before=before,
-                limit=min(limit - len(items), _PAGE),
-            )
-            items += page.reviews
-            before = page.next_before
-            if before is None:
-                break
-    if as_json:
-        print_json(items)
-        return
-    print_table(
-        ("ID", "AGE", "PATH", "WHY", "AUTHOR", "STATE", "CLAIMED"),
-        (_row(item) for item in items),
+    pages = every_page(
+        lambda before: client.reviews.list(
+            project,
+            state=wanted,
+            path=path,
+            author=by,
+            claimed_by=claimed_by,
+            before=before,
+            limit=min(limit, _PAGE),
+        )
+    )
+    items = list(islice((item for page in pages for item in page.reviews), limit))
+    rows = TableRows(
+        columns=("ID", "AGE", "PATH", "WHY", "AUTHOR", "STATE", "CLAIMED"),
+        rows=map(_row, items),
         empty="No items match." if path or by or claimed_by or state != "open" else "Nothing waits for review.",
         whole=("ID",),
     )
+    return CommandResult(items, rows)
 
 
 @commands.command("show")
-@errors_shown
-def show(review: ReviewId, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+@command
+def show(client: Client, review: ReviewId, project: NamedProject) -> CommandResult:
     """Show an item: the merge as it is now, its conflicts and the discussion."""
-    with connect(data) as client:
-        item = client.reviews.get(named(project), _found(client, named(project), review))
-    if as_json:
-        print_json(item)
-    else:
-        print_long(drawn(item).split("\n", allow_blank=True))
+    item = client.reviews.get(project, _found(client, project, review))
+    return CommandResult(item, drawn(item).split("\n", allow_blank=True))
 
 
 @commands.command("claim")
-@errors_shown
+@command
 def claim(
+    client: Client,
     review: ReviewId,
     take_over: Annotated[bool, typer.Option("--take-over", help="Claim it even if somebody else has.")] = False,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Tell others that you are working on an item. They can still decide it."""
-    with connect(data) as client:
-        name = named(project)
-        item = client.reviews.claim(name, _found(client, name, review), take_over=take_over)
-    _report(item, "Claimed.", as_json=as_json)
+    item = client.reviews.claim(project, _found(client, project, review), take_over=take_over)
+    return CommandResult(item, f"{item.path}: Claimed.")
 
 
 @commands.command("release")
-@errors_shown
-def release(review: ReviewId, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+@command
+def release(client: Client, review: ReviewId, project: NamedProject) -> CommandResult:
     """Take your claim back."""
-    with connect(data) as client:
-        name = named(project)
-        item = client.reviews.release(name, _found(client, name, review))
-    _report(item, "Released.", as_json=as_json)
+    item = client.reviews.release(project, _found(client, project, review))
+    return CommandResult(item, f"{item.path}: Released.")
 
 
 @commands.command("comment")
-@errors_shown
+@command
 def comment(
+    client: Client,
     review: ReviewId,
     text: Annotated[str, typer.Argument(help="The comment; the author is told.", show_default=False)],
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    project: NamedProject,
+) -> CommandResult:
     """Add a comment to an item."""
-    with connect(data) as client:
-        name = named(project)
-        said = client.reviews.comment(name, _found(client, name, review), text)
-    if as_json:
-        print_json(said)
-    else:
-        print_line(f"Added comment {said.number}.")
+    said = client.reviews.comment(project, _found(client, project, review), text)
+    return CommandResult(said, f"Added comment {said.number}.")
 
 
 @commands.command("resolve")
-@errors_shown
+@command
 def resolve(
+    client: Client,
     review: ReviewId,
     ours: Annotated[bool, typer.Option("--ours", help="Keep the head as it is.")] = False,
     theirs: Annotated[bool, typer.Option("--theirs", help="Take the author's side of every conflict.")] = False,
@@ -171,57 +146,49 @@ def resolve(
     ] = None,
     at: At = None,
     message: Message = "",
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Decide an item. What others changed elsewhere in the file stays."""
     ways = {"ours": ours, "theirs": theirs, "suggested": suggested, "edit": edit, "file": file, "pick": pick}
     chosen = [way for way, given in ways.items() if given]
     if len(chosen) != 1:
         raise InvalidInput("Choose exactly one of --ours, --theirs, --suggested, --edit, --file and --pick.")
-    name = named(project)
-    with connect(data) as client:
-        review_id = _found(client, name, review)
-        if edit:
-            shown = client.reviews.get(name, review_id)
-            text = _edited(shown)
-            item = client.reviews.resolve(
-                name, review_id, "edited", text=text, epoch=shown.epoch, ours_seq=shown.ours_seq, message=message
-            )
-        elif file is not None:
-            content = base64.b64encode(_read(file)).decode()
-            item = client.reviews.resolve(
-                name, review_id, "edited", base64=content, ours_seq=_needed(at), message=message
-            )
-        elif pick is not None:
-            picks = [_pick(part) for part in pick.split(",")]
-            item = client.reviews.resolve(name, review_id, "picked", picks=picks, ours_seq=_needed(at), message=message)
-        else:
-            choice = cast("Literal['ours', 'theirs', 'suggested']", chosen[0])
-            item = client.reviews.resolve(name, review_id, choice, ours_seq=at, message=message)
+    review_id = _found(client, project, review)
+    if edit:
+        shown = client.reviews.get(project, review_id)
+        text = _edited(shown)
+        item = client.reviews.resolve(
+            project, review_id, "edited", text=text, epoch=shown.epoch, ours_seq=shown.ours_seq, message=message
+        )
+    elif file is not None:
+        content = base64.b64encode(_read(file)).decode()
+        item = client.reviews.resolve(
+            project, review_id, "edited", base64=content, ours_seq=_needed(at), message=message
+        )
+    elif pick is not None:
+        picks = [_pick(part) for part in pick.split(",")]
+        item = client.reviews.resolve(project, review_id, "picked", picks=picks, ours_seq=_needed(at), message=message)
+    else:
+        choice = cast("Literal['ours', 'theirs', 'suggested']", chosen[0])
+        item = client.reviews.resolve(project, review_id, choice, ours_seq=at, message=message)
     seq = None if item.closed is None else item.closed.seq
-    _report(
-        item,
-        "Resolved; the file did not have to change." if seq is None else f"Resolved in commit {seq}.",
-        as_json=as_json,
-    )
+    sentence = "Resolved; the file did not have to change." if seq is None else f"Resolved in commit {seq}."
+    return CommandResult(item, f"{item.path}: {sentence}")
 
 
 @commands.command("reject")
-@errors_shown
+@command
 def reject(
+    client: Client,
     review: ReviewId,
     reason: Annotated[str, typer.Option("--reason", "-m", help="The reason, as a comment for the author.")] = "",
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Close an item without taking any of it. The version that was set aside stays in the history."""
-    with connect(data) as client:
-        name = named(project)
-        item = client.reviews.reject(name, _found(client, name, review), reason=reason)
-    _report(item, "Rejected.", as_json=as_json)
+    item = client.reviews.reject(project, _found(client, project, review), reason=reason)
+    return CommandResult(item, f"{item.path}: Rejected.")
 
 
 def _found(client: Client, project: str, text: str) -> UUID:
@@ -229,14 +196,9 @@ def _found(client: Client, project: str, text: str) -> UUID:
 
 
 def _ids(client: Client, project: str) -> Iterator[tuple[UUID, str]]:
-    before = None
-    while True:
-        page = client.reviews.list(project, state=None, before=before, limit=_PAGE)
+    for page in every_page(lambda before: client.reviews.list(project, state=None, before=before, limit=_PAGE)):
         for item in page.reviews:
             yield item.id, f"{item.path}, {item.state}"
-        before = page.next_before
-        if before is None:
-            return
 
 
 def _edited(shown: ReviewDetail) -> str:
@@ -283,10 +245,3 @@ def _age(moment: datetime) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{max(seconds, 0)} s"
-
-
-def _report(item: ReviewView, sentence: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(item)
-    else:
-        print_line(f"{item.path}: {sentence}")

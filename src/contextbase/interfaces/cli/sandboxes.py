@@ -9,6 +9,7 @@ import termios
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -16,11 +17,13 @@ from uuid import UUID
 import typer
 
 from contextbase.errors import InvalidInput
+from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.command_input import Stdin, input_of
-from contextbase.interfaces.cli.connection import Data, Project, address, connect, named
+from contextbase.interfaces.cli.connection import Data, NamedProject, Project, address, connect
 from contextbase.interfaces.cli.identifiers import find_id
 from contextbase.interfaces.cli.options import Limit
-from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json, print_line, print_table
+from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json, print_line
+from contextbase.interfaces.cli.paging import every_page
 from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.interfaces.cli.run import (
     Cpu,
@@ -55,78 +58,53 @@ Id = Annotated[
 
 
 @commands.command("create")
-@errors_shown
+@command
 def create(
+    client: Client,
     environment: Environment = None,
     memory: Memory = None,
     cpu: Cpu = None,
     processes: Processes = None,
     network: Network = "none",
     agent: Agent = None,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Create a sandbox on an agent's workspace, and print its id. If there is one already, its id is printed."""
     limits = LimitsBody(max_memory=None if memory is None else memory << 20, max_cpu=cpu, max_processes=processes)
-    with connect(data) as client:
-        sandbox = client.sandboxes.create(
-            named(project),
-            agent=agent,
-            limits=limits,
-            network=network_of(network),
-            environment=variables_of(environment),
-        )
-    if as_json:
-        print_json(sandbox.view)
-    else:
-        print_line(str(sandbox.id))
+    sandbox = client.sandboxes.create(
+        project, agent=agent, limits=limits, network=network_of(network), environment=variables_of(environment)
+    )
+    return CommandResult(sandbox.view, str(sandbox.id))
 
 
 @commands.command("list")
-@errors_shown
-def list_(
-    limit: Limit = 100,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+@command
+def list_(client: Client, limit: Limit = 100, project: Project = None) -> CommandResult:
     """List sandboxes, newest first: everybody's with 'admin', else your own."""
-    with connect(data) as client:
-        found = list(islice(_listed(client, project), limit))
-    if as_json:
-        print_json(found)
-        return
-    print_table(
-        ("SANDBOX", "AGENT", "DRIVER", "SEEN"),
-        ((one.id, one.agent, one.driver, local_time(one.seen_at)) for one in found),
+    found = list(islice(_listed(client, project), limit))
+    rows = TableRows(
+        columns=("SANDBOX", "AGENT", "DRIVER", "SEEN"),
+        rows=((one.id, one.agent, one.driver, local_time(one.seen_at)) for one in found),
         empty="No sandboxes match." if project else "There are no sandboxes. Create one: contextbase sandbox create",
         whole=("SANDBOX",),
     )
+    return CommandResult(found, rows)
 
 
 @commands.command("status")
-@errors_shown
-def status(sandbox: Id, data: Data = None, as_json: Json = False) -> None:
+@command
+def status(client: Client, sandbox: Id) -> CommandResult:
     """Show whether a sandbox is running, and what it uses."""
-    with connect(data) as client:
-        view = client.sandboxes.get(_id(client, sandbox)).view
-    if as_json:
-        print_json(view)
-        return
-    print_line(f"{view.agent}: {view.state} ({view.driver} on {view.machine})")
-    if view.memory is not None:
-        print_line(
-            f"{view.memory / 2**20:.1f} MB of memory, {counted(view.processes or 0, 'process', 'processes')}, "
-            f"{view.cpu_seconds:.1f} s of processor time"
-        )
+    view = client.sandboxes.get(_id(client, sandbox)).view
+    return CommandResult(view, partial(_print_status, view))
 
 
 @commands.command("exec")
 @errors_shown
 def exec_(
     sandbox: Id,
-    command: Annotated[
+    command_line: Annotated[
         list[str], typer.Argument(help="The program and its arguments, after --.", metavar="-- COMMAND")
     ],
     environment: Environment = None,
@@ -144,10 +122,10 @@ def exec_(
     with connect(data) as client:
         opened = client.sandboxes.get(_id(client, sandbox))
         if as_json:
-            answer = opened.exec(command, **options)
+            answer = opened.exec(command_line, **options)
             print_json(answer)
             raise typer.Exit(exit_code_of(answer.outcome))
-        for item in opened.stream(command, **options):
+        for item in opened.stream(command_line, **options):
             match item:
                 case OutputItem():
                     written(item)
@@ -177,15 +155,20 @@ def shell(
 
 
 @commands.command("remove")
-@errors_shown
-def remove(sandbox: Id, data: Data = None, as_json: Json = False) -> None:
+@command
+def remove(client: Client, sandbox: Id) -> CommandResult:
     """Stop a sandbox and everything that runs in it. The workspace stays, with the work in it."""
-    with connect(data) as client:
-        view = client.sandboxes.get(_id(client, sandbox)).delete()
-    if as_json:
-        print_json(view)
-    else:
-        print_line(f"Removed the sandbox. The workspace of {view.agent} is unchanged.")
+    view = client.sandboxes.get(_id(client, sandbox)).delete()
+    return CommandResult(view, f"Removed the sandbox. The workspace of {view.agent} is unchanged.")
+
+
+def _print_status(view: SandboxView) -> None:
+    print_line(f"{view.agent}: {view.state} ({view.driver} on {view.machine})")
+    if view.memory is not None:
+        print_line(
+            f"{view.memory / 2**20:.1f} MB of memory, {counted(view.processes or 0, 'process', 'processes')}, "
+            f"{view.cpu_seconds:.1f} s of processor time"
+        )
 
 
 async def _terminal(server: tuple[str, str], sandbox_id: UUID, command: str | None) -> int:
@@ -241,10 +224,5 @@ def _id(client: Client, text: str) -> UUID:
 
 
 def _listed(client: Client, project: str | None) -> Iterator[SandboxView]:
-    before = None
-    while True:
-        page = client.sandboxes.list(project, before=before, limit=1000)
+    for page in every_page(lambda before: client.sandboxes.list(project, before=before, limit=1000)):
         yield from page.sandboxes
-        before = page.next_before
-        if before is None:
-            return

@@ -10,6 +10,7 @@ from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.completion import complete_path, complete_project
 from contextbase.interfaces.cli.identifiers import find_id, short_id
 from contextbase.interfaces.cli.output import print_line
+from contextbase.interfaces.cli.paging import every_page
 from contextbase.interfaces.cli.phrases import local_day
 from contextbase.sdk import Client
 from contextbase.wire.token import TokenCreated, TokenView
@@ -119,10 +120,5 @@ def _print_created(token: TokenCreated) -> None:
 
 
 def _listed(client: Client) -> Iterator[TokenView]:
-    before = None
-    while True:
-        page = client.tokens.list(before=before, limit=1000)
+    for page in every_page(lambda before: client.tokens.list(before=before, limit=1000)):
         yield from page.tokens
-        before = page.next_before
-        if before is None:
-            return
