@@ -1,21 +1,11 @@
 """How much a command may use, whatever runs it."""
 
 from dataclasses import dataclass, fields
-from enum import StrEnum
 
 from contextbase.errors import InvalidInput
+from contextbase.vocabulary import Limit
 
 __all__ = ["Limit", "ResourceLimits"]
-
-
-class Limit(StrEnum):
-    """What a command was stopped by. There is none for the processor: who wants too much of it is slowed down."""
-
-    MEMORY = "memory"
-    PROCESSES = "processes"
-    EXECUTION_TIME = "execution-time"
-    OUTPUT = "output"
-    DISK = "disk"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

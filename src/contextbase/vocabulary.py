@@ -2,7 +2,31 @@
 
 from enum import StrEnum
 
-__all__ = ["Action", "GrantSource", "Kind", "PlaceKind", "PrincipalKind", "Reason", "ReviewState", "WayIn"]
+__all__ = [
+    "Action",
+    "ChangeStatus",
+    "CommitWhen",
+    "DiffKind",
+    "DiffStatus",
+    "FileChangeKind",
+    "FolderChangeKind",
+    "GrantSource",
+    "Kind",
+    "Limit",
+    "Network",
+    "OutputStream",
+    "PlaceKind",
+    "PrincipalKind",
+    "Reason",
+    "ReviewState",
+    "SandboxState",
+    "ScanProblem",
+    "SkipReason",
+    "StopReason",
+    "ValueChangeKind",
+    "WayIn",
+    "WorkspaceState",
+]
 
 
 class PrincipalKind(StrEnum):
@@ -71,3 +95,121 @@ class Reason(StrEnum):
     BOTH_ADDED = "both-added"
     DELETED_AND_CHANGED = "deleted-and-changed"
     REVIEW = "review"  # the policy asks for a person
+
+
+class ChangeStatus(StrEnum):
+    """What became of a change. Every one of these, refused apart, means that nothing the writer sent is lost."""
+
+    WRITTEN = "written"
+    MERGED = "merged"
+    UNCHANGED = "unchanged"  # the head has it already
+    SUPERSEDED = "superseded"  # the policy prefers the head; kept as a side version
+    IN_REVIEW = "in_review"  # kept as a side version with a review item; what was not contested is in
+    REFUSED = "refused"
+
+
+class FileChangeKind(StrEnum):
+    CREATED = "created"
+    CHANGED = "changed"
+    RENAMED = "renamed"
+    DELETED = "deleted"
+
+
+class DiffStatus(StrEnum):
+    """What became of a file that is compared."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+    RENAMED = "renamed"  # it may have been changed too
+    UNCHANGED = "unchanged"
+
+
+class DiffKind(StrEnum):
+    """How two contents could be compared."""
+
+    TEXT = "text"  # hunks
+    STRUCTURE = "structure"  # hunks, and changes of values
+    NOTEBOOK = "notebook"  # hunks, cells, and changes of values outside of them
+    BINARY = "binary"  # sizes and hashes only
+    LINK = "link"  # hunks of the targets
+    FOLDER = "folder"
+    SAME = "same"  # the contents are equal: only the path or the mode may differ
+
+
+class ValueChangeKind(StrEnum):
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+    MOVED = "moved"
+
+
+class Limit(StrEnum):
+    """What a command was stopped by. Processor time has none: a command that uses too much of it is slowed down."""
+
+    MEMORY = "memory"
+    PROCESSES = "processes"
+    EXECUTION_TIME = "execution-time"
+    OUTPUT = "output"
+    DISK = "disk"
+
+
+class Network(StrEnum):
+    NONE = "none"
+    LOOPBACK = "loopback"  # its own programs can talk to each other over 127.0.0.1, and to nobody else
+
+
+class SandboxState(StrEnum):
+    CREATED = "created"
+    RUNNING = "running"
+    STOPPED = "stopped"  # nothing runs in it; its files are as they were
+
+
+class OutputStream(StrEnum):
+    STDOUT = "stdout"
+    STDERR = "stderr"
+
+
+class CommitWhen(StrEnum):
+    SUCCESS = "success"  # the command ended with 0
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class FolderChangeKind(StrEnum):
+    CREATED = "created"
+    MODIFIED = "modified"
+    DELETED = "deleted"
+    RENAMED = "renamed"  # with other content, too, if `content` differs
+    MODE = "mode"  # nothing but the executable bit
+
+
+class ScanProblem(StrEnum):
+    """Why something in a workspace is not part of its changes."""
+
+    NAME = "name"  # a tree cannot hold this name
+    SPECIAL = "special"  # a socket, pipe or device
+    BUSY = "busy"  # it changed each time we read it
+    TOO_LARGE = "too_large"
+    UNREADABLE = "unreadable"
+    SECRET = "secret"  # noqa: S105 - it looks like one, and nobody allowed it
+
+
+class WorkspaceState(StrEnum):
+    OPEN = "open"
+    COMPLETED = "completed"  # everything in it was committed
+    ABANDONED = "abandoned"
+    LOST = "lost"  # its folder is gone, or of a history from before a restore
+
+
+class SkipReason(StrEnum):
+    TOO_LARGE = "too_large"
+    UNREADABLE = "unreadable"  # its content is damaged; fsck says more
+
+
+class StopReason(StrEnum):
+    """Why a page ended before the search did."""
+
+    MATCHES = "matches"  # it has as many as were asked for
+    BYTES = "bytes"  # it has read as much as one page may
+    TIME = "time"

@@ -13,7 +13,7 @@ from tests.support.sandbox_drivers import IMPLEMENTATIONS, Implementation, Site,
 
 from contextbase.errors import Conflict, InvalidInput, NotFound, Unavailable
 from contextbase.limits import Limit, ResourceLimits
-from contextbase.sandbox.model import Command, SandboxId, SandboxSpec, SandboxState, Stream, TerminalSize
+from contextbase.sandbox.model import Command, OutputStream, SandboxId, SandboxSpec, SandboxState, TerminalSize
 from contextbase.sandbox.ports import SandboxDriver
 
 _BOUND = 60
@@ -434,7 +434,7 @@ async def test_a_terminal_has_its_size_and_can_be_resized(site: Site, driver: Sa
         reading = execution.output()
         while b"err" not in said:
             output = await anext(reading)
-            assert output.stream is Stream.STDOUT
+            assert output.stream is OutputStream.STDOUT
             said += output.data
         assert b"33 111" in said
         await execution.resize(TerminalSize(rows=44, columns=122))

@@ -18,7 +18,7 @@ from tests.support.require import unavailable
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.cgroups import find_groups
 from contextbase.sandbox.docker import DockerDriver
-from contextbase.sandbox.model import Command, CommandOutcome, SandboxId, SandboxSpec, Stream
+from contextbase.sandbox.model import Command, CommandOutcome, OutputStream, SandboxId, SandboxSpec
 from contextbase.sandbox.plain import PlainDriver
 from contextbase.sandbox.ports import Execution, SandboxDriver
 from contextbase.workspaces.model import Owner
@@ -207,13 +207,13 @@ class Finished:
 
 async def finish(execution: Execution) -> Finished:
     """Read it to its end."""
-    written = {Stream.STDOUT: b"", Stream.STDERR: b""}
+    written = {OutputStream.STDOUT: b"", OutputStream.STDERR: b""}
     async with asyncio.timeout(_BOUND):
         async for output in execution.output():
             written[output.stream] += output.data
         outcome = await execution.wait()
     texts = {stream: data.decode(errors="replace") for stream, data in written.items()}
-    return Finished(outcome=outcome, stdout=texts[Stream.STDOUT], stderr=texts[Stream.STDERR])
+    return Finished(outcome=outcome, stdout=texts[OutputStream.STDOUT], stderr=texts[OutputStream.STDERR])
 
 
 def shell(text: str, **values: Any) -> Command:

@@ -3,25 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
-from enum import StrEnum
 
 from contextbase.errors import InvalidInput
 from contextbase.identity.model import Principal
 from contextbase.ids import ProjectId
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.model import Command, CommandOutcome, Network, Output, SandboxId
+from contextbase.vocabulary import CommitWhen
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.repository import WorkspaceRecord
 from contextbase.workspaces.service import Completed
 
 __all__ = ["CommitWhen", "KeptWorkspace", "RunRequest", "RunStep", "SandboxRecord", "Started", "lowered"]
-
-
-class CommitWhen(StrEnum):
-    SUCCESS = "success"  # the command ended with 0
-    ALWAYS = "always"
-    NEVER = "never"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

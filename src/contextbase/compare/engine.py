@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from contextbase.compare.edits import is_coarse
-from contextbase.compare.model import CompareLimits, DiffKind, FileDiff, Hunk, Side, Status, guessed_mime
+from contextbase.compare.model import CompareLimits, DiffKind, DiffStatus, FileDiff, Hunk, Side, guessed_mime
 from contextbase.compare.notebook import cell_diffs, cells_of, without_cells
 from contextbase.compare.readers import READERS
 from contextbase.compare.structure import changes_between
@@ -81,13 +81,13 @@ def plain_text(content: bytes) -> bytes:
     return content.decode(decode(content)[1].encoding).encode() if is_wide(content) else content
 
 
-def _status(old: Side | None, new: Side | None, *, renamed: bool) -> Status:
+def _status(old: Side | None, new: Side | None, *, renamed: bool) -> DiffStatus:
     if old is None or new is None:
-        return Status.UNCHANGED if old is new else Status.ADDED if old is None else Status.REMOVED
+        return DiffStatus.UNCHANGED if old is new else DiffStatus.ADDED if old is None else DiffStatus.REMOVED
     if renamed:
-        return Status.RENAMED
+        return DiffStatus.RENAMED
     same = (old.hash, old.kind, old.executable) == (new.hash, new.kind, new.executable)
-    return Status.UNCHANGED if same else Status.CHANGED
+    return DiffStatus.UNCHANGED if same else DiffStatus.CHANGED
 
 
 def _facts(side: Side | None, path: str) -> Side | None:
@@ -139,7 +139,7 @@ def _with_structure(diff: FileDiff, contents: list[bytes], limits: CompareLimits
     if (
         types
         or kind not in READERS
-        or (kind is not FileType.NOTEBOOK and diff.status in (Status.ADDED, Status.REMOVED))
+        or (kind is not FileType.NOTEBOOK and diff.status in (DiffStatus.ADDED, DiffStatus.REMOVED))
     ):
         return diff
     if max(map(len, contents)) > limits.structured_bytes:

@@ -2,55 +2,26 @@
 
 import mimetypes
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple, Self
 
 from contextbase.compare.values import Step, Value
 from contextbase.ids import ContentHash
 from contextbase.merge import EntryKind
+from contextbase.vocabulary import DiffKind, DiffStatus, ValueChangeKind
 
 __all__ = [
     "CellDiff",
     "CompareLimits",
     "DiffKind",
+    "DiffStatus",
     "FileDiff",
     "Hunk",
     "Side",
-    "Status",
     "ValueChange",
     "ValueChangeKind",
     "guessed_mime",
 ]
-
-
-class Status(StrEnum):
-    """What became of the file."""
-
-    ADDED = "added"
-    REMOVED = "removed"
-    CHANGED = "changed"
-    RENAMED = "renamed"  # it may have been changed too
-    UNCHANGED = "unchanged"
-
-
-class DiffKind(StrEnum):
-    """How the contents could be compared."""
-
-    TEXT = "text"  # hunks
-    STRUCTURE = "structure"  # hunks, and changes of values
-    NOTEBOOK = "notebook"  # hunks, cells, and changes of values outside of them
-    BINARY = "binary"  # sizes and hashes only
-    LINK = "link"  # hunks of the targets
-    FOLDER = "folder"
-    SAME = "same"  # the contents are equal: only the path or the mode may differ
-
-
-class ValueChangeKind(StrEnum):
-    ADDED = "added"
-    REMOVED = "removed"
-    CHANGED = "changed"
-    MOVED = "moved"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,7 +98,7 @@ class CellDiff:
 class FileDiff:
     """How a file differs from what it was. `old` and `new` are without content: the hunks have what changed."""
 
-    status: Status
+    status: DiffStatus
     kind: DiffKind
     old_path: str | None
     new_path: str | None

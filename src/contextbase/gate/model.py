@@ -9,7 +9,7 @@ from uuid import UUID
 from contextbase.errors import InvalidInput
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.merge import MergeConflict
-from contextbase.vocabulary import ReviewState
+from contextbase.vocabulary import ChangeStatus, ReviewState
 
 __all__ = [
     "AUTO_MERGE",
@@ -141,17 +141,6 @@ class CommitRequest:
     def tells_what_is_there(self) -> bool:
         """Whether its answer tells a writer what stands, or stood, at a path."""
         return self.expects is not None or any(change.base_version is not None for change in self.changes)
-
-
-class ChangeStatus(StrEnum):
-    """What became of a change. Every one of these, refused apart, means that nothing the writer sent is lost."""
-
-    WRITTEN = "written"
-    MERGED = "merged"
-    UNCHANGED = "unchanged"  # the head has it already
-    SUPERSEDED = "superseded"  # the policy prefers the head; kept as a side version
-    IN_REVIEW = "in_review"  # kept as a side version with a review item; what was not contested is in
-    REFUSED = "refused"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Final
 from contextbase.errors import Conflict
 from contextbase.limits import Limit
 from contextbase.sandbox.descriptors import Descriptor, one_of, read_piece, write_all
-from contextbase.sandbox.model import CommandOutcome, Output, Stream, TerminalSize
+from contextbase.sandbox.model import CommandOutcome, Output, OutputStream, TerminalSize
 from contextbase.sandbox.native.launcher.client import Conversation
 
 __all__ = ["Ended", "LaunchedExecution", "Streams"]
@@ -31,7 +31,7 @@ class Streams:
     """Our ends, and those that go to the command: standard input, output and error."""
 
     stdin: Descriptor | None
-    outputs: Mapping[Descriptor, Stream]
+    outputs: Mapping[Descriptor, OutputStream]
     is_terminal: bool
     theirs: tuple[int, ...]
 
@@ -42,7 +42,7 @@ class Streams:
         stderr, stderr_end = os.pipe()
         return cls(
             stdin=None if stdin is None else Descriptor(stdin),
-            outputs={Descriptor(stdout): Stream.STDOUT, Descriptor(stderr): Stream.STDERR},
+            outputs={Descriptor(stdout): OutputStream.STDOUT, Descriptor(stderr): OutputStream.STDERR},
             is_terminal=False,
             theirs=(source, stdout_end, stderr_end),
         )
@@ -53,7 +53,9 @@ class Streams:
         master = Descriptor(ours)
         if not has_input:
             os.write(ours, _END_OF_INPUT)
-        return cls(stdin=master if has_input else None, outputs={master: Stream.STDOUT}, is_terminal=True, theirs=())
+        return cls(
+            stdin=master if has_input else None, outputs={master: OutputStream.STDOUT}, is_terminal=True, theirs=()
+        )
 
     def close(self) -> None:
         for descriptor in (*self.outputs, *(() if self.stdin is None else (self.stdin,))):

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import Final
 from uuid import UUID
@@ -11,6 +10,7 @@ from uuid import UUID
 from contextbase.errors import InvalidInput, TooLarge
 from contextbase.ids import ContentHash
 from contextbase.limits import Limit, ResourceLimits
+from contextbase.vocabulary import Network, OutputStream, SandboxState
 
 __all__ = [
     "HOME",
@@ -20,13 +20,13 @@ __all__ = [
     "CommandOutcome",
     "Network",
     "Output",
+    "OutputStream",
     "SandboxId",
     "SandboxInfo",
     "SandboxSpec",
     "SandboxState",
     "SandboxStats",
     "StorageProof",
-    "Stream",
     "TerminalSize",
 ]
 
@@ -45,17 +45,6 @@ SANDBOX_LIMITS: Final = ResourceLimits(
 
 class SandboxId(UUID):
     """A sandbox's own id, given by whoever creates it."""
-
-
-class Network(StrEnum):
-    NONE = "none"
-    LOOPBACK = "loopback"  # its own programs can talk to each other over 127.0.0.1, and to nobody else
-
-
-class SandboxState(StrEnum):
-    CREATED = "created"
-    RUNNING = "running"
-    STOPPED = "stopped"  # nothing runs in it; its files are as they were
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,14 +112,9 @@ def _check_size(pieces: Sequence[str]) -> None:
         )
 
 
-class Stream(StrEnum):
-    STDOUT = "stdout"
-    STDERR = "stderr"
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Output:
-    stream: Stream
+    stream: OutputStream
     data: bytes
 
 

@@ -1,7 +1,6 @@
 """What is asked of a search, and what it answers."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
@@ -10,6 +9,7 @@ from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.search.path_filter import PathFilter
 from contextbase.search.pattern import TextPattern
 from contextbase.search.shown_line import FoundLine
+from contextbase.vocabulary import SkipReason, StopReason
 
 __all__ = [
     "LARGEST_SEARCHED",
@@ -63,25 +63,12 @@ class SearchedFile:
     content_hash: ContentHash | None  # None: what the workspace's folder has at the path
 
 
-class SkipReason(StrEnum):
-    TOO_LARGE = "too_large"
-    UNREADABLE = "unreadable"  # its content is damaged: fsck's business
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SkippedFile:
     """One that was not searched, though it may hold what was looked for."""
 
     path: TreePath
     reason: SkipReason
-
-
-class StopReason(StrEnum):
-    """Why a page ended before the search did."""
-
-    MATCHES = "matches"  # it has as many as were asked for
-    BYTES = "bytes"  # so much was read
-    TIME = "time"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from operator import is_
 from typing import Final, Self
 from uuid import UUID
@@ -14,6 +13,7 @@ from contextbase.errors import InvalidInput
 from contextbase.identity.levels import PathAuthority
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
 from contextbase.streams.model import EventAuthor, StreamEvent
+from contextbase.vocabulary import FileChangeKind
 
 __all__ = [
     "Cursor",
@@ -64,13 +64,6 @@ class FeedHeads:
     @property
     def cursor(self) -> Cursor:
         return Cursor(epoch=self.epoch, seq=self.seq, event=self.event)
-
-
-class FileChangeKind(StrEnum):
-    CREATED = "created"
-    CHANGED = "changed"
-    RENAMED = "renamed"
-    DELETED = "deleted"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -12,6 +11,7 @@ from uuid import UUID
 from contextbase.errors import InvalidSettings
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind
+from contextbase.vocabulary import FolderChangeKind, ScanProblem
 from contextbase.workspaces.credentials import Credential
 from contextbase.workspaces.ignore_rules import IgnoreRule
 
@@ -129,14 +129,6 @@ class MirrorSync:
     total: int  # entries of the snapshot
 
 
-class FolderChangeKind(StrEnum):
-    CREATED = "created"
-    MODIFIED = "modified"
-    DELETED = "deleted"
-    RENAMED = "renamed"  # with other content, too, if `content` differs
-    MODE = "mode"  # nothing but the executable bit
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FolderContent:
     """What stands at a path now."""
@@ -174,17 +166,6 @@ class FolderMove:
 
     source: TreePath
     target: TreePath
-
-
-class ScanProblem(StrEnum):
-    """Why something in the folder is not part of the changes."""
-
-    NAME = "name"  # not a name a tree can hold
-    SPECIAL = "special"  # a socket, pipe or device
-    BUSY = "busy"  # it changed each time we read it
-    TOO_LARGE = "too_large"
-    UNREADABLE = "unreadable"
-    SECRET = "secret"  # noqa: S105 - it looks like one, and nobody said that it may be shared
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -16,6 +15,7 @@ from contextbase.errors import NotFound
 from contextbase.identity.model import Principal, PrincipalKind
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind, Sharing
+from contextbase.vocabulary import WorkspaceState
 from contextbase.workspaces.checkpoint_record import Checkpoint
 from contextbase.workspaces.commit_plan import CommittedPath
 from contextbase.workspaces.model import FolderContent, WorkspaceId
@@ -25,13 +25,6 @@ __all__ = ["WorkspaceRecord", "WorkspaceRepository", "WorkspaceState"]
 
 _SQL: Final = load_queries("contextbase.workspaces")
 _PAGE: Final = 5000
-
-
-class WorkspaceState(StrEnum):
-    OPEN = "open"
-    COMPLETED = "completed"  # everything in it was committed
-    ABANDONED = "abandoned"
-    LOST = "lost"  # its folder is gone, or of a history from before a restore
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ import pytest
 from tests.support.gate_world import delete, mkdir, rename, write
 from tests.support.history_world import HistoryWorld
 
-from contextbase.compare import DiffKind, Status, render_patch
+from contextbase.compare import DiffKind, DiffStatus, render_patch
 from contextbase.db.database import Database
 from contextbase.errors import InvalidInput, NotFound
 from contextbase.gate.model import ContentKind
@@ -90,9 +90,9 @@ async def test_two_versions_of_a_file_are_named_by_number(database: Database, tm
     await world.gate.commit(delete("a.txt", 2))
     owner, project, path = world.gate.owner, world.gate.project.id, TreePath("a.txt")
     both = await world.diffs.of_versions(owner, project, path, 1, 2)
-    assert (both.diff.status, len(both.diff.hunks)) == (Status.CHANGED, 1)
+    assert (both.diff.status, len(both.diff.hunks)) == (DiffStatus.CHANGED, 1)
     now = await world.diffs.of_versions(owner, project, path, 1, None)
-    assert now.diff.status is Status.REMOVED
+    assert now.diff.status is DiffStatus.REMOVED
     with pytest.raises(NotFound):
         await world.diffs.of_versions(owner, project, path, 1, 9)
 
@@ -106,7 +106,7 @@ async def test_somebody_s_work_is_shown_without_what_others_did_between(database
     work = await world.diff(0, "head", principal=PrincipalName.parse("agent:ann"))
     named = [(file.diff.path, file.diff.status.value) for file in work]
     assert named == [("g", "added"), ("f", "changed"), ("f", "added")]
-    changed = next(file for file in work if file.diff.status is Status.CHANGED)
+    changed = next(file for file in work if file.diff.status is DiffStatus.CHANGED)
     assert render_patch(changed.diff).splitlines()[-2:] == [b"-2", b"+3"]
     assert await world.diff(0, "head", principal=PrincipalName.parse("agent:ann"), limit=1) == work
     run = await world.diff(0, "head", run="r2", path=TreePath("f"))

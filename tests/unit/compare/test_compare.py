@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from contextbase.compare import CompareLimits, DiffKind, FileDiff, Side, Status, ValueChangeKind, compare
+from contextbase.compare import CompareLimits, DiffKind, DiffStatus, FileDiff, Side, ValueChangeKind, compare
 from contextbase.ids import ContentHash
 from contextbase.merge import EntryKind
 
@@ -15,26 +15,31 @@ def diff_of(old: bytes | None, new: bytes | None, path: str = "a.txt", limits: C
 @pytest.mark.parametrize(
     ("old", "new", "status"),
     [
-        (None, b"a", Status.ADDED),
-        (b"a", None, Status.REMOVED),
-        (b"a", b"b", Status.CHANGED),
-        (b"a", b"a", Status.UNCHANGED),
-        (None, None, Status.UNCHANGED),
+        (None, b"a", DiffStatus.ADDED),
+        (b"a", None, DiffStatus.REMOVED),
+        (b"a", b"b", DiffStatus.CHANGED),
+        (b"a", b"a", DiffStatus.UNCHANGED),
+        (None, None, DiffStatus.UNCHANGED),
     ],
 )
-def test_what_became_of_a_file(old: bytes | None, new: bytes | None, status: Status) -> None:
+def test_what_became_of_a_file(old: bytes | None, new: bytes | None, status: DiffStatus) -> None:
     assert diff_of(old, new).status is status
 
 
 def test_a_rename_is_what_the_caller_says_it_is() -> None:
     diff = compare(Side.of(b"a\n"), Side.of(b"b\n"), path="new.txt", old_path="old.txt")
-    assert (diff.status, diff.old_path, diff.new_path, diff.path) == (Status.RENAMED, "old.txt", "new.txt", "new.txt")
+    assert (diff.status, diff.old_path, diff.new_path, diff.path) == (
+        DiffStatus.RENAMED,
+        "old.txt",
+        "new.txt",
+        "new.txt",
+    )
     assert diff.hunks
 
 
 def test_a_mode_is_a_change_of_its_own() -> None:
     diff = compare(Side.of(b"a\n"), Side.of(b"a\n", executable=True), path="run.sh")
-    assert diff.status is Status.CHANGED
+    assert diff.status is DiffStatus.CHANGED
     assert diff.mode_changed
     assert diff.kind is DiffKind.SAME
 
@@ -67,9 +72,9 @@ def test_a_file_that_was_not_loaded_is_compared_by_its_hash() -> None:
 
 def test_of_sides_with_one_hash_the_bytes_are_not_asked_for() -> None:
     large = Side(content=None, size=1 << 40, hash=ContentHash.of(b"large"))
-    assert compare(large, large, path="a.txt").status is Status.UNCHANGED
+    assert compare(large, large, path="a.txt").status is DiffStatus.UNCHANGED
     renamed = compare(large, large, path="b.txt", old_path="a.txt")
-    assert (renamed.status, renamed.kind, renamed.notes) == (Status.RENAMED, DiffKind.SAME, ())
+    assert (renamed.status, renamed.kind, renamed.notes) == (DiffStatus.RENAMED, DiffKind.SAME, ())
 
 
 def test_the_context_can_be_chosen() -> None:

@@ -12,7 +12,7 @@ from contextbase.sandbox.cgroups import NO_LIMITS
 from contextbase.sandbox.docker.connection import Hijacked
 from contextbase.sandbox.docker.engine import Engine
 from contextbase.sandbox.docker.execution import DockerExecution, Surroundings
-from contextbase.sandbox.model import Command, Stream
+from contextbase.sandbox.model import Command, OutputStream
 
 
 class Told(Engine):
@@ -75,8 +75,8 @@ async def test_what_comes_with_the_process_id_is_the_commands() -> None:
     wire = Wire()
     execution = await wire.execution(frame(b"early", 2) + frame(b"12\nout") + frame(b"put") + frame(b"late", 2), code=3)
     pieces = [piece async for piece in execution.output()]
-    assert b"".join(piece.data for piece in pieces if piece.stream is Stream.STDOUT) == b"output"
-    assert b"".join(piece.data for piece in pieces if piece.stream is Stream.STDERR) == b"earlylate"
+    assert b"".join(piece.data for piece in pieces if piece.stream is OutputStream.STDOUT) == b"output"
+    assert b"".join(piece.data for piece in pieces if piece.stream is OutputStream.STDERR) == b"earlylate"
     assert (await execution.wait()).exit_code == 3
     assert wire.ended == 2  # closed, and told so
 

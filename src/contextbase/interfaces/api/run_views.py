@@ -11,7 +11,7 @@ from contextbase.commands.model import KeptWorkspace, RunStep, SandboxRecord, St
 from contextbase.commands.sandboxes import SandboxStatus
 from contextbase.errors import ContextbaseError
 from contextbase.interfaces.api.workspace_views import complete_view, workspace_view
-from contextbase.sandbox.model import CommandOutcome, Output, Stream
+from contextbase.sandbox.model import CommandOutcome, Output, OutputStream
 from contextbase.wire.sandbox import (
     CommandItem,
     CommandView,
@@ -36,7 +36,7 @@ class OutputTexts:
     """Pieces of output as items: text where it can be, with characters that come in two pieces put together."""
 
     def __init__(self) -> None:
-        self._decoders = {stream: codecs.getincrementaldecoder("utf-8")() for stream in Stream}
+        self._decoders = {stream: codecs.getincrementaldecoder("utf-8")() for stream in OutputStream}
 
     def item(self, piece: Output) -> OutputItem | None:
         """None: only the beginning of a character so far."""
@@ -123,7 +123,7 @@ class _Ends:
     """The end of each stream."""
 
     def __init__(self) -> None:
-        self._kept = {stream: bytearray() for stream in Stream}
+        self._kept = {stream: bytearray() for stream in OutputStream}
         self._truncated = False
 
     def take(self, piece: Output) -> None:

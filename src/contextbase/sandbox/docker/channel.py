@@ -3,7 +3,7 @@
 from typing import Final
 
 from contextbase.errors import Conflict, MachineProblem, Unavailable
-from contextbase.sandbox.model import Command, Output, Stream
+from contextbase.sandbox.model import Command, Output, OutputStream
 from contextbase.sandbox.ports import Execution
 
 __all__ = ["RelayChannel", "relay_command"]
@@ -45,7 +45,7 @@ class RelayChannel:
     async def open(self, socket: str) -> None:
         said = b""
         async for piece in self._output:
-            if piece.stream is Stream.STDOUT:
+            if piece.stream is OutputStream.STDOUT:
                 self._left = piece.data.removeprefix(_CONNECTED)
                 return
             said += piece.data
@@ -60,7 +60,7 @@ class RelayChannel:
             data, self._left = self._left, b""
             return data
         while (piece := await anext(self._output, _NOTHING)) is not _NOTHING:
-            if piece.stream is Stream.STDOUT:
+            if piece.stream is OutputStream.STDOUT:
                 return piece.data
         return b""
 
@@ -80,4 +80,4 @@ class RelayChannel:
         await self._execution.wait()
 
 
-_NOTHING: Final = Output(stream=Stream.STDERR, data=b"")
+_NOTHING: Final = Output(stream=OutputStream.STDERR, data=b"")

@@ -15,7 +15,7 @@ from contextbase.limits import Limit, ResourceLimits
 from contextbase.sandbox.cgroups import ControlGroup, Usage
 from contextbase.sandbox.docker.connection import Hijacked
 from contextbase.sandbox.docker.engine import Engine
-from contextbase.sandbox.model import WORKSPACE, Command, CommandOutcome, Output, Stream, TerminalSize
+from contextbase.sandbox.model import WORKSPACE, Command, CommandOutcome, Output, OutputStream, TerminalSize
 
 __all__ = ["DockerExecution", "Surroundings", "entering"]
 
@@ -189,7 +189,7 @@ class DockerExecution:
         """Read the process id; what came with it is the command's."""
         greeting, pieces = b"", []
         while b"\n" not in greeting and (piece := await self._next()) is not None:
-            if piece.stream is not Stream.STDOUT:
+            if piece.stream is not OutputStream.STDOUT:
                 pieces.append(piece)
                 continue
             greeting += piece.data
@@ -204,7 +204,7 @@ class DockerExecution:
                 raise Conflict("The sandbox does not run.")
             raise Unavailable(f"The Docker engine could not start the command: {said[:500]}")
         self._pid = int(line)
-        return [Output(stream=Stream.STDOUT, data=rest), *pieces] if rest else pieces
+        return [Output(stream=OutputStream.STDOUT, data=rest), *pieces] if rest else pieces
 
     async def _until_end(self, first: list[Output]) -> CommandOutcome:
         room = sys.maxsize if self._limits.max_output is None else self._limits.max_output
@@ -277,9 +277,11 @@ class DockerExecution:
         try:
             if self._command.terminal is not None:
                 data = await reader.read(_PIECE)
-                return Output(stream=Stream.STDOUT, data=data) if data else None
+                return Output(stream=OutputStream.STDOUT, data=data) if data else None
             number, size = _FRAME.unpack(await reader.readexactly(_FRAME.size))
-            return Output(stream=Stream.STDERR if number == 2 else Stream.STDOUT, data=await reader.readexactly(size))
+            return Output(
+                stream=OutputStream.STDERR if number == 2 else OutputStream.STDOUT, data=await reader.readexactly(size)
+            )
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
 

@@ -17,7 +17,7 @@ from contextbase.sandbox.docker.crowd import Crowd, processes_of
 from contextbase.sandbox.docker.engine import Engine
 from contextbase.sandbox.docker.execution import DockerExecution, Surroundings, entering
 from contextbase.sandbox.leftovers import words_of
-from contextbase.sandbox.model import Command, Output, Stream
+from contextbase.sandbox.model import Command, Output, OutputStream
 from contextbase.workspaces.model import Owner
 
 __all__ = ["Inside"]
@@ -68,7 +68,7 @@ class Inside:
         try:
             async with aclosing(execution.output()) as output:
                 async for piece in output:
-                    if piece.stream is Stream.STDOUT:
+                    if piece.stream is OutputStream.STDOUT:
                         yield piece.data
                     else:
                         said = (said + piece.data)[:_MOST_SAID]
@@ -218,7 +218,7 @@ async def _links_first(output: AsyncIterator[Output], said: bytearray) -> frozen
         piece = await anext(output, None)
         if piece is None:
             raise Conflict("It did not begin.")
-        if piece.stream is Stream.STDERR:
+        if piece.stream is OutputStream.STDERR:
             said += piece.data
         elif len(names) + len(piece.data) > _MOST_LINKS:
             raise TooLarge("The folder in the sandbox holds too many links to unpack an archive there safely.")

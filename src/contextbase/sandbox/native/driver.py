@@ -19,13 +19,13 @@ from contextbase.sandbox.enclosure import Enclosure
 from contextbase.sandbox.execution import LaunchedExecution
 from contextbase.sandbox.model import (
     Command,
+    OutputStream,
     SandboxId,
     SandboxInfo,
     SandboxSpec,
     SandboxState,
     SandboxStats,
     StorageProof,
-    Stream,
 )
 from contextbase.sandbox.native.launcher.archives import HOSTILE, MISSING
 from contextbase.sandbox.native.launcher.order import Task
@@ -136,7 +136,7 @@ class NativeDriver:
         errors = b""
         try:
             async for output in execution.output():
-                if output.stream is Stream.STDOUT:
+                if output.stream is OutputStream.STDOUT:
                     yield output.data
                 else:
                     errors += output.data
@@ -253,7 +253,7 @@ async def _end_holder(holder: RunningHolder) -> None:
 
 
 async def _complaint(execution: LaunchedExecution) -> str:
-    said = [output.data async for output in execution.output() if output.stream is Stream.STDERR]
+    said = [output.data async for output in execution.output() if output.stream is OutputStream.STDERR]
     return b"".join(said).decode(errors="replace")
 
 
