@@ -5,9 +5,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-__all__ = ["CellView", "DiffPageView", "FileDiffView", "HunkView", "SideView", "ValueChangeView"]
+from contextbase.vocabulary import DiffKind, DiffStatus, ValueChangeKind
 
-WhatChanged = Literal["added", "removed", "changed", "moved"]
+__all__ = ["CellView", "ComparedView", "DiffPageView", "FileDiffView", "HunkView", "SideView", "ValueChangeView"]
 
 
 class SideView(BaseModel):
@@ -34,7 +34,7 @@ class HunkView(BaseModel):
 class ValueChangeView(BaseModel):
     """A value of JSON, YAML or TOML that came, went, became another or stands elsewhere."""
 
-    kind: WhatChanged
+    kind: ValueChangeKind
     old_pointer: str | None
     new_pointer: str | None
     old: str | None = Field(description="As it is written there.")
@@ -44,7 +44,7 @@ class ValueChangeView(BaseModel):
 class CellView(BaseModel):
     """A notebook's cell that changed. Positions count from 0."""
 
-    kind: WhatChanged
+    kind: ValueChangeKind
     cell: str | None = Field(description="Its id, if the notebook gives cells one.")
     type: str
     old_position: int | None
@@ -53,17 +53,14 @@ class CellView(BaseModel):
     hunks: list[HunkView]
 
 
-class FileDiffView(BaseModel):
+class ComparedView(BaseModel):
+    """What every view of a comparison shows, whatever it compares."""
+
     path: str = Field(description="Where it stands, or stood last.")
     old_path: str | None
     new_path: str | None
-    node_id: UUID
-    status: Literal["added", "removed", "changed", "renamed", "unchanged"]
-    kind: Literal["text", "structure", "notebook", "binary", "link", "folder", "same"] = Field(
-        description="How the contents could be compared."
-    )
-    old: SideView | None
-    new: SideView | None
+    status: DiffStatus
+    kind: DiffKind = Field(description="How the contents could be compared.")
     added_lines: int
     removed_lines: int
     hunks: list[HunkView]
@@ -72,6 +69,12 @@ class FileDiffView(BaseModel):
     notes: list[str]
     patch: str | None = Field(default=None, description="If asked for: as git writes it.")
     values: str | None = Field(default=None, description="If a patch was asked for: changed values and cells, as text.")
+
+
+class FileDiffView(ComparedView):
+    node_id: UUID
+    old: SideView | None
+    new: SideView | None
 
 
 class DiffPageView(BaseModel):

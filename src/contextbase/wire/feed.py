@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from contextbase.vocabulary import Kind, PrincipalKind, WayIn
+from contextbase.vocabulary import FileChangeKind, Kind, PrincipalKind, WayIn
 
 __all__ = [
     "CommitItem",
@@ -27,7 +27,7 @@ class EventAuthorView(BaseModel):
 
 
 class FeedChangeView(BaseModel):
-    action: Literal["created", "changed", "renamed", "deleted"] = Field(description="As it looks to the reader.")
+    action: FileChangeKind = Field(description="As it looks to the reader.")
     path: str
     previous_path: str | None = Field(None, description="Where it was before it was renamed.")
     kind: Kind | None = Field(None, description="Null when it was deleted.")

@@ -1,10 +1,11 @@
 """Bodies of going back: rollback, undo, bringing back what was set aside, purge."""
 
-from typing import Literal, Self
+from typing import Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from contextbase.vocabulary import DiffStatus
 from contextbase.wire.commit import CONTENT_HASH, ChangeView, ProjectName, SeqNumber
 
 __all__ = [
@@ -103,7 +104,7 @@ class PreviewFileView(BaseModel):
     path: str
     old_path: str | None = Field(description="Where it is now; null: it is not there.")
     new_path: str | None = Field(description="Where it would be; null: it would be gone.")
-    status: Literal["added", "removed", "changed", "renamed", "unchanged"]
+    status: DiffStatus
     added_lines: int
     removed_lines: int
     patch: str = Field(description="As git writes it.")

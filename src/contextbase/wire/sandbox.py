@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from contextbase.vocabulary import Limit, Network, OutputStream, SandboxState
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.problem import Problem
 from contextbase.wire.workspace import AgentName, WorkspaceCompleteView, WorkspaceView
@@ -22,14 +23,12 @@ __all__ = [
     "ExecView",
     "FailedItem",
     "KeptItem",
-    "LimitName",
     "LimitsBody",
     "NetworkName",
     "OutcomeView",
     "OutputItem",
     "SandboxCreate",
     "SandboxPage",
-    "SandboxStateName",
     "SandboxView",
     "StartedItem",
     "TerminalControl",
@@ -38,8 +37,6 @@ __all__ = [
 
 NetworkName = Literal["none", "loopback"]
 CommitWhenName = Literal["success", "always", "never"]
-LimitName = Literal["memory", "processes", "execution-time", "output", "disk"]
-SandboxStateName = Literal["created", "running", "stopped"]
 
 # How long and how many: no more than a request has room for.
 _Variable = Annotated[str, Field(pattern=r"^[^=\x00]+$")]
@@ -98,7 +95,7 @@ class CommandCreate(CommandBody):
 class OutcomeView(BaseModel):
     exit_code: int | None = Field(description="null: a signal ended it.")
     signal: int | None
-    stopped_by: LimitName | None = Field(description="The limit it went over.")
+    stopped_by: Limit | None = Field(description="The limit it went over.")
     forks_refused: bool = Field(description="It wanted more processes than its limit, and went on without.")
     leftovers_of: list[str] = Field(
         default=[],
@@ -124,7 +121,7 @@ class OutputItem(BaseModel):
     """A piece of output: as text where it is UTF-8, else in base64."""
 
     type: Literal["output"] = "output"
-    stream: Literal["stdout", "stderr"]
+    stream: OutputStream
     text: str | None = None
     base64: str | None = None
 
@@ -188,11 +185,11 @@ class SandboxView(BaseModel):
     agent: str = Field(description="Whose workspace it is on, for example agent:indexer.")
     machine: str = Field(description="The machine that runs it.")
     driver: str = Field(description="bubblewrap, docker or none.")
-    network: NetworkName
+    network: Network
     limits: LimitsBody
     created_at: datetime
     seen_at: datetime = Field(description="When a command last ran in it, to the minute.")
-    state: SandboxStateName | None = Field(default=None, description="Not in lists.")
+    state: SandboxState | None = Field(default=None, description="Not in lists.")
     memory: int | None = Field(default=None, description="Bytes in use now, if it runs.")
     processes: int | None = None
     cpu_seconds: float | None = None

@@ -1,9 +1,10 @@
 """Bodies of searches."""
 
-from typing import Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
+
+from contextbase.vocabulary import SkipReason, StopReason
 
 __all__ = ["ContentMatchPage", "FileMatchView", "LineMatchView", "NameMatchPage", "SkippedFileView"]
 
@@ -26,7 +27,7 @@ class SkippedFileView(BaseModel):
     """A file that was not searched, though it may hold what was looked for."""
 
     path: str
-    reason: Literal["too_large", "unreadable"]
+    reason: SkipReason
 
 
 class ContentMatchPage(BaseModel):
@@ -34,9 +35,7 @@ class ContentMatchPage(BaseModel):
     seq: int = Field(description="The snapshot that was searched; of a workspace, the one it is based on.")
     files: list[FileMatchView] = Field(description="In path order.")
     skipped: list[SkippedFileView]
-    stopped_by: Literal["matches", "bytes", "time"] | None = Field(
-        description="Why the page ended before the search did; null at the end."
-    )
+    stopped_by: StopReason | None = Field(description="Why the page ended before the search did; null at the end.")
     cursor: str | None = Field(description="Pass it for the next page, with the same question; null at the end.")
 
 

@@ -6,14 +6,14 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from contextbase.vocabulary import FolderChangeKind, Kind, ScanProblem, WorkspaceState
 from contextbase.wire.commit import ChangeView, ProjectName
-from contextbase.wire.diff import CellView, HunkView, ValueChangeView
+from contextbase.wire.diff import ComparedView
 from contextbase.wire.snapshot import LONGEST_REF
 
 __all__ = [
     "AgentName",
     "ArrivedView",
-    "ChangeName",
     "ConflictsInName",
     "IgnoredView",
     "KeptName",
@@ -37,7 +37,6 @@ __all__ = [
     "WorkspaceView",
 ]
 
-ChangeName = Literal["created", "modified", "deleted", "renamed", "mode"]
 ConflictsInName = Literal["review", "files"]
 KeptName = Literal[
     "conflict",
@@ -108,7 +107,7 @@ class WorkspaceView(BaseModel):
     epoch: UUID = Field(description="The epoch of both.")
     backend: str = Field(description="How the folder is made: overlay or copy.")
     machine: str = Field(description="The machine that holds the folder.")
-    state: WorkspaceStateName
+    state: WorkspaceState
     commits: int = Field(description="How many were made from it so far.")
     created_at: datetime
     seen_at: datetime = Field(description="When it was last asked for or committed, to the minute.")
@@ -124,7 +123,7 @@ class ReportedView(BaseModel):
     """Something in the folder that cannot be committed as it is. It stays where it is."""
 
     name: str = Field(description="Its path; bytes that are no UTF-8 as \\xNN.")
-    problem: Literal["name", "special", "busy", "too_large", "unreadable", "secret"]
+    problem: ScanProblem
     reason: str
 
 
@@ -141,9 +140,9 @@ class PendingChangeView(BaseModel):
     """What differs in the folder from what it was made from, or from its last commit."""
 
     path: str
-    change: ChangeName
+    change: FolderChangeKind
     renamed_from: str | None
-    kind: Literal["file", "symlink", "directory", "deleted"] = Field(description="Of what stands there.")
+    kind: Kind = Field(description="Of what stands there.")
     size: int
 
 
@@ -160,7 +159,7 @@ class ArrivedView(BaseModel):
     """What others changed, as it is in the folder now."""
 
     path: str
-    change: Literal["created", "modified", "deleted", "mode"]
+    change: FolderChangeKind = Field(description="Never `renamed`: that is a deletion and a creation.")
 
 
 class KeptView(BaseModel):
@@ -191,24 +190,8 @@ class SharedFolderView(BaseModel):
     machine: str
 
 
-class WorkspaceDiffView(BaseModel):
+class WorkspaceDiffView(ComparedView):
     """How a file in the folder differs from what the agent was given, or committed last."""
-
-    path: str
-    old_path: str | None
-    new_path: str | None
-    status: Literal["added", "removed", "changed", "renamed", "unchanged"]
-    kind: Literal["text", "structure", "notebook", "binary", "link", "folder", "same"] = Field(
-        description="How the contents could be compared."
-    )
-    added_lines: int
-    removed_lines: int
-    hunks: list[HunkView]
-    changes: list[ValueChangeView]
-    cells: list[CellView]
-    notes: list[str]
-    patch: str | None = Field(description="If asked for: as git writes it.")
-    values: str | None = Field(description="If a patch was asked for: changed values and cells, as text.")
 
 
 class WorkspaceDiffPage(BaseModel):
@@ -218,7 +201,7 @@ class WorkspaceDiffPage(BaseModel):
 
 class WorkspaceChangeView(ChangeView):
     path: str = Field(description="In the folder.")
-    change: ChangeName
+    change: FolderChangeKind
     renamed_from: str | None
     kept_at: str | None = Field(description="Where in the folder the version is that was refused.")
 

@@ -63,7 +63,7 @@ def _set_aside_view(aside: SetAside) -> SetAsideView:
 
 def _change_view(change: FeedChange) -> FeedChangeView:
     return FeedChangeView(
-        action=change.action.value,
+        action=change.action,
         path=change.path,
         previous_path=change.previous_path,
         kind=Kind(change.kind) if change.kind else None,

@@ -46,15 +46,13 @@ class OutputTexts:
             text = decoder.decode(piece.data)
         except UnicodeDecodeError:
             decoder.reset()
-            return OutputItem(stream=piece.stream.value, base64=b64encode(held + piece.data).decode())
-        return OutputItem(stream=piece.stream.value, text=text) if text else None
+            return OutputItem(stream=piece.stream, base64=b64encode(held + piece.data).decode())
+        return OutputItem(stream=piece.stream, text=text) if text else None
 
     def rest(self) -> list[OutputItem]:
         """What was never completed."""
         held = {stream: decoder.getstate()[0] for stream, decoder in self._decoders.items()}
-        return [
-            OutputItem(stream=stream.value, base64=b64encode(data).decode()) for stream, data in held.items() if data
-        ]
+        return [OutputItem(stream=stream, base64=b64encode(data).decode()) for stream, data in held.items() if data]
 
 
 def run_item(step: Started | CommandOutcome | Completed | KeptWorkspace) -> CommandItem:
@@ -73,7 +71,7 @@ def outcome_view(outcome: CommandOutcome) -> OutcomeView:
     return OutcomeView(
         exit_code=outcome.exit_code,
         signal=outcome.signal,
-        stopped_by=None if outcome.stopped_by is None else outcome.stopped_by.value,
+        stopped_by=outcome.stopped_by,
         forks_refused=outcome.forks_refused,
         leftovers_of=list(outcome.leftovers_of),
         slowed_down=outcome.slowed_down,
@@ -146,7 +144,7 @@ def sandbox_view(record: SandboxRecord) -> SandboxView:
         agent=f"{record.principal.kind}:{record.principal.name}",
         machine=record.node,
         driver=record.driver,
-        network=record.network.value,
+        network=record.network,
         limits=LimitsBody.model_construct(**asdict(record.limits)),
         created_at=record.created_at,
         seen_at=record.seen_at,
@@ -157,7 +155,7 @@ def status_view(status: SandboxStatus) -> SandboxView:
     stats = status.stats
     return sandbox_view(status.record).model_copy(
         update={
-            "state": status.state.value,
+            "state": status.state,
             "memory": None if stats is None else stats.memory,
             "processes": None if stats is None else stats.processes,
             "cpu_seconds": None if stats is None else stats.cpu_seconds,

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from contextbase.compare import FileDiff
 from contextbase.interfaces.api.routes.commits import change_view
 from contextbase.interfaces.api.routes.diffs import diff_fields
+from contextbase.vocabulary import FolderChangeKind, Kind
 from contextbase.wire.workspace import (
     ArrivedView,
-    ChangeName,
     IgnoredView,
     KeptView,
     PendingChangeView,
@@ -45,7 +45,7 @@ def workspace_view(record: WorkspaceRecord) -> WorkspaceView:
         epoch=record.epoch,
         backend=record.provider,
         machine=record.node,
-        state=record.state.value,
+        state=record.state,
         commits=record.checkpoint,
         created_at=record.created_at,
         seen_at=record.seen_at,
@@ -99,7 +99,7 @@ def _refreshed_view(refreshed: Refreshed) -> RefreshedView:
         seq=refreshed.seq,
         since=refreshed.since,
         arrived=[
-            ArrivedView.model_validate({"path": one.path, "change": one.kind.value})
+            ArrivedView(path=one.path, change=one.kind)
             for one in sorted(refreshed.arrived, key=lambda arrived: arrived.path)
         ],
         merged=sorted(refreshed.merged),
@@ -114,9 +114,9 @@ def _pending_view(change: PendingChange) -> PendingChangeView:
     content = change.content
     return PendingChangeView(
         path=change.path,
-        change=_change_name(change),
+        change=_kind_of(change),
         renamed_from=change.renamed_from,
-        kind="deleted" if content is None else content.kind.value,
+        kind=Kind.DELETED if content is None else content.kind,
         size=0 if content is None else content.size,
     )
 
@@ -126,27 +126,28 @@ def _settled_view(one: SettledChange) -> WorkspaceChangeView:
     answer = dict(change_view(one.answered.answer))
     own = {
         "path": change.path,
-        "change": _change_name(change),
+        "change": _kind_of(change),
         "renamed_from": change.renamed_from,
         "kept_at": one.kept_at,
     }
     return WorkspaceChangeView.model_validate(answer | own)
 
 
-def _change_name(change: PendingChange) -> ChangeName:
+def _kind_of(change: PendingChange) -> FolderChangeKind:
     before, content = change.before, change.content
     if content is None:
-        return "deleted"
+        return FolderChangeKind.DELETED
     if change.renamed_from is not None:
-        return "renamed"
+        return FolderChangeKind.RENAMED
     if before is None:
-        return "created"
-    return "mode" if (before.kind, before.hash) == (content.kind, content.hash) else "modified"
+        return FolderChangeKind.CREATED
+    is_same = (before.kind, before.hash) == (content.kind, content.hash)
+    return FolderChangeKind.MODE if is_same else FolderChangeKind.MODIFIED
 
 
 def _reported_view(one: Reported) -> ReportedView:
     return ReportedView(
-        name=one.name.decode(errors="backslashreplace"), problem=one.problem.value, reason=_printable(one.reason)
+        name=one.name.decode(errors="backslashreplace"), problem=one.problem, reason=_printable(one.reason)
     )
 
 

@@ -116,7 +116,7 @@ def _file(diff: FileDiff) -> PreviewFileView:
         path=diff.path,
         old_path=diff.old_path,
         new_path=diff.new_path,
-        status=diff.status.value,
+        status=diff.status,
         added_lines=marks.count(b"+"),
         removed_lines=marks.count(b"-"),
         patch=render_unified(diff),

@@ -162,8 +162,8 @@ def _content_page(project_id: ProjectId, page: ContentPage) -> ContentMatchPage:
             )
             for file in page.files
         ],
-        skipped=[SkippedFileView(path=skipped.path, reason=skipped.reason.value) for skipped in page.skipped],
-        stopped_by=None if page.stopped_by is None else page.stopped_by.value,
+        skipped=[SkippedFileView(path=skipped.path, reason=skipped.reason) for skipped in page.skipped],
+        stopped_by=page.stopped_by,
         cursor=page.cursor,
     )
 
