@@ -10,7 +10,7 @@ from contextbase.commands.occupancy import Occupancy
 from contextbase.commands.repository import SandboxRepository
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, HeldElsewhere, MachineProblem, NotFound
-from contextbase.identity.model import Action, Caller, Principal
+from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, SystemClock, new_uuid
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.model import Command, Network, SandboxId, SandboxSpec, SandboxState, SandboxStats
@@ -195,7 +195,7 @@ class AgentSandboxes:
     async def _entered(self, caller: Caller, sandbox_id: SandboxId) -> tuple[SandboxRecord, WorkspaceRecord]:
         """The sandbox and its workspace, if the caller may still see what is in it."""
         record = await self._found(caller, sandbox_id)
-        workspace = await self._workspaces.path(caller, record.project_id, _name(record.principal))
+        workspace = await self._workspaces.path(caller, record.project_id, str(record.principal))
         if workspace.id != record.workspace_id:
             raise NotFound("The workspace of this sandbox has ended; create a new one.")
         return record, workspace
@@ -213,7 +213,3 @@ class AgentSandboxes:
                 caller.require(Action.WRITE, record.project_id)  # commands change the agent's files
                 return record
         raise NotFound(f"There is no sandbox {sandbox_id}.")
-
-
-def _name(principal: Principal) -> str:
-    return f"{principal.kind}:{principal.name}"

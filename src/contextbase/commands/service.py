@@ -152,7 +152,7 @@ def _name_of_new(caller: Caller) -> str | None:
 
 def _with_place(error: ContextbaseError, workspace: WorkspaceRecord) -> ContextbaseError:
     """The caller may not know whose workspace the command ran in."""
-    agent = f"{workspace.principal.kind}:{workspace.principal.name}"
+    agent = str(workspace.principal)
     place = f"The command has ended; what it changed is in the workspace of {agent}."
     return error.followed_by(place, agent=agent, workspace_id=str(workspace.id))
 

@@ -36,6 +36,9 @@ class Principal:
     name: str
     is_owner: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PrincipalName:

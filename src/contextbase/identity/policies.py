@@ -291,7 +291,7 @@ class PolicyService:
         if not found:
             raise NotFound(f"There is no principal {name}; `contextbase token create` makes one with its first token.")
         if len(found) > 1:
-            meant = " or ".join(f"{principal.kind}:{principal.name}" for principal in found)
+            meant = " or ".join(str(principal) for principal in found)
             raise Conflict(f"More than one principal is named {name.name}; say {meant}.")
         return found[0]
 

@@ -242,7 +242,7 @@ class LeaseService:
 def _owner(caller: Caller, worker: str | None = None) -> str:
     if worker is not None and not _WORKER.fullmatch(worker):
         raise InvalidInput("A worker's name has 1 to 100 letters, digits or ._@- and starts with a letter or digit.")
-    name = f"{caller.principal.kind}:{caller.principal.name}"
+    name = str(caller.principal)
     return name if worker is None else f"{name}/{worker}"
 
 

@@ -46,6 +46,10 @@ class CommitAuthor:
     message: str  # empty for who may not see all of the commit
     at: datetime
 
+    @property
+    def principal(self) -> str:
+        return f"{self.kind}:{self.name}"
+
     @classmethod
     def of_row(cls, row: asyncpg.Record) -> "CommitAuthor":
         return cls(

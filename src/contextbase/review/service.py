@@ -121,7 +121,7 @@ class ReviewService:
             )
         if not claimed and item.claim is not None:
             raise Conflict(
-                f"{item.claim.by.kind}:{item.claim.by.name} has claimed it since {item.claim.at:%Y-%m-%d %H:%M} UTC; "
+                f"{item.claim.by} has claimed it since {item.claim.at:%Y-%m-%d %H:%M} UTC; "
                 "take it over if that was forgotten."
             )
         if not claimed:
@@ -264,7 +264,7 @@ class ReviewService:
             path=item.path,
             payload={
                 "review_id": str(item.id),
-                "author": f"{item.author.kind}:{item.author.name}",
+                "author": str(item.author),
                 "number": comment.number,
             },
         )

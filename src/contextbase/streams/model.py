@@ -92,6 +92,10 @@ class EventAuthor:
     kind: PrincipalKind
     name: str
 
+    @property
+    def principal(self) -> str:
+        return f"{self.kind}:{self.name}"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EventBody:

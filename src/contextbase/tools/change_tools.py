@@ -89,12 +89,12 @@ def _commits(page: FeedPage) -> list[FeedCommit]:
 
 def _line(commit: FeedCommit) -> str:
     paths = listed([f"{change.action} {change.path}" for change in commit.changes], _MOST_PATHS)
-    return f"{commit.seq}  {commit.author.kind}:{commit.author.name}  {paths}"
+    return f"{commit.seq}  {commit.author.principal}  {paths}"
 
 
 def _data(commit: FeedCommit) -> dict[str, object]:
     return {
         "seq": commit.seq,
-        "by": f"{commit.author.kind}:{commit.author.name}",
+        "by": commit.author.principal,
         "changes": [{"action": change.action.value, "path": change.path} for change in commit.changes[:_MOST_COMMITS]],
     }

@@ -203,14 +203,14 @@ class FileTools:
             else "on the project itself: each change is a commit that everybody sees"
         )
         text = (
-            f"You are {principal.kind}:{principal.name} and work in the project {where}, {how}.\n"
+            f"You are {principal} and work in the project {where}, {how}.\n"
             f"{sums.files} files in {sums.folders} folders, {bytes_shown(sums.disk_usage)}, last changed "
             f"{moment_shown(sums.last_modified)}."
         )
         data = {
             "project": place.project,
             "folder": folder,
-            "agent": f"{principal.kind}:{principal.name}",
+            "agent": str(principal),
             "isWorkspace": place.is_workspace,
             "base": place.base,
             "files": sums.files,

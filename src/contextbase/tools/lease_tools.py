@@ -89,7 +89,7 @@ class LeaseTools:
 
     async def _own(self, place: ToolPlace) -> list[Lease]:
         principal = place.acting.principal
-        owner = f"{principal.kind}:{principal.name}"
+        owner = str(principal)
         return await self._leases.page(place.acting, place.project_id, owner=owner, limit=_MOST_OWN)
 
 

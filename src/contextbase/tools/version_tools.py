@@ -176,7 +176,7 @@ def _commit_line(entry: LogEntry) -> str:
     message = " ".join(author.message.split())[:_LONGEST_MESSAGE]
     more = entry.change_count - len(entry.changes)
     return (
-        f"{entry.seq}  {moment_shown(author.at)}  {author.kind}:{author.name}  {message}\n    {paths}"
+        f"{entry.seq}  {moment_shown(author.at)}  {author.principal}  {message}\n    {paths}"
         f"{f' (+{more})' if more > 0 else ''}"
     )
 
@@ -185,7 +185,7 @@ def _commit_data(entry: LogEntry) -> dict[str, object]:
     return {
         "seq": entry.seq,
         "at": entry.author.at.isoformat(),
-        "by": f"{entry.author.kind}:{entry.author.name}",
+        "by": entry.author.principal,
         "message": entry.author.message,
         "changes": [{"what": change.what, "path": change.path} for change in entry.changes[:_MOST_COMMITS]],
     }

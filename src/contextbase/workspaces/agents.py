@@ -58,4 +58,4 @@ class Agents:
 
 
 def _names(text: str, principal: Principal) -> bool:
-    return text in (principal.name, f"{principal.kind}:{principal.name}", str(principal.id))
+    return text in (principal.name, str(principal), str(principal.id))

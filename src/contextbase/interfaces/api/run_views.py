@@ -141,7 +141,7 @@ def sandbox_view(record: SandboxRecord) -> SandboxView:
         id=record.id,
         workspace_id=record.workspace_id,
         project_id=record.project_id,
-        agent=f"{record.principal.kind}:{record.principal.name}",
+        agent=str(record.principal),
         machine=record.node,
         driver=record.driver,
         network=record.network,

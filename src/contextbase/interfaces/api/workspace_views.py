@@ -38,7 +38,7 @@ def workspace_view(record: WorkspaceRecord) -> WorkspaceView:
     return WorkspaceView(
         id=record.id,
         project_id=record.project_id,
-        agent=f"{record.principal.kind}:{record.principal.name}",
+        agent=str(record.principal),
         path=str(record.path),
         base_seq=record.base,
         shown_seq=record.shown,

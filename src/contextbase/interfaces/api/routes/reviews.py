@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from contextbase.gate.answers import conflict_to_dict
 from contextbase.gate.model import ReviewState
-from contextbase.identity.model import Action, Principal, PrincipalName
+from contextbase.identity.model import Action, PrincipalName
 from contextbase.ids import Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
@@ -159,16 +159,16 @@ def _fields(item: ReviewItem) -> dict[str, object]:
         "renamed_from": item.base_path if item.is_rename else None,
         "state": item.state.value,
         "reason": item.reason,
-        "author": _name(item.author),
+        "author": str(item.author),
         "kind": item.kind.value,
         "seq": item.seq,
         "side_version_id": item.side_id,
         "places": [ConflictPlace(kind=c.place.kind, at=c.place.at) for c in item.conflicts],
         "comments": item.comments,
-        "claim": None if item.claim is None else {"by": _name(item.claim.by), "at": item.claim.at},
+        "claim": None if item.claim is None else {"by": str(item.claim.by), "at": item.claim.at},
         "closed": None
         if item.closed is None
-        else {"by": _name(item.closed.by), "at": item.closed.at, "seq": item.closed.seq},
+        else {"by": str(item.closed.by), "at": item.closed.at, "seq": item.closed.seq},
         "created_at": item.created_at,
     }
 
@@ -226,8 +226,4 @@ def _content_view(content: bytes | None) -> ConflictSide | None:
 
 
 def _comment_view(comment: Comment) -> CommentView:
-    return CommentView(number=comment.number, author=_name(comment.author), text=comment.text, at=comment.at)
-
-
-def _name(principal: Principal) -> str:
-    return f"{principal.kind}:{principal.name}"
+    return CommentView(number=comment.number, author=str(comment.author), text=comment.text, at=comment.at)

@@ -208,7 +208,7 @@ async def _begun(reads: Reads, stored: StoredContent, start: int, end: int | Non
 
 def author_view(author: CommitAuthor) -> CommitAuthorView:
     return CommitAuthorView(
-        principal=f"{author.kind}:{author.name}",
+        principal=author.principal,
         operator_type=author.way_in,
         message=author.message,
         at=author.at,

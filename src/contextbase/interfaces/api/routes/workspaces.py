@@ -83,9 +83,7 @@ async def named_workspace(
     record = await agents.workspaces.find(caller, workspace_id)
     if project_id not in (None, record.project_id):
         raise NotFound(f"There is no workspace {workspace_id}.")
-    return NamedWorkspace(
-        project_id=record.project_id, agent=f"{record.principal.kind}:{record.principal.name}", id=record.id
-    )
+    return NamedWorkspace(project_id=record.project_id, agent=str(record.principal), id=record.id)
 
 
 Named = Annotated[NamedWorkspace, Depends(named_workspace)]
