@@ -6,6 +6,7 @@ moment names are still there when their turn comes.
 
 import secrets
 from contextlib import aclosing
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -40,43 +41,43 @@ __all__ = ["BackupService"]
 _SQL: Final = load_queries("contextbase.backup")
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class BackupService:
-    def __init__(self, *, database: Database, large_blobs: BlobStore, audit_key: AuditKey, clock: Clock) -> None:
-        self._database = database
-        self._large_blobs = large_blobs
-        self._audit_key = audit_key
-        self._clock = clock
+    database: Database
+    large_blobs: BlobStore
+    audit_key: AuditKey
+    clock: Clock
 
     async def create(self, target: Path, *, on_progress: OnProgress = lambda _: None) -> Made:
         """Back everything up to a folder, or to a new `.tar` file. When this returns, it is durably there.
 
         Blobs that are damaged or missing already do not stop it: the manifest names them.
         """
-        started_at = self._clock.now()
+        started_at = self.clock.now()
         name = _snapshot_name(started_at)
-        async with begun_archive(target, name) as writer, blobs_kept(self._database) as kept:
-            async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
+        async with begun_archive(target, name) as writer, blobs_kept(self.database) as kept:
+            async with self.database.transaction(isolation="repeatable_read", readonly=True) as connection:
                 migrations = await connection.fetch(_SQL.applied_migrations)
                 projects = await connection.fetch(_SQL.projects)
                 anchors = await connection.fetch(_SQL.anchors)
                 tables = await self._add_tables(connection, writer, on_progress)
                 stored = await connection.fetch(_SQL.stored_blobs, timeout=LONGEST_SECONDS)
             listed = await _add_list(writer, stored)
-            copying = _BlobCopying(self._large_blobs, writer, BlobProgress(on_progress, total=listed.bytes))
+            copying = _BlobCopying(self.large_blobs, writer, BlobProgress(on_progress, total=listed.bytes))
             await each(stored, copying.copy, at_once=writer.at_once)
             await kept.confirm()
-            await writer.add(KEY_FILE, self._audit_key.secret.hex().encode() + b"\n")
+            await writer.add(KEY_FILE, self.audit_key.secret.hex().encode() + b"\n")
             manifest = Manifest(
                 format=FORMAT,
                 snapshot=name,
                 contextbase=__version__,
                 started_at=started_at,
-                finished_at=self._clock.now(),
+                finished_at=self.clock.now(),
                 migrations=tuple(MigrationRecord(**row) for row in migrations),
                 tables=tuple(tables),
                 projects=tuple(ProjectRecord(**row) for row in projects),
                 audit_anchors=tuple(Anchor(**row) for row in anchors),
-                audit_key=fingerprint(self._audit_key),
+                audit_key=fingerprint(self.audit_key),
                 blobs=listed,
                 damaged=tuple(sorted(copying.damaged)),
             )
@@ -96,7 +97,7 @@ class BackupService:
                 await parts.add(piece)
                 on_progress(BackupProgress(stage="tables", done=before + parts.bytes, total=None))
 
-            rows = await copy_out(self._database, connection, name, columns, take)
+            rows = await copy_out(self.database, connection, name, columns, take)
             sha256 = await parts.finish()
             done += parts.bytes
             records.append(

@@ -6,6 +6,7 @@ found again. Then schema, rows and new epochs in one transaction: at every momen
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -35,21 +36,13 @@ __all__ = ["RestoreService"]
 _SQL: Final = load_queries("contextbase.backup")
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RestoreService:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        large_blobs: BlobStore,
-        data: DataFolder,
-        configured_key: AuditKey | None,  # None: the key goes into the data folder
-        clock: Clock,
-    ) -> None:
-        self._database = database
-        self._large_blobs = large_blobs
-        self._data = data
-        self._configured_key = configured_key
-        self._clock = clock
+    database: Database
+    large_blobs: BlobStore
+    data: DataFolder
+    configured_key: AuditKey | None  # None: the key goes into the data folder
+    clock: Clock
 
     async def restore(
         self, source: Path, *, snapshot: str | None = None, on_progress: OnProgress = lambda _: None
@@ -66,11 +59,11 @@ class RestoreService:
             await self._refuse_unless_empty(manifest)
             key = await chosen.audit_key()
             self._check_key(key)
-            copying = _BlobCopying(chosen, self._large_blobs, BlobProgress(on_progress, total=manifest.blobs.bytes))
-            async with blobs_kept(self._database) as kept:  # no row speaks for them yet
+            copying = _BlobCopying(chosen, self.large_blobs, BlobProgress(on_progress, total=manifest.blobs.bytes))
+            async with blobs_kept(self.database) as kept:  # no row speaks for them yet
                 await each(await chosen.blobs(), copying.copy, at_once=reader.at_once)
                 self._keep_key(key)
-                async with self._database.transaction() as connection:
+                async with self.database.transaction() as connection:
                     await migrate_within(connection, migrations)
                     rows = await self._load(connection, chosen, on_progress)
                     await migrate_within(connection, all_migrations())
@@ -84,7 +77,7 @@ class RestoreService:
         return Restored(manifest=manifest, rows=rows, new_blobs=copying.new_blobs)
 
     async def _refuse_unless_empty(self, manifest: Manifest) -> None:
-        async with self._database.connection() as connection:
+        async with self.database.connection() as connection:
             if not await connection.fetchval(_SQL.has_schema):
                 return
             reached, wanted = await connection.fetchval(_SQL.migrated_to), len(manifest.migrations)
@@ -98,21 +91,21 @@ class RestoreService:
 
     def _check_key(self, key: AuditKey) -> None:
         """The trail goes on under the key it was written with, or fsck would find every row altered."""
-        if self._configured_key is not None:
-            if fingerprint(self._configured_key) != fingerprint(key):
+        if self.configured_key is not None:
+            if fingerprint(self.configured_key) != fingerprint(key):
                 raise Misconfigured(
                     "CONTEXTBASE_AUDIT_KEY is not the key that the backup's audit trail was written with. Set it as it "
                     "was there, or leave it unset: the key is in the backup."
                 )
-        elif self._data.key_file("audit").exists() and self._data.secret_key("audit") != key.secret:
+        elif self.data.key_file("audit").exists() and self.data.secret_key("audit") != key.secret:
             raise Conflict(
-                f"{self._data.key_file('audit')} is another key than the backup's audit trail was written with. "
+                f"{self.data.key_file('audit')} is another key than the backup's audit trail was written with. "
                 "Restore into a new data folder, or move that file away if nothing needs it."
             )
 
     def _keep_key(self, key: AuditKey) -> None:
-        if self._configured_key is None:
-            write_private(self._data.key_file("audit"), key.secret.hex() + "\n", replace=False)
+        if self.configured_key is None:
+            write_private(self.data.key_file("audit"), key.secret.hex() + "\n", replace=False)
 
     async def _load(self, connection: Connection, chosen: Snapshot, on_progress: OnProgress) -> int:
         if await connection.fetchval(_SQL.is_used):
@@ -138,7 +131,7 @@ class RestoreService:
     async def _record(self, connection: Connection, manifest: Manifest, key: AuditKey) -> None:
         system = await IdentityRepository().ensure_principal(connection, PrincipalKind.SYSTEM, "system")
         entry = AuditEntry(
-            at=self._clock.now(),
+            at=self.clock.now(),
             by=Caller.chore(system, frozenset({Action.ADMIN})).actor,
             action="system.restore",
             summary=f"Restored the backup {manifest.snapshot}; every project has a new epoch.",

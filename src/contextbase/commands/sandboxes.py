@@ -30,26 +30,17 @@ class SandboxStatus:
     stats: SandboxStats | None  # None: nothing runs in it
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AgentSandboxes:
     """A workspace has one sandbox at the most. A sandbox that stopped (a reboot, a long silence) starts again with the
     next command: the workspace is as it was, the rest of its files is gone."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        repository: SandboxRepository,
-        workspaces: WorkspaceService,
-        occupancy: Occupancy,
-        driving: MachineDriver,
-        activity: Activity,
-    ) -> None:
-        self._database = database
-        self._repository = repository
-        self._workspaces = workspaces
-        self._occupancy = occupancy
-        self._driving = driving
-        self._activity = activity
+    database: Database
+    repository: SandboxRepository
+    workspaces: WorkspaceService
+    occupancy: Occupancy
+    driving: MachineDriver
+    activity: Activity
 
     async def create(
         self,
@@ -63,8 +54,8 @@ class AgentSandboxes:
     ) -> tuple[SandboxStatus, bool]:
         """On the agent's workspace, made if need be; False: it had this one already, as it is."""
         caller.require(Action.WRITE, project_id)
-        workspace = (await self._workspaces.create(caller, project_id, agent)).record
-        driver = await self._driving.driver()
+        workspace = (await self.workspaces.create(caller, project_id, agent)).record
+        driver = await self.driving.driver()
         now = SystemClock().now()
         record = SandboxRecord(
             id=SandboxId(int=new_uuid().int),
@@ -78,16 +69,16 @@ class AgentSandboxes:
             created_at=now,
             seen_at=now,
         )
-        async with self._database.connection() as connection:
-            made_at = await self._repository.insert(connection, record)
-        async with self._workspaces.alone(workspace.id):  # whoever ends it takes its mount down for a while
+        async with self.database.connection() as connection:
+            made_at = await self.repository.insert(connection, record)
+        async with self.workspaces.alone(workspace.id):  # whoever ends it takes its mount down for a while
             record = await self._of_workspace(workspace)
             if made_at is None and await self._is_made(record):
                 return await self._status(record, workspace), False
             try:
-                await self._make(await self._driving.driver(record.driver), record, workspace, environment)
+                await self._make(await self.driving.driver(record.driver), record, workspace, environment)
             except BaseException:
-                await self._occupancy.leave(workspace.id)
+                await self.occupancy.leave(workspace.id)
                 raise
             await self._record(caller, record, "sandbox.start", "started")
         return await self._status(record, workspace), made_at is not None
@@ -103,8 +94,8 @@ class AgentSandboxes:
         one folder the caller's own on workspaces that show no more than that."""
         everybody = Action.ADMIN in caller.grant.actions
         caller.require(Action.ADMIN if everybody else Action.READ, project_id)
-        async with self._database.connection() as connection:
-            return await self._repository.page(
+        async with self.database.connection() as connection:
+            return await self.repository.page(
                 connection,
                 project_id=project_id,
                 agent=None if everybody else caller.principal.id,
@@ -120,47 +111,47 @@ class AgentSandboxes:
         command: Command,
     ) -> Execution:
         record, workspace = await self._entered(caller, sandbox_id)
-        driver = await self._driving.driver(record.driver)
-        async with self._database.connection() as connection:
-            await self._repository.seen(connection, record.id)
-        await record_command(self._activity, caller, workspace, command)
+        driver = await self.driving.driver(record.driver)
+        async with self.database.connection() as connection:
+            await self.repository.seen(connection, record.id)
+        await record_command(self.activity, caller, workspace, command)
         try:
             execution = await driver.exec(record.id, command)
         except Conflict:
             await driver.start(record.id)
             execution = await driver.exec(record.id, command)
-        self._occupancy.follow(record.id, execution)
+        self.occupancy.follow(record.id, execution)
         return execution
 
     async def remove(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
         """End all that runs in it, and the sandbox. The workspace stays, with the work in it."""
         record = await self._found(caller, sandbox_id)
-        if record.node != self._driving.node:
+        if record.node != self.driving.node:
             raise HeldElsewhere(
-                f"The sandbox {sandbox_id} is on the machine {record.node}, and this is {self._driving.node}; send the "
+                f"The sandbox {sandbox_id} is on the machine {record.node}, and this is {self.driving.node}; send the "
                 "request there.",
                 machine=record.node,
             )
-        async with self._workspaces.alone(record.workspace_id):  # not while another call makes it
-            await self._occupancy.leave(record.workspace_id)
+        async with self.workspaces.alone(record.workspace_id):  # not while another call makes it
+            await self.occupancy.leave(record.workspace_id)
             await self._record(caller, record, "sandbox.stop", "stopped")
         return record
 
     async def _record(self, caller: Caller, record: SandboxRecord, action: str, did: str) -> None:
         told = f"{did} a sandbox ({record.driver}, network {record.network})"
         about = (record.project_id, record.workspace_id)
-        await self._activity.record(caller.working_as(record.principal), about, action, told, sandbox_id=str(record.id))
+        await self.activity.record(caller.working_as(record.principal), about, action, told, sandbox_id=str(record.id))
 
     async def _of_workspace(self, workspace: WorkspaceRecord) -> SandboxRecord:
-        async with self._database.connection() as connection:
-            record = await self._repository.of_workspace(connection, workspace.id)
+        async with self.database.connection() as connection:
+            record = await self.repository.of_workspace(connection, workspace.id)
         if record is None:
             raise Conflict("Another call has just removed the sandbox of this workspace; try again.")
         return record
 
     async def _is_made(self, record: SandboxRecord) -> bool:
         """A crash may have come between the row and the sandbox, or somebody removed it behind our back."""
-        driver = await self._driving.driver(record.driver)
+        driver = await self.driving.driver(record.driver)
         try:
             await driver.inspect(record.id)
         except NotFound:
@@ -182,7 +173,7 @@ class AgentSandboxes:
         await driver.start(record.id)
 
     async def _status(self, record: SandboxRecord, workspace: WorkspaceRecord) -> SandboxStatus:
-        driver = await self._driving.driver(record.driver)
+        driver = await self.driving.driver(record.driver)
         try:
             state = (await driver.inspect(record.id)).state
             stats = await driver.stats(record.id) if state is SandboxState.RUNNING else None
@@ -195,7 +186,7 @@ class AgentSandboxes:
     async def _entered(self, caller: Caller, sandbox_id: SandboxId) -> tuple[SandboxRecord, WorkspaceRecord]:
         """The sandbox and its workspace, if the caller may still see what is in it."""
         record = await self._found(caller, sandbox_id)
-        workspace = await self._workspaces.path(caller, record.project_id, str(record.principal))
+        workspace = await self.workspaces.path(caller, record.project_id, str(record.principal))
         if workspace.id != record.workspace_id:
             raise NotFound("The workspace of this sandbox has ended; create a new one.")
         return record, workspace
@@ -203,8 +194,8 @@ class AgentSandboxes:
     async def _found(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
         """Who may not act for its agent does not learn that it is there."""
         grant = caller.grant
-        async with self._database.connection() as connection:
-            record = await self._repository.get(connection, sandbox_id, within=grant.path_prefix)
+        async with self.database.connection() as connection:
+            record = await self.repository.get(connection, sandbox_id, within=grant.path_prefix)
         if record is not None and grant.project_id in (None, record.project_id):
             if record.principal.id == caller.principal.id:
                 caller.require(Action.WRITE, record.project_id)

@@ -1,6 +1,7 @@
 """Sandboxes that nobody uses any more: stopped after a silence, removed with their workspace."""
 
 import logging
+from dataclasses import dataclass
 
 from contextbase.commands.driver import MachineDriver
 from contextbase.commands.occupancy import Occupancy
@@ -14,25 +15,17 @@ __all__ = ["SandboxUpkeep"]
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SandboxUpkeep:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        repository: SandboxRepository,
-        occupancy: Occupancy,
-        driving: MachineDriver,
-        idle_seconds: float,
-    ) -> None:
-        self._database = database
-        self._repository = repository
-        self._occupancy = occupancy
-        self._driving = driving
-        self._idle_seconds = idle_seconds
+    database: Database
+    repository: SandboxRepository
+    occupancy: Occupancy
+    driving: MachineDriver
+    idle_seconds: float
 
     async def sweep(self) -> None:
-        async with self._database.connection() as connection:
-            known = await self._repository.of_node(connection, self._driving.node, idle_seconds=self._idle_seconds)
+        async with self.database.connection() as connection:
+            known = await self.repository.of_node(connection, self.driving.node, idle_seconds=self.idle_seconds)
         for one in known:
             try:
                 await self._attend(one)
@@ -42,15 +35,15 @@ class SandboxUpkeep:
 
     async def _attend(self, one: SandboxOfNode) -> None:
         if one.has_ended:
-            await self._occupancy.leave(one.workspace_id)
-        elif self._occupancy.is_busy(one.id):
-            async with self._database.connection() as connection:
-                await self._repository.seen(connection, one.id)
+            await self.occupancy.leave(one.workspace_id)
+        elif self.occupancy.is_busy(one.id):
+            async with self.database.connection() as connection:
+                await self.repository.seen(connection, one.id)
         elif one.is_idle:
-            driver = await self._driving.driver(one.driver)
+            driver = await self.driving.driver(one.driver)
             try:
                 if (await driver.inspect(one.id)).state is SandboxState.RUNNING:
                     await driver.stop(one.id)
                     _log.info("stopped a sandbox that nobody uses", extra={"sandbox_id": str(one.id)})
             except NotFound:
-                await self._occupancy.leave(one.workspace_id)
+                await self.occupancy.leave(one.workspace_id)

@@ -39,15 +39,13 @@ class Archive:
     pieces: AsyncGenerator[bytes, None]  # close it if you stop early
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Archives:
-    def __init__(
-        self, *, database: Database, gate: Gate, repository: GateRepository, snapshots: Snapshots, catalog: BlobCatalog
-    ) -> None:
-        self._database = database
-        self._repository = repository
-        self._gate = gate
-        self._snapshots = snapshots
-        self._catalog = catalog
+    database: Database
+    gate: Gate
+    repository: GateRepository
+    snapshots: Snapshots
+    catalog: BlobCatalog
 
     async def open(
         self, caller: Caller, project_id: ProjectId, *, ref: str = "", path: TreePath | None, form: ArchiveFormat
@@ -56,9 +54,9 @@ class Archives:
         the paths in the project; no name is absolute, has `..`, or lies below a link. Raises `NotFound` if there is
         nothing at the path; what was purged is left out."""
         caller.require(Action.READ, project_id)
-        async with self._database.connection() as connection:
-            opened = await self._gate.opened(connection, caller, project_id)
-            seq = await self._snapshots.within(connection, project_id, opened.seq, ref)
+        async with self.database.connection() as connection:
+            opened = await self.gate.opened(connection, caller, project_id)
+            seq = await self.snapshots.within(connection, project_id, opened.seq, ref)
         entries = self._entries(opened.authority, project_id, seq, path)
         first = await anext(entries, None)
         if first is None and path is not None:
@@ -72,14 +70,14 @@ class Archives:
         """Holds no connection while the reader is slow."""
         bounds, after = path_range(path), ""
         while True:
-            async with self._database.connection() as connection:
+            async with self.database.connection() as connection:
                 rows = await connection.fetch(_SQL.archived_page, project_id, path or "", *bounds, seq, after, _PAGE)
                 page = [
                     _entry(row)
                     for row in rows
                     if authority.shows(TreePath.stored(row["path"]), TreePath.stored(row["path_now"]))
                 ]
-                short = await self._repository.inline_contents(connection, _short(page))
+                short = await self.repository.inline_contents(connection, _short(page))
             for entry in page:
                 content = short.get(entry.content_hash) if entry.content_hash is not None else None
                 yield entry if content is None else replace(entry, content=content)
@@ -107,13 +105,13 @@ class Archives:
         if entry.kind is Kind.SYMLINK:
             if entry.size > _LONGEST_LINK:
                 raise Damaged(f"The link {entry.path} has a target of {entry.size} bytes.")
-            yield writer.begin(entry, entry.content or await self._catalog.read(entry.content_hash))
+            yield writer.begin(entry, entry.content or await self.catalog.read(entry.content_hash))
             return
         if entry.content is not None:
             yield writer.begin(entry, b"") + writer.add(entry.content) + writer.finish(entry)
             return
         yield writer.begin(entry, b"")
-        async with aclosing(self._catalog.get(entry.content_hash)) as pieces:
+        async with aclosing(self.catalog.get(entry.content_hash)) as pieces:
             async for piece in pieces:
                 yield await asyncio.to_thread(writer.add, piece)
         yield writer.finish(entry)

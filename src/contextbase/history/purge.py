@@ -61,31 +61,21 @@ class DerivedData(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Purge:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        gate: Gate,
-        catalog: BlobCatalog,
-        projects: ProjectService,
-        audit: AuditRepository,
-        clock: Clock,
-        derived: DerivedData,
-    ) -> None:
-        self._database = database
-        self._gate = gate
-        self._catalog = catalog
-        self._projects = projects
-        self._audit = audit
-        self._clock = clock
-        self._derived = derived
+    database: Database
+    gate: Gate
+    catalog: BlobCatalog
+    projects: ProjectService
+    audit: AuditRepository
+    clock: Clock
+    derived: DerivedData
 
     async def preview(self, caller: Caller, project_id: ProjectId, wanted: PurgeWanted) -> PurgePreview:
         """What `purge` would remove."""
         _check(caller)
-        async with self._database.connection() as connection:
-            await self._gate.opened(connection, caller, project_id)
+        async with self.database.connection() as connection:
+            await self.gate.opened(connection, caller, project_id)
             names = await self._names(connection, project_id, wanted)
             heads = await connection.fetch(_SQL.heads_with, names)
             projects = await connection.fetch(_SQL.projects_with, names)
@@ -107,10 +97,10 @@ class Purge:
         deleted by a commit first; copies in review items and stored answers go too. Can be repeated if it fails;
         `Conflict` while a backup runs, which would have it anyway."""
         _check(caller)
-        project = await self._projects.find(caller, str(project_id), action=Action.ADMIN)
+        project = await self.projects.find(caller, str(project_id), action=Action.ADMIN)
         if confirm != project.name:
             raise InvalidInput("A purge cannot be undone: confirm it with the project's name.")
-        async with self._database.session() as connection:
+        async with self.database.session() as connection:
             await hold_for_removal(connection)  # not for long, but to be told before anything is done
             names = await self._names(connection, project_id, wanted)
         deleted: list[tuple[ProjectId, TreePath]] = []
@@ -120,8 +110,8 @@ class Purge:
             with suppress(asyncpg.ForeignKeyViolationError):  # another project has it by now: look again
                 is_forgotten = await self._forget(caller, project_id, names, wanted)
             if is_forgotten:
-                await self._catalog.purge(names)
-                await self._derived.forget_gone()
+                await self.catalog.purge(names)
+                await self.derived.forget_gone()
                 return PurgeAnswer(contents=tuple(names), deleted=tuple(deleted))
         raise Conflict("Somebody keeps writing what is to be purged; nothing was removed from history.")
 
@@ -139,7 +129,7 @@ class Purge:
         return sorted(names)
 
     async def _delete_heads(self, caller: Caller, names: Sequence[ContentHash]) -> list[tuple[ProjectId, TreePath]]:
-        async with self._database.connection() as connection:
+        async with self.database.connection() as connection:
             rows = await connection.fetch(_SQL.heads_with, names)
         deleted: list[tuple[ProjectId, TreePath]] = []
         for project_id in dict.fromkeys(ProjectId(row["project_id"]) for row in rows):
@@ -154,7 +144,7 @@ class Purge:
                     changes=tuple(changes[start : start + MOST_CHANGES]),
                     message="Purge",
                 )
-                answer = await self._gate.commit_trusted(caller, request, TrustedTerms(is_decided=True))
+                answer = await self.gate.commit_trusted(caller, request, TrustedTerms(is_decided=True))
                 for change in answer.changes:
                     if change.status is ChangeStatus.REFUSED:
                         raise Forbidden(f"Nothing was purged from history: {change.reason}")
@@ -170,7 +160,7 @@ class Purge:
         wanted: PurgeWanted,
     ) -> bool:
         """Everything but the bytes, under the locks of the heads; False if one holds it again."""
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             held: dict[ProjectId, list[str]] = {}
             for row in await connection.fetch(_SQL.contents_in, names):
                 held.setdefault(ProjectId(row["project_id"]), []).append(str(ContentHash(row["content_hash"])))
@@ -179,17 +169,17 @@ class Purge:
             if await connection.fetch(_SQL.heads_with, names):
                 return False
             await connection.execute(_SQL.forget_copies, projects, names)
-            await self._catalog.bury(connection, names, projects)
+            await self.catalog.bury(connection, names, projects)
             for project_id, own in held.items():  # a trail tells of its own project alone
                 entry = AuditEntry(
-                    at=self._clock.now(),
+                    at=self.clock.now(),
                     by=caller.actor,
                     action="purge",
                     path=wanted.path if project_id == purged_in else None,
                     summary=f"{caller.principal.name} purged {len(own)} content{'s' * (len(own) > 1)} from history.",
                     details={"contents": sorted(own)},
                 )
-                await self._audit.append(connection, project_id, [entry])
+                await self.audit.append(connection, project_id, [entry])
         return True
 
 

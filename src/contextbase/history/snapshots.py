@@ -35,18 +35,18 @@ class Tag:
     created_at: datetime
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshots:
-    def __init__(self, *, database: Database, gate: Gate, audit: AuditRepository, clock: Clock) -> None:
-        self._database = database
-        self._gate = gate
-        self._audit = audit
-        self._clock = clock
+    database: Database
+    gate: Gate
+    audit: AuditRepository
+    clock: Clock
 
     async def resolve(self, connection: Connection, caller: Caller, project_id: ProjectId, ref: str) -> Seq:
         """The snapshot that `ref` means: `head` (or nothing), a seq, `head~3`, a time (the last commit at or before
         it), or a tag. Raises `InvalidInput`, or `NotFound` if there is none of that name."""
         caller.require(Action.READ, project_id)
-        head = (await self._gate.opened(connection, caller, project_id)).seq
+        head = (await self.gate.opened(connection, caller, project_id)).seq
         return await self.within(connection, project_id, head, ref)
 
     async def within(self, connection: Connection, project_id: ProjectId, head: Seq, ref: str) -> Seq:
@@ -71,7 +71,7 @@ class Snapshots:
 
     async def find(self, caller: Caller, project_id: ProjectId, ref: str) -> Seq:
         """As `resolve`, for callers without a connection."""
-        async with self._database.connection() as connection:
+        async with self.database.connection() as connection:
             return await self.resolve(connection, caller, project_id, ref)
 
     async def create_tag(
@@ -88,7 +88,7 @@ class Snapshots:
         _check_name(name)
         if len(message.encode()) > LONGEST_MESSAGE or "\x00" in message:
             raise InvalidInput(f"A tag's message has at most {LONGEST_MESSAGE} bytes and no NUL.")
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             seq = await self.resolve(connection, caller, project_id, ref)
             if seq == 0:
                 raise InvalidInput("Snapshot 0 is empty and needs no name: there was no commit yet.")
@@ -97,32 +97,32 @@ class Snapshots:
                 raise Conflict(f"There is a tag '{name}' already; delete it first, or choose another name.")
             summary = f"Named snapshot {seq} '{name}'."
             entry = self._entry(caller, "tag.create", summary, tag=name, snapshot=seq)
-            await self._audit.append(connection, project_id, [entry])
+            await self.audit.append(connection, project_id, [entry])
         return _tag(row, caller.principal.kind, caller.principal.name)
 
     async def tags(self, caller: Caller, project_id: ProjectId, *, after: str = "", limit: int = 100) -> list[Tag]:
         """By name, after a name."""
         caller.require(Action.READ, project_id)
-        async with self._database.connection() as connection:
-            await self._gate.opened(connection, caller, project_id)
+        async with self.database.connection() as connection:
+            await self.gate.opened(connection, caller, project_id)
             rows = await connection.fetch(_SQL.tag_page, project_id, after, limit)
         return [_tag(row, row["principal_kind"], row["principal_name"]) for row in rows]
 
     async def delete_tag(self, caller: Caller, project_id: ProjectId, name: str) -> None:
         """The name is free again; the snapshot stays."""
         _check_writer(caller, project_id)
-        async with self._database.transaction() as connection:
-            await self._gate.opened(connection, caller, project_id)
+        async with self.database.transaction() as connection:
+            await self.gate.opened(connection, caller, project_id)
             seq = await connection.fetchval(_SQL.delete_tag, project_id, name)
             if seq is None:
                 raise NotFound(f"There is no tag '{name[:120]}'; `contextbase tag list` lists what there is.")
             summary = f"Took the name '{name}' from snapshot {seq}."
             entry = self._entry(caller, "tag.delete", summary, tag=name, snapshot=seq)
-            await self._audit.append(connection, project_id, [entry])
+            await self.audit.append(connection, project_id, [entry])
 
     def _entry(self, caller: Caller, action: str, summary: str, **details: object) -> AuditEntry:
         return AuditEntry(
-            at=self._clock.now(),
+            at=self.clock.now(),
             by=caller.actor,
             action=action,
             summary=summary,

@@ -63,22 +63,20 @@ class _Plan:
     inverses: list[Inverse] = field(default_factory=list)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Undo:
-    def __init__(
-        self, *, database: Database, gate: Gate, contents: ContentLoader, diffs: StateDiffs, merges: LongMerges
-    ) -> None:
-        self._database = database
-        self._gate = gate
-        self._contents = contents
-        self._diffs = diffs
-        self._merges = merges
+    database: Database
+    gate: Gate
+    contents: ContentLoader
+    diffs: StateDiffs
+    merges: LongMerges
 
     async def preview(self, caller: Caller, project_id: ProjectId, wanted: UndoWanted) -> UndoPreview:
         """What `undo` would do now."""
         caller.require(Action.READ, project_id)
         plan = await self._plan(caller, project_id, wanted)
         diffs = [
-            await self._diffs.between(caller, State.of(inverse.head), inverse.result, inverse.contents)
+            await self.diffs.between(caller, State.of(inverse.head), inverse.result, inverse.contents)
             for inverse in plan.inverses
             if inverse.result != State.of(inverse.head)
         ]
@@ -99,7 +97,7 @@ class Undo:
         plan = await self._plan(caller, project_id, wanted)
         steps = [RestoreStep(now=State.of(inverse.head), wanted=inverse.result) for inverse in plan.inverses]
         made = {name: content for inverse in plan.inverses for name, content in inverse.contents.items()}
-        async with self._database.connection() as connection:
+        async with self.database.connection() as connection:
             steps = await leave_folders_in_use(connection, project_id, plan.head, steps, plan.authority)
         clean = changes_to(steps, base=plan.head, contents=made)
         contested = [
@@ -109,7 +107,7 @@ class Undo:
         answers: list[ChangeAnswer] = []
         for changes in (*in_rounds(clean), *in_rounds(contested)):
             request = CommitRequest(project_id=project_id, changes=tuple(changes), message=message or _message(wanted))
-            answer = await self._gate.commit(caller, request)
+            answer = await self.gate.commit(caller, request)
             answers += answer.changes
             if answer.committed:
                 seqs.append(answer.seq)
@@ -117,8 +115,8 @@ class Undo:
 
     async def _plan(self, caller: Caller, project_id: ProjectId, wanted: UndoWanted) -> _Plan:
         # One snapshot: the head's seq, its versions and the stretches must fit together.
-        async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
-            opened = await self._gate.opened(connection, caller, project_id)
+        async with self.database.transaction(isolation="repeatable_read", readonly=True) as connection:
+            opened = await self.gate.opened(connection, caller, project_id)
             seqs = await self._seqs(connection, project_id, wanted, opened.seq)
             found = await stretches(connection, project_id, opened.authority, seqs, below=wanted.below)
             by_node: dict[NodeId, list[NodePair]] = {}
@@ -133,10 +131,10 @@ class Undo:
             if not opened.authority.sees(heads[node_id].path):
                 continue
             todo = [VersionRange(before=pair.old, after=pair.new) for pair in pairs]
-            async with self._database.connection() as connection:
-                read = await self._contents.load(connection, _names(State.of(heads[node_id]), todo))
+            async with self.database.connection() as connection:
+                read = await self.contents.load(connection, _names(State.of(heads[node_id]), todo))
             inverted = partial(take_back, heads[node_id], todo, read.__getitem__)
-            plan.inverses.append(await self._merges.settled(caller.principal.id, inverted))
+            plan.inverses.append(await self.merges.settled(caller.principal.id, inverted))
         return plan
 
     async def _heads(self, connection: Connection, project_id: ProjectId, nodes: list[NodeId]) -> dict[NodeId, Version]:

@@ -74,26 +74,24 @@ class EffectivePolicy:
     lease_rules: tuple[tuple[str, bool], ...]  # pattern, and whether leases bind; the last that matches decides
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PolicyService:
-    def __init__(
-        self, *, database: Database, repository: PolicyRepository, audit: AuditRepository, clock: Clock
-    ) -> None:
-        self._database = database
-        self._repository = repository
-        self._audit = audit
-        self._clock = clock
+    database: Database
+    repository: PolicyRepository
+    audit: AuditRepository
+    clock: Clock
 
     async def show(self, caller: Caller, project_id: ProjectId) -> EffectivePolicy:
         caller.require(Action.ADMIN, project_id)
-        async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
-            version, default = await self._repository.read(connection, project_id)
+        async with self.database.transaction(isolation="repeatable_read", readonly=True) as connection:
+            version, default = await self.repository.read(connection, project_id)
             return EffectivePolicy(
                 version=version,
                 default_level=default,
-                rules=tuple(await self._repository.rules(connection, project_id)),
-                merge_rules=tuple(await self._repository.merge_rules(connection, project_id)),
-                ranks=tuple(await self._repository.ranks(connection, project_id)),
-                lease_rules=tuple(await self._repository.lease_rules(connection, project_id)),
+                rules=tuple(await self.repository.rules(connection, project_id)),
+                merge_rules=tuple(await self.repository.merge_rules(connection, project_id)),
+                ranks=tuple(await self.repository.ranks(connection, project_id)),
+                lease_rules=tuple(await self.repository.lease_rules(connection, project_id)),
             )
 
     async def put_rule(
@@ -117,11 +115,11 @@ class PolicyService:
                 pattern=pattern,
                 level=level,
             )
-            rules = await self._repository.rules(connection, project_id)
+            rules = await self.repository.rules(connection, project_id)
             replaced = next((each for each in rules if _same_place(each, rule)), None)
             if replaced is None and len(rules) >= MOST_RULES:
                 raise Conflict(f"A project has at most {MOST_RULES} rules; use groups and wider patterns.")
-            await self._repository.put_rule(connection, project_id, rule)
+            await self.repository.put_rule(connection, project_id, rule)
             entry = self._entry(
                 caller,
                 "policy.rule.put",
@@ -131,27 +129,27 @@ class PolicyService:
                 level=str(level),
                 level_before=None if replaced is None else str(replaced.level),
             )
-            await self._audit.append(connection, project_id, [entry])
+            await self.audit.append(connection, project_id, [entry])
         return rule
 
     async def delete_rule(self, caller: Caller, project_id: ProjectId, *, subject: Subject, pattern: str) -> None:
         pattern = check_pattern(pattern)
         async with self._change(caller, project_id) as connection:
             subject_id, _ = await self._resolved(connection, subject)
-            if not await self._repository.delete_rule(connection, project_id, subject.kind, subject_id, pattern):
+            if not await self.repository.delete_rule(connection, project_id, subject.kind, subject_id, pattern):
                 raise NotFound(f"There is no rule for {subject} on {pattern}; `contextbase policy list` shows those.")
             summary = f"Removed the rule for {subject} on {pattern}."
             entry = self._entry(caller, "policy.rule.delete", summary, subject=str(subject), pattern=pattern)
-            await self._audit.append(connection, project_id, [entry])
+            await self.audit.append(connection, project_id, [entry])
 
     async def put_default(self, caller: Caller, project_id: ProjectId, level: Level) -> None:
         """The level where no rule matches."""
         async with self._change(caller, project_id) as connection:
-            _, before = await self._repository.read(connection, project_id)
-            await self._repository.put_default(connection, project_id, level)
+            _, before = await self.repository.read(connection, project_id)
+            await self.repository.put_default(connection, project_id, level)
             summary = f"Made {level} the project's default."
             entry = self._entry(caller, "policy.default", summary, level=str(level), level_before=str(before))
-            await self._audit.append(connection, project_id, [entry])
+            await self.audit.append(connection, project_id, [entry])
 
     async def put_merge_rules(
         self,
@@ -163,11 +161,11 @@ class PolicyService:
         rules = [(_merge_pattern(pattern), _strategy(strategy)) for pattern, strategy in rules]
         _check_order([pattern for pattern, _ in rules], "merge")
         async with self._change(caller, project_id) as connection:
-            await self._repository.put_merge_rules(connection, project_id, rules)
+            await self.repository.put_merge_rules(connection, project_id, rules)
             listed = [{"pattern": pattern, "strategy": strategy} for pattern, strategy in rules]
             summary = f"Set {len(rules)} merge rule{'' if len(rules) == 1 else 's'}."
             entry = self._entry(caller, "policy.merge", summary, rules=listed)
-            await self._audit.append(connection, project_id, [entry])
+            await self.audit.append(connection, project_id, [entry])
 
     async def put_lease_rules(
         self,
@@ -179,11 +177,11 @@ class PolicyService:
         rules = [(check_pattern(pattern), binding) for pattern, binding in rules]
         _check_order([pattern for pattern, _ in rules], "lease")
         async with self._change(caller, project_id) as connection:
-            await self._repository.put_lease_rules(connection, project_id, rules)
+            await self.repository.put_lease_rules(connection, project_id, rules)
             listed = [{"pattern": pattern, "binding": binding} for pattern, binding in rules]
             summary = f"Set {len(rules)} lease rule{'' if len(rules) == 1 else 's'}."
             entry = self._entry(caller, "policy.leases", summary, rules=listed)
-            await self._audit.append(connection, project_id, [entry])
+            await self.audit.append(connection, project_id, [entry])
 
     async def put_rank(
         self,
@@ -197,11 +195,11 @@ class PolicyService:
             raise InvalidInput(f"A rank is between -{_HIGHEST_RANK} and {_HIGHEST_RANK}.")
         async with self._change(caller, project_id) as connection:
             principal = await self._principal(connection, name)
-            await self._repository.put_rank(connection, project_id, principal.id, rank)
+            await self.repository.put_rank(connection, project_id, principal.id, rank)
             full = PrincipalName(name=principal.name, kind=principal.kind)
             summary = f"Gave {full} rank {rank}."
             entry = self._entry(caller, "policy.rank", summary, principal=str(full), rank=rank)
-            await self._audit.append(connection, project_id, [entry])
+            await self.audit.append(connection, project_id, [entry])
         return full
 
     async def explain(
@@ -209,13 +207,13 @@ class PolicyService:
     ) -> tuple[PrincipalName, LevelDecision]:
         """What a principal may do at a path, and which rule decides it. A token may allow less."""
         caller.require(Action.ADMIN, project_id)
-        async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
-            _, default = await self._repository.read(connection, project_id)
+        async with self.database.transaction(isolation="repeatable_read", readonly=True) as connection:
+            _, default = await self.repository.read(connection, project_id)
             principal = await self._principal(connection, name)
             authority = PathAuthority.of_principal(
                 principal,
-                rules=await self._repository.rules(connection, project_id),
-                groups=await self._repository.groups_of(connection, principal.id),
+                rules=await self.repository.rules(connection, project_id),
+                groups=await self.repository.groups_of(connection, principal.id),
                 default=default,
             )
         return PrincipalName(name=principal.name, kind=principal.kind), authority.decide(path)
@@ -225,17 +223,17 @@ class PolicyService:
     ) -> list[tuple[str, tuple[PrincipalName, ...]]]:
         """(name, members), by name. Groups are shared by all projects."""
         caller.require(Action.ADMIN)
-        async with self._database.connection() as connection:
-            return await self._repository.groups(connection, after=after, limit=limit)
+        async with self.database.connection() as connection:
+            return await self.repository.groups(connection, after=after, limit=limit)
 
     async def create_group(self, caller: Caller, name: str) -> None:
         caller.require(Action.ADMIN)
         _group_name(name)
-        async with self._database.transaction() as connection:
-            if not await self._repository.create_group(connection, name):
+        async with self.database.transaction() as connection:
+            if not await self.repository.create_group(connection, name):
                 raise Conflict(f"There is a group named '{name}' already.")
             entry = self._entry(caller, "group.create", f"Made group '{name}'.", group=name)
-            await self._audit.append(connection, SYSTEM_CHAIN, [entry])
+            await self.audit.append(connection, SYSTEM_CHAIN, [entry])
 
     async def add_member(self, caller: Caller, group: str, name: PrincipalName) -> PrincipalName:
         """Also succeeds when it is one already."""
@@ -247,26 +245,26 @@ class PolicyService:
 
     async def _change_member(self, caller: Caller, group: str, name: PrincipalName, *, join: bool) -> PrincipalName:
         caller.require(Action.ADMIN)
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             group_id = await self._group(connection, group)
             principal = await self._principal(connection, name)
             full = PrincipalName(name=principal.name, kind=principal.kind)
-            change = self._repository.add_member if join else self._repository.remove_member
+            change = self.repository.add_member if join else self.repository.remove_member
             if await change(connection, group_id, principal.id):
-                await self._repository.bump_those_with_group(connection, group_id)
+                await self.repository.bump_those_with_group(connection, group_id)
                 action = "group.join" if join else "group.leave"
                 summary = f"{full} {'joined' if join else 'left'} group '{group}'."
                 entry = self._entry(caller, action, summary, group=group, principal=str(full))
-                await self._audit.append(connection, SYSTEM_CHAIN, [entry])
+                await self.audit.append(connection, SYSTEM_CHAIN, [entry])
         return full
 
     @asynccontextmanager
     async def _change(self, caller: Caller, project_id: ProjectId) -> AsyncIterator[Connection]:
         """A transaction that changes one project's policy."""
         caller.require(Action.ADMIN, project_id)
-        async with self._database.transaction() as connection:
-            await self._repository.lock(connection, project_id)
-            await self._repository.bump(connection, project_id)
+        async with self.database.transaction() as connection:
+            await self.repository.lock(connection, project_id)
+            await self.repository.bump(connection, project_id)
             yield connection
 
     async def _resolved(self, connection: Connection, subject: Subject) -> tuple[UUID | None, str]:
@@ -281,13 +279,13 @@ class PolicyService:
         return principal.id, str(PrincipalName(name=principal.name, kind=principal.kind))
 
     async def _group(self, connection: Connection, name: str) -> UUID:
-        group_id = await self._repository.group(connection, name)
+        group_id = await self.repository.group(connection, name)
         if group_id is None:
             raise NotFound(f"There is no group '{name[:120]}'; `contextbase policy group create` makes one.")
         return group_id
 
     async def _principal(self, connection: Connection, name: PrincipalName) -> Principal:
-        found = await self._repository.principals(connection, name)
+        found = await self.repository.principals(connection, name)
         if not found:
             raise NotFound(f"There is no principal {name}; `contextbase token create` makes one with its first token.")
         if len(found) > 1:
@@ -297,7 +295,7 @@ class PolicyService:
 
     def _entry(self, caller: Caller, action: str, summary: str, **details: object) -> AuditEntry:
         return AuditEntry(
-            at=self._clock.now(),
+            at=self.clock.now(),
             by=caller.actor,
             action=action,
             summary=summary,

@@ -1,6 +1,7 @@
 """Keeps open items true: merges them again when the head moves, and closes those whose conflict went away."""
 
 import logging
+from dataclasses import dataclass
 from typing import Final
 
 from contextbase.db.database import Database
@@ -25,37 +26,28 @@ _MOST_AT_ONCE: Final = 100
 _ABOUT_OTHERS: Final = frozenset({TreeConflict.FILE_AND_FOLDER.value, TreeConflict.FOLDER_NOT_EMPTY.value})
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Upkeep:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        repository: ReviewRepository,
-        standings: Assessments,
-        desk: ReviewCloser,
-        system: SystemPrincipal,
-        adviser: Adviser | None = None,
-    ) -> None:
-        self._database = database
-        self._repository = repository
-        self._standings = standings
-        self._desk = desk
-        self._system = system
-        self._adviser = adviser
+    database: Database
+    repository: ReviewRepository
+    standings: Assessments
+    desk: ReviewCloser
+    system: SystemPrincipal
+    adviser: Adviser | None = None
 
     async def keep_up(self) -> None:
         """Look at what is stale, and ask for advice on what is left."""
         await self.sweep()
-        if self._adviser is not None:
-            await self._adviser.advise()
+        if self.adviser is not None:
+            await self.adviser.advise()
 
     async def sweep(self) -> int:
         """Look at open items whose project has moved on, those that wait longest first; returns how many."""
-        async with self._database.connection() as connection:
-            stale = await self._repository.stale(connection, _MOST_AT_ONCE)
+        async with self.database.connection() as connection:
+            stale = await self.repository.stale(connection, _MOST_AT_ONCE)
         for project_id, review_id, head in stale:
-            async with self._database.connection() as connection:
-                item = await self._repository.one(connection, project_id, review_id)
+            async with self.database.connection() as connection:
+                item = await self.repository.one(connection, project_id, review_id)
             if item is None:
                 continue
             try:
@@ -70,30 +62,30 @@ class Upkeep:
             return item
         if not await self._is_touched(project_id, item, head):
             return item
-        standing = await self._standings.of(project_id, item)
+        standing = await self.standings.of(project_id, item)
         try:
             await self._settle(project_id, standing)
         except (Conflict, Forbidden, ContentPurged) as error:  # somebody was quicker, or it takes a person after all
             _log.info("a review item did not close itself", extra={"review_id": str(item.id), "code": error.code})
             await self._store(project_id, standing)
-        async with self._database.connection() as connection:
-            return await self._repository.one(connection, project_id, item.id) or item
+        async with self.database.connection() as connection:
+            return await self.repository.one(connection, project_id, item.id) or item
 
     async def _is_touched(self, project_id: ProjectId, item: ReviewItem, head: Seq) -> bool:
         """Most of what happens in a project has nothing to do with an item: then that is all that is noted."""
         if item.reason in _ABOUT_OTHERS:
             return True
-        async with self._database.connection() as connection:
-            touched = await self._repository.is_touched(connection, project_id, item)
+        async with self.database.connection() as connection:
+            touched = await self.repository.is_touched(connection, project_id, item)
             if not touched:
-                await self._repository.mark_checked(connection, project_id, item.id, head)
+                await self.repository.mark_checked(connection, project_id, item.id, head)
         return touched
 
     async def _settle(self, project_id: ProjectId, standing: Assessment) -> None:
         item = standing.item
         if standing.is_done:
-            caller = await self._system.caller(project_id)
-            await self._desk.close(
+            caller = await self.system.caller(project_id)
+            await self.desk.close(
                 caller,
                 project_id,
                 item,
@@ -101,8 +93,8 @@ class Upkeep:
                 how=Settling(strategy=AUTO_MERGE, told=": the head has all of it"),
             )
         elif standing.is_clean and not standing.needs_person:
-            await self._desk.commit(
-                await self._system.caller(project_id),
+            await self.desk.commit(
+                await self.system.caller(project_id),
                 project_id,
                 standing,
                 changes_of(standing, ReviewDecision(choice=Choice.THEIRS)),
@@ -117,8 +109,8 @@ class Upkeep:
         item, settled = standing.item, standing.settled
         reason = str(settled.conflict) if item.reason != CRITICAL and settled.conflict is not None else item.reason
         about = name_of(standing)
-        async with self._database.connection() as connection:
-            await self._repository.refresh(
+        async with self.database.connection() as connection:
+            await self.repository.refresh(
                 connection,
                 project_id,
                 item.id,

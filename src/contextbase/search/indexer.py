@@ -48,22 +48,13 @@ class _Step:
     first: int  # number for a blob
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SearchIndexer:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        contents: BlobContents,
-        compute: Compute,
-        clock: Clock,
-        patience: timedelta = timedelta(seconds=30),
-    ) -> None:
-        """`patience`: how long a few contents wait for more, to be indexed together with them."""
-        self._database = database
-        self._contents = contents
-        self._compute = compute
-        self._clock = clock
-        self.patience = patience
+    database: Database
+    contents: BlobContents
+    compute: Compute
+    clock: Clock
+    patience: timedelta = timedelta(seconds=30)
 
     async def index_some(self) -> bool:
         """One step of bounded size; whether there was anything to do. Any number of servers may call it: of two that
@@ -88,16 +79,16 @@ class SearchIndexer:
         step = await self._next_step()
         if step is None:
             return False
-        contents = await self._contents.read(step.names)
+        contents = await self.contents.read(step.names)
         texts = [content if isinstance(content, bytes) else b"" for content in contents]
-        rows = await self._compute.run(_OWNER, segment_rows, step.segment, step.first, texts)
+        rows = await self.compute.run(_OWNER, segment_rows, step.segment, step.first, texts)
         left_out = [
             "unreadable" if not isinstance(content, bytes) else None if is_text else "binary"
             for content, is_text in zip(contents, rows.is_text, strict=True)
         ]
         left_out += ["too_large"] * len(step.too_large)
         try:
-            async with self._database.transaction() as connection:
+            async with self.database.transaction() as connection:
                 await connection.execute(_SQL.lock_index)
                 if left_out:
                     numbers = range(step.first, step.first + len(left_out))
@@ -110,12 +101,12 @@ class SearchIndexer:
         return True
 
     async def _next_step(self) -> _Step | None:
-        async with self._database.connection() as connection:
+        async with self.database.connection() as connection:
             for row in await connection.fetch(_SQL.projects_behind, _MOST_PROJECTS):
                 waiting = await connection.fetch(
                     _SQL.blobs_to_index, row["id"], row["seq"], row["head"], _MOST_BLOBS + 1
                 )
-                has_waited = self._clock.now() - row["waiting_since"] >= self.patience
+                has_waited = self.clock.now() - row["waiting_since"] >= self.patience
                 if not waiting or len(waiting) >= _ENOUGH_BLOBS or has_waited:
                     return await self._step(connection, ProjectId(row["id"]), waiting, Seq(row["head"]))
         return None
@@ -147,7 +138,7 @@ class SearchIndexer:
         )
 
     async def _merge_some(self) -> bool:
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             await connection.execute(_SQL.lock_index)
             segments = [_segment(row) for row in await connection.fetch(_SQL.segments)]
             merged = merge_wanted(segments)
@@ -163,7 +154,7 @@ class SearchIndexer:
         return True
 
     async def _forget_some(self) -> bool:
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             await connection.execute(_SQL.lock_index)
             rows = await connection.fetch(_SQL.gone_blobs, _MOST_GONE)
             if not rows:

@@ -1,6 +1,7 @@
 """The files of a snapshot that a search looks into: those that may match, and that the caller may see."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import asyncpg
@@ -22,44 +23,36 @@ _PAGE: Final = 500
 _PATHS_PAGE: Final = 5000
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SnapshotFiles:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        contents: BlobContents,
-        view: VisibleSnapshot,
-        candidates: BlobCandidates,
-        files: PathFilter,
-    ) -> None:
-        self._database = database
-        self._contents = contents
-        self._view = view
-        self._candidates = candidates
-        self._files = files
+    database: Database
+    contents: BlobContents
+    view: VisibleSnapshot
+    candidates: BlobCandidates
+    files: PathFilter
 
     async def pages(self, after: str, *, at: str = "") -> AsyncIterator[list[SearchedFile]]:
         """In path order: those after a path, or from the path `at` on. Holds no connection between two pages."""
-        bounds = _bounds(self._view, self._files)
+        bounds = _bounds(self.view, self.files)
         if bounds is None:
             return
         first, end = max(bounds[0], at), bounds[1]
         while True:
-            async with self._database.connection() as connection:
+            async with self.database.connection() as connection:
                 rows = await self._rows(connection, first, end, after)
                 likely = [row for row in rows if self._may_match(row)]
-                shown = likely if self._view.authority.sees_everything else await self._view.shown(connection, likely)
+                shown = likely if self.view.authority.sees_everything else await self.view.shown(connection, likely)
             yield [_file(row) for row in shown]
             if len(rows) < _PAGE:
                 return
             after = rows[-1]["path"]
-            first = max(first, self._view.behind(TreePath.stored(after)))
+            first = max(first, self.view.behind(TreePath.stored(after)))
 
     async def read(self, files: Sequence[SearchedFile]) -> list[bytes | SkipReason | None]:
-        return await self._contents.read([file.content_hash for file in files if file.content_hash is not None])
+        return await self.contents.read([file.content_hash for file in files if file.content_hash is not None])
 
     async def _rows(self, connection: Connection, first: str, end: str, after: str) -> list[asyncpg.Record]:
-        candidates, view = self._candidates, self._view
+        candidates, view = self.candidates, self.view
         numbers = candidates.numbers
         if numbers is None or len(numbers) > _FEW:
             return await connection.fetch(_SQL.files_page, view.project_id, view.seq, first, end, after, _PAGE)
@@ -70,9 +63,9 @@ class SnapshotFiles:
         )
 
     def _may_match(self, row: asyncpg.Record) -> bool:
-        if row["left_out"] == "binary" or not self._files.passes(TreePath.stored(row["path"])):
+        if row["left_out"] == "binary" or not self.files.passes(TreePath.stored(row["path"])):
             return False
-        return row["left_out"] is not None or self._candidates.has(row["blob"])  # the former is named as not searched
+        return row["left_out"] is not None or self.candidates.has(row["blob"])  # the former is named as not searched
 
 
 async def visible_paths(database: Database, view: VisibleSnapshot) -> AsyncIterator[list[TreePath]]:

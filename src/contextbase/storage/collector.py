@@ -37,12 +37,12 @@ class Collected:
     dry_run: bool = False
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class GarbageCollector:
-    def __init__(self, *, database: Database, store: BlobStore, spool: SpoolFolder, clock: Clock) -> None:
-        self._database = database
-        self._store = store
-        self._spool = spool
-        self._clock = clock
+    database: Database
+    store: BlobStore
+    spool: SpoolFolder
+    clock: Clock
 
     async def run(
         self,
@@ -52,12 +52,12 @@ class GarbageCollector:
         on_progress: Callable[[Collected], None] = lambda _: None,
     ) -> Collected:
         """Collect what has been unreferenced and untouched for the grace period; `Conflict` while a backup runs."""
-        before = self._clock.now() - grace
+        before = self.clock.now() - grace
         collected = Collected(dry_run=dry_run)
         await self._collect_rows(before, collected, on_progress)
         await self._collect_strays(before, collected, on_progress)
         if not dry_run:
-            collected.temporary_files = await self._spool.remove_stale()
+            collected.temporary_files = await self.spool.remove_stale()
         return collected
 
     async def _collect_rows(
@@ -65,7 +65,7 @@ class GarbageCollector:
     ) -> None:
         last = b""
         while True:
-            async with self._database.connection() as connection:
+            async with self.database.connection() as connection:
                 rows = await connection.fetch(_SQL.garbage_page, last, before, _PAGE)
             for row in rows:
                 if collected.dry_run or await self._remove(ContentHash(row["hash"]), before):
@@ -80,7 +80,7 @@ class GarbageCollector:
         self, before: datetime, collected: Collected, on_progress: Callable[[Collected], None]
     ) -> None:
         """Bytes without a row: their put died between the two."""
-        async with aclosing(self._store.list()) as blobs:
+        async with aclosing(self.store.list()) as blobs:
             async for blob in blobs:
                 if blob.stored_at is None or blob.stored_at >= before:
                     continue
@@ -93,19 +93,19 @@ class GarbageCollector:
 
     async def _is_stray(self, blob: StoredBlob, *, mark: bool) -> bool:
         """Whether no row knows these bytes; with `mark`, one that is not live does from now on."""
-        async with self._database.connection() as connection:
+        async with self.database.connection() as connection:
             if await connection.fetchrow(_SQL.blob_row, blob.hash) is not None:
                 return False
             return not mark or bool(await connection.fetchval(_SQL.mark_stray, blob.hash, blob.size))
 
     async def _remove(self, content_hash: ContentHash, before: datetime) -> bool:
-        async with blob_lock(self._database, content_hash) as connection:
+        async with blob_lock(self.database, content_hash) as connection:
             await hold_for_removal(connection)
             try:
                 if not await connection.fetchval(_SQL.mark_blob, content_hash, before):
                     return False  # put again or referred to since we listed it
             except asyncpg.ForeignKeyViolationError:
                 return False  # referred to this very moment
-            await self._store.delete(content_hash)
+            await self.store.delete(content_hash)
             await connection.execute(_SQL.forget_blob, content_hash)
             return True
