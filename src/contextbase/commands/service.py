@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from secrets import token_hex
 
 from contextbase.commands.audit_rows import record_command
@@ -33,25 +33,17 @@ class _Run:
     request: RunRequest
 
 
+@dataclass(kw_only=True, slots=True)
 class CommandService:
     """`most` commands run at the same time; one more is `TooBusy`."""
 
-    def __init__(
-        self,
-        *,
-        workspaces: WorkspaceService,
-        occupancy: Occupancy,
-        driving: MachineDriver,
-        activity: Activity,
-        most: int,
-    ) -> None:
-        self._workspaces = workspaces
-        self._activity = activity
-        self._occupancy = occupancy
-        self._driving = driving
-        self._most = most
-        self._running = 0
-        self._clearing: set[asyncio.Task[None]] = set()
+    workspaces: WorkspaceService
+    occupancy: Occupancy
+    driving: MachineDriver
+    activity: Activity
+    most: int
+    _running: int = field(init=False, default=0)
+    _clearing: set[asyncio.Task[None]] = field(init=False, default_factory=set)
 
     async def run(
         self,
@@ -65,12 +57,12 @@ class CommandService:
         The agent has a workspace for this alone: `Conflict` when it has one open. Without a name it is an agent of its
         own for who may make agents, else the caller."""
         caller.require(Action.WRITE, project_id)
-        if self._running >= self._most:
+        if self._running >= self.most:
             raise TooBusy(f"{self._running} commands run on this server now, the most it takes; try again later.")
         self._running += 1
         try:
             agent = agent or _name_of_new(caller)
-            created = await self._workspaces.create(caller, project_id, agent)
+            created = await self.workspaces.create(caller, project_id, agent)
             if not created.is_new:
                 raise Conflict(
                     f"{created.record.principal.name} has an open workspace; complete or abandon it, or let another "
@@ -88,8 +80,8 @@ class CommandService:
 
     async def _steps(self, run: _Run) -> AsyncGenerator[RunStep, None]:
         try:
-            with self._occupancy.entered(run.workspace.id):
-                driver = await self._driving.driver()
+            with self.occupancy.entered(run.workspace.id):
+                driver = await self.driving.driver()
                 await self._record(run)
                 execution = await driver.run(_spec(run), run.request.command)
                 try:
@@ -115,7 +107,7 @@ class CommandService:
 
     async def _record(self, run: _Run) -> None:
         """Before it runs: no command goes without a row."""
-        await record_command(self._activity, run.caller, run.workspace, run.request.command)
+        await record_command(self.activity, run.caller, run.workspace, run.request.command)
 
     async def _settle(self, run: _Run, outcome: CommandOutcome) -> Completed | KeptWorkspace:
         when = run.request.commit_when
@@ -123,17 +115,17 @@ class CommandService:
         if not commits and await self._holds_work(run):
             because = "you asked for no commit" if when is CommitWhen.NEVER else "the command failed"
             return KeptWorkspace(workspace=run.workspace, because=because)
-        return await self._workspaces.complete(run.caller, run.workspace.project_id, run.agent, wish=run.request.wish)
+        return await self.workspaces.complete(run.caller, run.workspace.project_id, run.agent, wish=run.request.wish)
 
     async def _holds_work(self, run: _Run) -> bool:
-        _, look = await self._workspaces.status(run.caller, run.workspace.project_id, run.agent)
+        _, look = await self.workspaces.status(run.caller, run.workspace.project_id, run.agent)
         return bool(look.changes or look.found.reported or look.left)
 
     async def _clear(self, run: _Run) -> None:
         """The workspace of a command that came to no end goes, if there is nothing in it."""
         try:
             if not await self._holds_work(run):
-                await self._workspaces.abandon(run.caller, run.workspace.project_id, run.agent)
+                await self.workspaces.abandon(run.caller, run.workspace.project_id, run.agent)
         except ContextbaseError as error:
             extra = {"workspace_id": str(run.workspace.id), "error": error.message}
             _log.warning("the workspace of a command that was given up is kept", extra=extra)

@@ -1,7 +1,7 @@
 """Differences: between two snapshots, of a commit, of two versions of a file, of somebody's work."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
@@ -56,24 +56,15 @@ class _Loaded:
     contents: dict[ContentHash, bytes]  # of these, what was not purged
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Diffs:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        gate: Gate,
-        reads: Reads,
-        snapshots: Snapshots,
-        contents: ContentLoader,
-        compute: Compute,
-    ) -> None:
-        self._database = database
-        self._compute = compute
-        self._gate = gate
-        self._reads = reads
-        self._snapshots = snapshots
-        self._contents = contents
-        self._finished = FinishedDiffs()
+    database: Database
+    gate: Gate
+    reads: Reads
+    snapshots: Snapshots
+    contents: ContentLoader
+    compute: Compute
+    _finished: FinishedDiffs = field(init=False, default_factory=FinishedDiffs)
 
     async def between(
         self,
@@ -88,7 +79,7 @@ class Diffs:
         context: int = 3,
     ) -> DiffPage:
         """What differs between two snapshots, by path: of a file, or of a folder and all in it, or everywhere."""
-        async with self._database.connection() as connection:
+        async with self.database.connection() as connection:
             authority, first, last = await self._opened(connection, caller, project_id, old, new)
             page = await differing(connection, project_id, authority, first, last, below=path, after=after, limit=limit)
             count = len(_fitting(page.pairs))
@@ -116,7 +107,7 @@ class Diffs:
     ) -> DiffPage:
         """What a principal, or a run, did after one snapshot and up to another: a file for each stretch of its versions
         that nobody else's come between, the newest first."""
-        async with self._database.connection() as connection:
+        async with self.database.connection() as connection:
             authority, first, last = await self._opened(connection, caller, project_id, old, new)
             selection = Selection(principal=principal, run=run, after=first, until=last)
             seqs = await selected_commits(connection, project_id, selection)
@@ -143,9 +134,9 @@ class Diffs:
     ) -> ComparedFile:
         """Of two versions of the file at a path (or that was there last), by number; None: as it is now."""
         caller.require(Action.READ, project_id)
-        async with self._database.connection() as connection:
-            authority = await self._gate.authority(connection, caller, project_id)
-            node_id = await self._reads.node_of(connection, project_id, path, authority)
+        async with self.database.connection() as connection:
+            authority = await self.gate.authority(connection, caller, project_id)
+            node_id = await self.reads.node_of(connection, project_id, path, authority)
             numbers = [number for number in (old, new) if number is not None]
             rows = await connection.fetch(_SQL.numbered_versions, project_id, node_id, numbers, new is None)
             states = {row["state"]["number"]: row["state"] for row in rows}
@@ -165,9 +156,9 @@ class Diffs:
         self, connection: Connection, caller: Caller, project_id: ProjectId, old: str, new: str
     ) -> tuple[PathAuthority, Seq, Seq]:
         caller.require(Action.READ, project_id)
-        opened = await self._gate.opened(connection, caller, project_id)
-        first = await self._snapshots.within(connection, project_id, opened.seq, old)
-        return opened.authority, first, await self._snapshots.within(connection, project_id, opened.seq, new)
+        opened = await self.gate.opened(connection, caller, project_id)
+        first = await self.snapshots.within(connection, project_id, opened.seq, old)
+        return opened.authority, first, await self.snapshots.within(connection, project_id, opened.seq, new)
 
     async def _loaded(self, connection: Connection, pairs: Sequence[NodePair], context: int) -> "_Loaded":
         limits = CompareLimits(context=context)
@@ -177,7 +168,7 @@ class Diffs:
             for version in _read_of(pair, limits)
             if version.content_hash is not None
         }
-        contents = await self._contents.load_kept(connection, names)
+        contents = await self.contents.load_kept(connection, names)
         return _Loaded(pairs=pairs, limits=limits, names=names, contents=contents)
 
     async def _compared(self, caller: Caller, page: "_Loaded") -> list[ComparedFile]:
@@ -192,7 +183,7 @@ class Diffs:
             if sum(file.size for file in stage) <= LITTLE:
                 made += compare_all(stage)
             else:
-                made += await self._compute.run(caller.principal.id, compare_all, stage)
+                made += await self.compute.run(caller.principal.id, compare_all, stage)
         made = [_noting_purged(pair, diff, loaded, names) for pair, diff in zip(new, made, strict=True)]
         for pair, diff in zip(new, made, strict=True):
             self._finished.keep(pair, context, diff)

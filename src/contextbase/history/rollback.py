@@ -1,7 +1,7 @@
 """Rollback: a file, a folder or a project as it was, or what was set aside, as new commits. Nothing that came since is
 lost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
@@ -45,22 +45,20 @@ class RollbackAnswer:
     changes: tuple[ChangeAnswer, ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Rollback:
-    def __init__(
-        self, *, database: Database, gate: Gate, reads: Reads, snapshots: Snapshots, diffs: StateDiffs
-    ) -> None:
-        self._database = database
-        self._gate = gate
-        self._reads = reads
-        self._snapshots = snapshots
-        self._diffs = diffs
-        self._tree = TreeRepository()
+    database: Database
+    gate: Gate
+    reads: Reads
+    snapshots: Snapshots
+    diffs: StateDiffs
+    _tree: TreeRepository = field(init=False, default_factory=TreeRepository)
 
     async def preview(self, caller: Caller, project_id: ProjectId, wanted: RollbackWanted) -> tuple[FileDiff, ...]:
         """What `roll_back` would do to the head now."""
         caller.require(Action.READ, project_id)
         _, steps, _ = await self._steps(caller, project_id, wanted)
-        return tuple([await self._diffs.between(caller, step.now, step.wanted) for step in steps])
+        return tuple([await self.diffs.between(caller, step.now, step.wanted) for step in steps])
 
     async def roll_back(
         self,
@@ -102,8 +100,8 @@ class Rollback:
         caller.require(Action.READ, project_id)  # what it answers tells of the past
         caller.require(Action.WRITE, project_id)
         for _ in range(_MOST_TRIES):
-            async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
-                opened = await self._gate.opened(connection, caller, project_id)
+            async with self.database.transaction(isolation="repeatable_read", readonly=True) as connection:
+                opened = await self.gate.opened(connection, caller, project_id)
                 row = await connection.fetchrow(_SQL.side_state, project_id, side_version_id)
                 path = None if row is None else TreePath.stored(row["path"])
                 if row is None or path is None or not opened.authority.shows(path, TreePath.stored(row["path_now"])):
@@ -129,7 +127,7 @@ class Rollback:
         for start in range(0, len(changes), MOST_CHANGES):
             portion = tuple(changes[start : start + MOST_CHANGES])
             request = CommitRequest(project_id=project_id, changes=portion, message=message, atomic=True)
-            made = await self._gate.commit(caller, request)
+            made = await self.gate.commit(caller, request)
             refused = [change for change in made.changes if change.status is ChangeStatus.REFUSED]
             if any(change.code == "conflict" for change in refused):
                 return None
@@ -145,12 +143,12 @@ class Rollback:
         self, caller: Caller, project_id: ProjectId, wanted: RollbackWanted
     ) -> tuple[Seq, list[RestoreStep], str]:
         # One snapshot: the head's seq and what differs from it must fit together.
-        async with self._database.transaction(isolation="repeatable_read", readonly=True) as connection:
-            opened = await self._gate.opened(connection, caller, project_id)
+        async with self.database.transaction(isolation="repeatable_read", readonly=True) as connection:
+            opened = await self.gate.opened(connection, caller, project_id)
             if wanted.number is not None and wanted.path is not None:
                 step = await self._to_version(connection, project_id, opened, wanted.path, wanted.number)
                 return opened.seq, [step], f"version {wanted.number} of {wanted.path}"
-            seq = await self._snapshots.resolve(connection, caller, project_id, wanted.to)
+            seq = await self.snapshots.resolve(connection, caller, project_id, wanted.to)
             pairs: list[NodePair] = []
             after: str | None = ""
             while after is not None:
@@ -169,7 +167,7 @@ class Rollback:
         self, connection: Connection, project_id: ProjectId, opened: OpenedProject, path: TreePath, number: int
     ) -> RestoreStep:
         """The file stays where it is; if it is gone, it comes back where that version was."""
-        node_id = await self._reads.node_of(connection, project_id, path, opened.authority)
+        node_id = await self.reads.node_of(connection, project_id, path, opened.authority)
         head, *_ = await self._tree.chain(connection, project_id, node_id, limit=1)
         found = await self._tree.chain(connection, project_id, node_id, below=number + 1, limit=1)
         state = State.of(found[0]) if found and found[0].number == number else None

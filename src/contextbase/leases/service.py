@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -42,27 +42,18 @@ class _Asked:
         return sees_both(self.authority, lease.pattern, self.pattern)
 
 
+@dataclass(kw_only=True, slots=True)
 class LeaseService:
     """An owner is a principal, `agent:indexer`, or one of its workers, `agent:indexer/3`. What is given out about
     leases is cut to what the caller may see."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        gate: Gate,
-        books: LeaseStore,
-        audit: AuditRepository,
-        clock: Clock,
-        ttl: timedelta = DEFAULT_TTL,
-    ) -> None:
-        self._database = database
-        self._gate = gate
-        self._books = books
-        self._audit = audit
-        self._clock = clock
-        self.ttl = ttl
-        self._ended = False
+    database: Database
+    gate: Gate
+    books: LeaseStore
+    audit: AuditRepository
+    clock: Clock
+    ttl: timedelta = DEFAULT_TTL
+    _ended: bool = field(init=False, default=False)
 
     async def acquire(
         self,
@@ -93,13 +84,13 @@ class LeaseService:
             holder=LeaseHolder(node="", boot=key or uuid4().hex, process_id=0, started=0),
             authority=authority,
         )
-        with self._books.pauses(project_id, pattern) as pause:
+        with self.books.pauses(project_id, pattern) as pause:
             tried = await waited_for(
                 partial(self._attempt, caller, project_id, asked),
                 seconds=wait,
                 pause=pause,
                 longest_pause=LONGEST_PAUSE,
-                on_blocked=lambda lease: self._books.tell_blocked(
+                on_blocked=lambda lease: self.books.tell_blocked(
                     project_id, pattern, owner=owner, by=caller.principal.id, in_the_way=lease
                 ),
                 is_over=is_over,
@@ -121,7 +112,7 @@ class LeaseService:
             book.renew([token], now=now, ttl=self.ttl)
             return book.find(token, now)
 
-        renewed = await self._books.change(project_id, renew, by=caller.principal.id)
+        renewed = await self.books.change(project_id, renew, by=caller.principal.id)
         if renewed is None:
             raise LeaseLost(
                 "The lease has ended, or is not yours; acquire it again, and look at what changed meanwhile.",
@@ -133,7 +124,7 @@ class LeaseService:
         """End a lease; harmless when it has ended. Somebody else's takes 'admin'."""
         caller.require(Action.WRITE, project_id)
         authority = await self._authority(caller, project_id)
-        book = (await self._books.read(project_id)).book
+        book = (await self.books.read(project_id)).book
         found = next((lease for lease in book.leases if lease.token == token), None)
         is_own = found is not None and _is_of(found, _owner(caller))
         if found is None or not (is_own or sees(authority, found.pattern)):
@@ -172,8 +163,8 @@ class LeaseService:
         caller.require(Action.READ, project_id)
         asked = None if pattern is None else check_pattern(pattern)
         authority = await self._authority(caller, project_id)
-        opened = await self._books.read(project_id)
-        is_stale = stale(opened.now, self._books.process)
+        opened = await self.books.read(project_id)
+        is_stale = stale(opened.now, self.books.process)
 
         def is_meant(lease: Lease) -> bool:
             if lease.token <= after or is_stale(lease) or (owner is not None and not _is_of(lease, owner)):
@@ -190,14 +181,14 @@ class LeaseService:
         self._ended = True
 
     async def _attempt(self, caller: Caller, project_id: ProjectId, asked: "_Asked") -> Attempt:
-        opened = await self._books.read(project_id)
+        opened = await self.books.read(project_id)
         found = opened.book.in_the_way(asked.pattern, owner=asked.owner, sees=asked.sees)
-        if found is not None and not stale(opened.now, self._books.process)(found):
+        if found is not None and not stale(opened.now, self.books.process)(found):
             return Attempt(lease=found, is_acquired=False)
-        return await self._books.change(project_id, partial(self._try_acquire, asked), by=caller.principal.id)
+        return await self.books.change(project_id, partial(self._try_acquire, asked), by=caller.principal.id)
 
     def _try_acquire(self, asked: "_Asked", book: LeaseTable, now: datetime) -> Attempt:
-        is_stale = stale(now, self._books.process)
+        is_stale = stale(now, self.books.process)
         if sum(not is_stale(lease) for lease in book.leases) >= MOST_LEASES:
             raise Conflict(f"A project has at most {MOST_LEASES} leases; reserve folders, or release some.")
         return book.attempt(
@@ -216,21 +207,21 @@ class LeaseService:
         project_id: ProjectId,
         is_meant: Callable[[Lease], bool],
     ) -> int:
-        released = await self._books.change(project_id, lambda book, _: book.take_out(is_meant), by=caller.principal.id)
+        released = await self.books.change(project_id, lambda book, _: book.take_out(is_meant), by=caller.principal.id)
         taken = [lease for lease in released if not _is_of(lease, _owner(caller))]
         if taken:
-            async with self._database.transaction() as connection:
+            async with self.database.transaction() as connection:
                 entries = [self._entry(caller, lease) for lease in taken]
-                await self._audit.append(connection, project_id, entries)
+                await self.audit.append(connection, project_id, entries)
         return len(released)
 
     async def _authority(self, caller: Caller, project_id: ProjectId) -> PathAuthority:
-        async with self._database.connection() as connection:
-            return await self._gate.authority(connection, caller, project_id)
+        async with self.database.connection() as connection:
+            return await self.gate.authority(connection, caller, project_id)
 
     def _entry(self, caller: Caller, lease: Lease) -> AuditEntry:
         return AuditEntry(
-            at=self._clock.now(),
+            at=self.clock.now(),
             by=caller.actor,
             action="lease.release",
             summary=f"{caller.principal.name} ended {lease.owner}'s lease.",

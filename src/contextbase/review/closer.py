@@ -1,7 +1,7 @@
 """Where items are closed: with a commit through the gate, or without one."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
@@ -29,24 +29,15 @@ class Settling:
     told: str  # a part of a sentence
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReviewCloser:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        gate: Gate,
-        repository: GateRepository,
-        audit: AuditRepository,
-        clock: Clock,
-        hint: Callable[[ProjectId], None] = lambda _: None,  # told when the feed has something new
-    ) -> None:
-        self._database = database
-        self._gate = gate
-        self._repository = repository
-        self._audit = audit
-        self._clock = clock
-        self._hint = hint
-        self._reviews = ReviewRepository()
+    database: Database
+    gate: Gate
+    repository: GateRepository
+    audit: AuditRepository
+    clock: Clock
+    hint: Callable[[ProjectId], None] = lambda _: None  # told when the feed has something new
+    _reviews: ReviewRepository = field(init=False, default_factory=ReviewRepository)
 
     async def close(
         self,
@@ -58,10 +49,10 @@ class ReviewCloser:
         how: Settling,
     ) -> None:
         """Close it, nothing changed; raises `Conflict` if it is not open any more."""
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             await self._reviews.hold_project(connection, project_id)
             await self.close_within(connection, caller, project_id, item, state, how=how)
-        self._hint(project_id)
+        self.hint(project_id)
 
     async def close_within(
         self,
@@ -75,10 +66,10 @@ class ReviewCloser:
     ) -> None:
         """As `close`, in the caller's transaction, which holds the project."""
         closed = ClosedReview(id=item.id, state=state, closed_by=caller.principal.id, seq=None)
-        await self._repository.close_reviews(connection, project_id, [closed])
+        await self.repository.close_reviews(connection, project_id, [closed])
         closing = _closing(item, state, how)
-        entry = audit_of_closing(caller, closing, seq=None, at=self._clock.now())
-        await self._audit.append(connection, project_id, [entry])
+        entry = audit_of_closing(caller, closing, seq=None, at=self.clock.now())
+        await self.audit.append(connection, project_id, [entry])
 
     async def commit(
         self,
@@ -102,7 +93,7 @@ class ReviewCloser:
             atomic=True,
         )
         terms = TrustedTerms(closes=(_closing(item, state, how),))
-        answer = await self._gate.commit_trusted(caller, request, terms)
+        answer = await self.gate.commit_trusted(caller, request, terms)
         refused = [change for change in answer.changes if change.status is ChangeStatus.REFUSED]
         if refused:
             raise _refusal(item, refused)

@@ -5,7 +5,7 @@ for people alone.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
@@ -47,32 +47,19 @@ _TOLD: Final = {
 }
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReviewService:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        gate: Gate,
-        repository: ReviewRepository,
-        standings: Assessments,
-        showing: Showing,
-        desk: ReviewCloser,
-        upkeep: Upkeep,
-        audit: AuditRepository,
-        clock: Clock,
-        hint: Callable[[ProjectId], None] = lambda _: None,
-    ) -> None:
-        self._database = database
-        self._gate = gate
-        self._repository = repository
-        self._standings = standings
-        self._showing = showing
-        self._desk = desk
-        self._upkeep = upkeep
-        self._audit = audit
-        self._clock = clock
-        self._hint = hint
-        self._streams = StreamRepository()
+    database: Database
+    gate: Gate
+    repository: ReviewRepository
+    standings: Assessments
+    showing: Showing
+    desk: ReviewCloser
+    upkeep: Upkeep
+    audit: AuditRepository
+    clock: Clock
+    hint: Callable[[ProjectId], None] = lambda _: None
+    _streams: StreamRepository = field(init=False, default_factory=StreamRepository)
 
     async def page(
         self,
@@ -86,8 +73,8 @@ class ReviewService:
     ) -> ItemPage:
         """Items newest first. A page may be short and still name a next one."""
         caller.require(Action.READ, project_id)
-        async with self._database.connection() as connection:
-            opened = await self._gate.opened(connection, caller, project_id)
+        async with self.database.connection() as connection:
+            opened = await self.gate.opened(connection, caller, project_id)
             wanted = replace(
                 wanted,
                 authors=await _named(connection, author),
@@ -95,7 +82,7 @@ class ReviewService:
             )
             found, next_before = await self._visible(connection, project_id, wanted, opened.authority, limit)
         stale = [item for item in found if item.checked_seq < opened.seq][:_MOST_REFRESHED]
-        now = {item.id: await self._upkeep.refreshed(project_id, item, opened.seq) for item in stale}
+        now = {item.id: await self.upkeep.refreshed(project_id, item, opened.seq) for item in stale}
         items = (now.get(item.id, item) for item in found)
         kept = tuple(item for item in items if wanted.state in (None, item.state))
         return ItemPage(items=kept, next_before=next_before)
@@ -103,20 +90,20 @@ class ReviewService:
     async def show(self, caller: Caller, project_id: ProjectId, review_id: UUID) -> Shown:
         """An item as it stands against the head of this moment."""
         item, opened = await self._found(caller, project_id, review_id)
-        item = await self._upkeep.refreshed(project_id, item, opened.seq)
-        async with self._database.connection() as connection:
-            comments = await self._repository.comments(connection, project_id, item.id)
+        item = await self.upkeep.refreshed(project_id, item, opened.seq)
+        async with self.database.connection() as connection:
+            comments = await self.repository.comments(connection, project_id, item.id)
             readable = await readable_messages(connection, project_id, [item.seq], opened.authority)
-            message = await self._repository.message(connection, project_id, item.seq) if readable else ""
-        return await self._showing.of(project_id, item, message=message, comments=tuple(comments))
+            message = await self.repository.message(connection, project_id, item.seq) if readable else ""
+        return await self.showing.of(project_id, item, message=message, comments=tuple(comments))
 
     async def claim(
         self, caller: Caller, project_id: ProjectId, review_id: UUID, *, take_over: bool = False
     ) -> ReviewItem:
         """Say that one is on it; raises `Conflict` when somebody else is, unless it is taken over."""
         item, _ = await self._open(caller, project_id, review_id)
-        async with self._database.connection() as connection:
-            claimed = await self._repository.claim(
+        async with self.database.connection() as connection:
+            claimed = await self.repository.claim(
                 connection, project_id, review_id, caller.principal.id, take_over=take_over
             )
         if not claimed and item.claim is not None:
@@ -131,8 +118,8 @@ class ReviewService:
     async def release(self, caller: Caller, project_id: ProjectId, review_id: UUID) -> ReviewItem:
         """Take one's claim back; raises `Conflict` if it is not one's own."""
         await self._open(caller, project_id, review_id)
-        async with self._database.connection() as connection:
-            released = await self._repository.release(connection, project_id, review_id, caller.principal.id)
+        async with self.database.connection() as connection:
+            released = await self.repository.release(connection, project_id, review_id, caller.principal.id)
         if not released:
             raise Conflict("You have not claimed it.")
         return (await self._found(caller, project_id, review_id))[0]
@@ -141,10 +128,10 @@ class ReviewService:
         """Add to what is said about an item, open or closed; its author is told through the feed."""
         caller.require(Action.WRITE, project_id)
         item, _ = await self._found(caller, project_id, review_id)
-        async with self._database.transaction() as connection:
-            await self._repository.hold_project(connection, project_id)
+        async with self.database.transaction() as connection:
+            await self.repository.hold_project(connection, project_id)
             comment = await self._say(connection, caller, project_id, item, text)
-        self._hint(project_id)
+        self.hint(project_id)
         return comment
 
     async def resolve(
@@ -163,10 +150,10 @@ class ReviewService:
         changes: tuple[RequestedChange, ...] = ()
         how = Settling(strategy=MANUAL, told=_TOLD[decision.choice])
         if decision.choice is not Choice.OURS:
-            standing = await self._standings.of(project_id, item, _shown_at(item, decision))
+            standing = await self.standings.of(project_id, item, _shown_at(item, decision))
             changes = self._changes(standing, decision, opened.authority)
         if changes:
-            await self._desk.commit(
+            await self.desk.commit(
                 caller,
                 project_id,
                 standing,
@@ -176,7 +163,7 @@ class ReviewService:
                 how=how,
             )
         else:
-            await self._desk.close(caller, project_id, item, ReviewState.RESOLVED, how=how)
+            await self.desk.close(caller, project_id, item, ReviewState.RESOLVED, how=how)
         return (await self._found(caller, project_id, review_id))[0]
 
     async def reject(self, caller: Caller, project_id: ProjectId, review_id: UUID, *, reason: str = "") -> ReviewItem:
@@ -184,11 +171,11 @@ class ReviewService:
         item, opened = await self._open(caller, project_id, review_id)
         if caller.principal.id != item.author.id:
             _require_decider(caller, item, opened)
-        async with self._database.transaction() as connection:
-            await self._repository.hold_project(connection, project_id)
+        async with self.database.transaction() as connection:
+            await self.repository.hold_project(connection, project_id)
             if reason:
                 await self._say(connection, caller, project_id, item, reason)
-            await self._desk.close_within(
+            await self.desk.close_within(
                 connection,
                 caller,
                 project_id,
@@ -196,7 +183,7 @@ class ReviewService:
                 ReviewState.REJECTED,
                 how=Settling(strategy=MANUAL, told=": nothing of it was taken in"),
             )
-        self._hint(project_id)
+        self.hint(project_id)
         return (await self._found(caller, project_id, review_id))[0]
 
     # -- what they have in common
@@ -207,7 +194,7 @@ class ReviewService:
         found: list[ReviewItem] = []
         scanned = 0
         while True:
-            page = await self._repository.page(connection, project_id, wanted, limit=_PAGE)
+            page = await self.repository.page(connection, project_id, wanted, limit=_PAGE)
             for item in page:
                 scanned += 1
                 if authority.shows_all(item.places):
@@ -220,9 +207,9 @@ class ReviewService:
 
     async def _found(self, caller: Caller, project_id: ProjectId, review_id: UUID) -> tuple[ReviewItem, OpenedProject]:
         caller.require(Action.READ, project_id)  # an item holds contents, and every answer shows the item
-        async with self._database.connection() as connection:
-            opened = await self._gate.opened(connection, caller, project_id)
-            item = await self._repository.one(connection, project_id, review_id)
+        async with self.database.connection() as connection:
+            opened = await self.gate.opened(connection, caller, project_id)
+            item = await self.repository.one(connection, project_id, review_id)
         if item is None or not opened.authority.shows_all(item.places):
             raise NotFound(f"There is no review item {review_id} that you may see.")
         return item, opened
@@ -257,7 +244,7 @@ class ReviewService:
     ) -> Comment:
         if not text.strip() or len(text.encode()) > LONGEST_COMMENT or "\x00" in text:
             raise InvalidInput(f"A comment has 1 to {LONGEST_COMMENT} bytes and no NUL.")
-        comment = await self._repository.add_comment(connection, project_id, item.id, caller.principal, text)
+        comment = await self.repository.add_comment(connection, project_id, item.id, caller.principal, text)
         event = NewEvent(
             kind="review.commented",
             principal_id=caller.principal.id,
@@ -270,7 +257,7 @@ class ReviewService:
         )
         await self._streams.append(connection, Scope.project(project_id), [event])
         entry = AuditEntry(
-            at=self._clock.now(),
+            at=self.clock.now(),
             by=caller.actor,
             action="review.comment",
             summary=f"{caller.principal.name} commented on the review of {item.path}.",
@@ -278,7 +265,7 @@ class ReviewService:
             node_id=item.node_id,
             details={"review_id": str(item.id), "number": comment.number},
         )
-        await self._audit.append(connection, project_id, [entry])
+        await self.audit.append(connection, project_id, [entry])
         return comment
 
 
