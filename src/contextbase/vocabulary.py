@@ -4,8 +4,10 @@ from enum import StrEnum
 
 __all__ = [
     "Action",
+    "ArchiveFormat",
     "ChangeStatus",
     "CommitWhen",
+    "ContentKind",
     "DiffKind",
     "DiffStatus",
     "FileChangeKind",
@@ -21,8 +23,10 @@ __all__ = [
     "ReviewState",
     "SandboxState",
     "ScanProblem",
+    "ScopeKind",
     "SkipReason",
     "StopReason",
+    "TreeConflict",
     "ValueChangeKind",
     "WayIn",
     "WorkspaceState",
@@ -213,3 +217,31 @@ class StopReason(StrEnum):
     MATCHES = "matches"  # it has as many as were asked for
     BYTES = "bytes"  # it has read as much as one page may
     TIME = "time"
+
+
+class ArchiveFormat(StrEnum):
+    TAR = "tar"
+    TAR_GZ = "tar.gz"
+    ZIP = "zip"
+
+
+class ScopeKind(StrEnum):
+    PROJECT = "project"
+    SESSION = "session"
+    USER = "user"
+    WORKSPACE = "workspace"
+    SYSTEM = "system"
+
+
+class ContentKind(StrEnum):
+    FILE = "file"
+    SYMLINK = "symlink"
+
+
+class TreeConflict(StrEnum):
+    CONTENT = "content"
+    DELETED_AND_CHANGED = "deleted-and-changed"
+    RENAMED_TWICE = "renamed-twice"
+    FILE_AND_FOLDER = "file-and-folder"
+    FOLDER_NOT_EMPTY = "folder-not-empty"
+    KIND_CHANGED = "kind-changed"

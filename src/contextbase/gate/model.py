@@ -9,7 +9,7 @@ from uuid import UUID
 from contextbase.errors import InvalidInput
 from contextbase.ids import ContentHash, NodeId, ProjectId, Seq, TreePath
 from contextbase.merge import MergeConflict
-from contextbase.vocabulary import ChangeStatus, ReviewState
+from contextbase.vocabulary import ChangeStatus, ContentKind, ReviewState
 
 __all__ = [
     "AUTO_MERGE",
@@ -44,11 +44,6 @@ class ChangeAction(StrEnum):
     DELETE = "delete"
     RENAME = "rename"  # move to `target`, with new content if any is given
     MAKE_DIRECTORY = "mkdir"
-
-
-class ContentKind(StrEnum):
-    FILE = "file"
-    SYMLINK = "symlink"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,19 +7,13 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import IO, Final, Protocol
 
 from contextbase.ids import ContentHash, TreePath
 from contextbase.storage.model import Kind
+from contextbase.vocabulary import ArchiveFormat
 
 __all__ = ["ArchiveEntry", "ArchiveFormat", "ArchiveWriter", "writer_of"]
-
-
-class ArchiveFormat(StrEnum):
-    TAR = "tar"
-    TAR_GZ = "tar.gz"
-    ZIP = "zip"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

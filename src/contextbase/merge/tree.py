@@ -30,6 +30,7 @@ from contextbase.ids import ContentHash, TreePath
 from contextbase.merge.engine import merge
 from contextbase.merge.model import Merged, MergeOutcome
 from contextbase.merge.policy import MergePolicy, Strategy
+from contextbase.vocabulary import TreeConflict
 
 __all__ = [
     "EntryKind",
@@ -77,15 +78,6 @@ class Verdict(StrEnum):
 
 class TooLargeToMerge(Exception):
     """Raised by a reader for content that is not worth holding in memory: the last writer's file is taken whole."""
-
-
-class TreeConflict(StrEnum):
-    CONTENT = "content"
-    DELETED_AND_CHANGED = "deleted-and-changed"
-    RENAMED_TWICE = "renamed-twice"
-    FILE_AND_FOLDER = "file-and-folder"
-    FOLDER_NOT_EMPTY = "folder-not-empty"
-    KIND_CHANGED = "kind-changed"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,13 +4,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Final, Self
 from uuid import UUID
 
 from contextbase.errors import InvalidInput
 from contextbase.identity.model import PrincipalKind
 from contextbase.ids import ContentHash, PrincipalId, ProjectId, TreePath
+from contextbase.vocabulary import ScopeKind
 
 __all__ = [
     "START",
@@ -31,14 +31,6 @@ START: Final = "start"
 
 _NOTHING_YET: Final = UUID(int=0)
 _POSITION: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,18})")
-
-
-class ScopeKind(StrEnum):
-    PROJECT = "project"
-    SESSION = "session"
-    USER = "user"
-    WORKSPACE = "workspace"
-    SYSTEM = "system"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
