@@ -2,11 +2,12 @@
 
 import hmac
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 from contextbase.audit.chain import AuditExtension, AuditKey
-from contextbase.audit.model import AuditEntry, ChainHead
+from contextbase.audit.model import Actor, AuditEntry, ChainHead
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import Damaged
@@ -37,6 +38,21 @@ class AuditRepository:
             extension = await self.extension(connection, chain, entries)
             if not await self._write(connection, extension):
                 raise Damaged(f"The audit chain {chain} does not end where its head says.")
+
+    async def note(
+        self,
+        connection: Connection,
+        chain: UUID,
+        action: str,
+        summary: str,
+        *,
+        at: datetime,
+        by: Actor,
+        **details: object,
+    ) -> None:
+        """Extend a chain by one entry that is about no path."""
+        entry = AuditEntry(at=at, by=by, action=action, summary=summary, details=details)
+        await self.append(connection, chain, [entry])
 
     def foreseen(self, chain: UUID, entries: Sequence[AuditEntry]) -> AuditExtension | None:
         """How these entries extend the chain if it ends where this process left it; None: it did not see it yet."""

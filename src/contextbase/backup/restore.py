@@ -14,7 +14,7 @@ from typing import Final
 import asyncpg
 
 from contextbase.audit.chain import AuditKey
-from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry
+from contextbase.audit.model import SYSTEM_CHAIN
 from contextbase.audit.repository import AuditRepository
 from contextbase.backup.archive import Snapshot, opened_archive
 from contextbase.backup.blob_copy import LONGEST_SECONDS, copy_in
@@ -130,14 +130,16 @@ class RestoreService:
 
     async def _record(self, connection: Connection, manifest: Manifest, key: AuditKey) -> None:
         system = await IdentityRepository().ensure_principal(connection, PrincipalKind.SYSTEM, "system")
-        entry = AuditEntry(
+        await AuditRepository(key).note(
+            connection,
+            SYSTEM_CHAIN,
+            "system.restore",
+            f"Restored the backup {manifest.snapshot}; every project has a new epoch.",
             at=self.clock.now(),
             by=Caller.chore(system, frozenset({Action.ADMIN})).actor,
-            action="system.restore",
-            summary=f"Restored the backup {manifest.snapshot}; every project has a new epoch.",
-            details={"snapshot": manifest.snapshot, "started_at": manifest.started_at.isoformat()},
+            snapshot=manifest.snapshot,
+            started_at=manifest.started_at.isoformat(),
         )
-        await AuditRepository(key).append(connection, SYSTEM_CHAIN, [entry])
 
 
 class _TableLoading:

@@ -7,7 +7,6 @@ from typing import Final
 
 import asyncpg
 
-from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
@@ -96,8 +95,7 @@ class Snapshots:
             if row is None:
                 raise Conflict(f"There is a tag '{name}' already; delete it first, or choose another name.")
             summary = f"Named snapshot {seq} '{name}'."
-            entry = self._entry(caller, "tag.create", summary, tag=name, snapshot=seq)
-            await self.audit.append(connection, project_id, [entry])
+            await self._note(connection, caller, project_id, "tag.create", summary, tag=name, snapshot=seq)
         return _tag(row, caller.principal.kind, caller.principal.name)
 
     async def tags(self, caller: Caller, project_id: ProjectId, *, after: str = "", limit: int = 100) -> list[Tag]:
@@ -117,16 +115,23 @@ class Snapshots:
             if seq is None:
                 raise NotFound(f"There is no tag '{name[:120]}'; `contextbase tag list` lists what there is.")
             summary = f"Took the name '{name}' from snapshot {seq}."
-            entry = self._entry(caller, "tag.delete", summary, tag=name, snapshot=seq)
-            await self.audit.append(connection, project_id, [entry])
+            await self._note(connection, caller, project_id, "tag.delete", summary, tag=name, snapshot=seq)
 
-    def _entry(self, caller: Caller, action: str, summary: str, **details: object) -> AuditEntry:
-        return AuditEntry(
-            at=self.clock.now(),
-            by=caller.actor,
-            action=action,
-            summary=summary,
-            details=details,  # the seq too: rows with one of their own are what commits are proved by
+    async def _note(
+        self,
+        connection: Connection,
+        caller: Caller,
+        project_id: ProjectId,
+        action: str,
+        summary: str,
+        *,
+        tag: str,
+        snapshot: int,
+    ) -> None:
+        """The seq is a detail, too: rows with one of their own are what commits are proved by."""
+        now = self.clock.now()
+        await self.audit.note(
+            connection, project_id, action, summary, at=now, by=caller.actor, tag=tag, snapshot=snapshot
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry
+from contextbase.audit.model import SYSTEM_CHAIN
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, InvalidInput, NotFound
@@ -120,8 +120,10 @@ class PolicyService:
             if replaced is None and len(rules) >= MOST_RULES:
                 raise Conflict(f"A project has at most {MOST_RULES} rules; use groups and wider patterns.")
             await self.repository.put_rule(connection, project_id, rule)
-            entry = self._entry(
+            await self._note(
+                connection,
                 caller,
+                project_id,
                 "policy.rule.put",
                 f"Gave {Subject.of_rule(rule)} {level} on {pattern}.",
                 subject=str(Subject.of_rule(rule)),
@@ -129,7 +131,6 @@ class PolicyService:
                 level=str(level),
                 level_before=None if replaced is None else str(replaced.level),
             )
-            await self.audit.append(connection, project_id, [entry])
         return rule
 
     async def delete_rule(self, caller: Caller, project_id: ProjectId, *, subject: Subject, pattern: str) -> None:
@@ -139,8 +140,9 @@ class PolicyService:
             if not await self.repository.delete_rule(connection, project_id, subject.kind, subject_id, pattern):
                 raise NotFound(f"There is no rule for {subject} on {pattern}; `contextbase policy list` shows those.")
             summary = f"Removed the rule for {subject} on {pattern}."
-            entry = self._entry(caller, "policy.rule.delete", summary, subject=str(subject), pattern=pattern)
-            await self.audit.append(connection, project_id, [entry])
+            await self._note(
+                connection, caller, project_id, "policy.rule.delete", summary, subject=str(subject), pattern=pattern
+            )
 
     async def put_default(self, caller: Caller, project_id: ProjectId, level: Level) -> None:
         """The level where no rule matches."""
@@ -148,8 +150,9 @@ class PolicyService:
             _, before = await self.repository.read(connection, project_id)
             await self.repository.put_default(connection, project_id, level)
             summary = f"Made {level} the project's default."
-            entry = self._entry(caller, "policy.default", summary, level=str(level), level_before=str(before))
-            await self.audit.append(connection, project_id, [entry])
+            await self._note(
+                connection, caller, project_id, "policy.default", summary, level=str(level), level_before=str(before)
+            )
 
     async def put_merge_rules(
         self,
@@ -164,8 +167,7 @@ class PolicyService:
             await self.repository.put_merge_rules(connection, project_id, rules)
             listed = [{"pattern": pattern, "strategy": strategy} for pattern, strategy in rules]
             summary = f"Set {len(rules)} merge rule{'' if len(rules) == 1 else 's'}."
-            entry = self._entry(caller, "policy.merge", summary, rules=listed)
-            await self.audit.append(connection, project_id, [entry])
+            await self._note(connection, caller, project_id, "policy.merge", summary, rules=listed)
 
     async def put_lease_rules(
         self,
@@ -180,8 +182,7 @@ class PolicyService:
             await self.repository.put_lease_rules(connection, project_id, rules)
             listed = [{"pattern": pattern, "binding": binding} for pattern, binding in rules]
             summary = f"Set {len(rules)} lease rule{'' if len(rules) == 1 else 's'}."
-            entry = self._entry(caller, "policy.leases", summary, rules=listed)
-            await self.audit.append(connection, project_id, [entry])
+            await self._note(connection, caller, project_id, "policy.leases", summary, rules=listed)
 
     async def put_rank(
         self,
@@ -198,8 +199,7 @@ class PolicyService:
             await self.repository.put_rank(connection, project_id, principal.id, rank)
             full = PrincipalName(name=principal.name, kind=principal.kind)
             summary = f"Gave {full} rank {rank}."
-            entry = self._entry(caller, "policy.rank", summary, principal=str(full), rank=rank)
-            await self.audit.append(connection, project_id, [entry])
+            await self._note(connection, caller, project_id, "policy.rank", summary, principal=str(full), rank=rank)
         return full
 
     async def explain(
@@ -232,8 +232,7 @@ class PolicyService:
         async with self.database.transaction() as connection:
             if not await self.repository.create_group(connection, name):
                 raise Conflict(f"There is a group named '{name}' already.")
-            entry = self._entry(caller, "group.create", f"Made group '{name}'.", group=name)
-            await self.audit.append(connection, SYSTEM_CHAIN, [entry])
+            await self._note(connection, caller, SYSTEM_CHAIN, "group.create", f"Made group '{name}'.", group=name)
 
     async def add_member(self, caller: Caller, group: str, name: PrincipalName) -> PrincipalName:
         """Also succeeds when it is one already."""
@@ -254,8 +253,7 @@ class PolicyService:
                 await self.repository.bump_those_with_group(connection, group_id)
                 action = "group.join" if join else "group.leave"
                 summary = f"{full} {'joined' if join else 'left'} group '{group}'."
-                entry = self._entry(caller, action, summary, group=group, principal=str(full))
-                await self.audit.append(connection, SYSTEM_CHAIN, [entry])
+                await self._note(connection, caller, SYSTEM_CHAIN, action, summary, group=group, principal=str(full))
         return full
 
     @asynccontextmanager
@@ -293,14 +291,10 @@ class PolicyService:
             raise Conflict(f"More than one principal is named {name.name}; say {meant}.")
         return found[0]
 
-    def _entry(self, caller: Caller, action: str, summary: str, **details: object) -> AuditEntry:
-        return AuditEntry(
-            at=self.clock.now(),
-            by=caller.actor,
-            action=action,
-            summary=summary,
-            details=details,
-        )
+    async def _note(
+        self, connection: Connection, caller: Caller, chain: UUID, action: str, summary: str, **details: object
+    ) -> None:
+        await self.audit.note(connection, chain, action, summary, at=self.clock.now(), by=caller.actor, **details)
 
 
 def _same_place(one: PathRule, other: PathRule) -> bool:

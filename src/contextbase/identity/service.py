@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from contextbase.audit.model import SYSTEM_CHAIN, AuditEntry
+from contextbase.audit.model import SYSTEM_CHAIN
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.coalescer import Coalescer
 from contextbase.db.database import Connection, Database
@@ -172,9 +172,8 @@ class IdentityService:
         return token, secret
 
     async def _record(self, connection: Connection, caller: Caller, action: str, summary: str, about: TokenId) -> None:
-        details: dict[str, object] = {"token_id": str(about)}
-        entry = AuditEntry(at=self._clock.now(), by=caller.actor, action=action, summary=summary, details=details)
-        await self._audit.append(connection, SYSTEM_CHAIN, [entry])
+        now = self._clock.now()
+        await self._audit.note(connection, SYSTEM_CHAIN, action, summary, at=now, by=caller.actor, token_id=str(about))
 
 
 def _hash(secret: str) -> bytes:

@@ -5,7 +5,6 @@ from typing import Final
 
 import asyncpg
 
-from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
@@ -139,14 +138,8 @@ class ProjectService:
         summary: str,
         **details: object,
     ) -> None:
-        entry = AuditEntry(
-            at=self._clock.now(),
-            by=caller.actor,
-            action=action,
-            summary=summary,
-            details=details,
-        )
-        await self._audit.append(connection, project_id, [entry])
+        now = self._clock.now()
+        await self._audit.note(connection, project_id, action, summary, at=now, by=caller.actor, **details)
 
 
 def _project(row: asyncpg.Record) -> Project:
