@@ -18,6 +18,7 @@
     ├── Unavailable             a part we depend on does not answer now; trying again may help
     │   ├── DatabaseUnavailable
     │   ├── BlobStoreUnavailable
+    │   ├── ModelUpstreamUnavailable  a model service does not answer, or broke off
     │   └── TooBusy             more wait than we keep; a moment later it will do
     ├── Misconfigured           a part we depend on answers, but refuses us: the operator must act
     │   ├── BlobStoreDenied     wrong credentials, or no permission
@@ -55,6 +56,7 @@ __all__ = [
     "LeaseLost",
     "MachineProblem",
     "Misconfigured",
+    "ModelUpstreamUnavailable",
     "NotFound",
     "PreconditionFailed",
     "SchemaTooNew",
@@ -153,6 +155,10 @@ class DatabaseUnavailable(Unavailable):
 
 class BlobStoreUnavailable(Unavailable):
     code = "blob_store_unavailable"
+
+
+class ModelUpstreamUnavailable(Unavailable):
+    code = "model_upstream_unavailable"
 
 
 class TooBusy(Unavailable):

@@ -6,18 +6,18 @@ from uuid import uuid4
 import httpx
 import pytest
 from tests.support.agent_clis import AGENT_CLIS, AgentCli
-from tests.support.scripted_model import Step, scripted_model
+from tests.support.scripted_model import running_scripted_model, script
 from tests.support.server import ServerProcess
 
 from contextbase.sdk import Client
 
-STEPS: list[Step] = [
-    ("read_file", {"path": "docs/plan.md"}),
-    ("edit_file", {"path": "docs/plan.md", "old": "not done", "new": "done"}),
-    ("search_files", {"text": "the plan: done"}),
-    ("commit", {"message": "It is done"}),
-    "All is done.",
-]
+PLAN = script(
+    {"tool": "mcp.contextbase.read_file", "input": {"path": "docs/plan.md"}},
+    {"tool": "mcp.contextbase.edit_file", "input": {"path": "docs/plan.md", "old": "not done", "new": "done"}},
+    {"tool": "mcp.contextbase.search_files", "input": {"text": "the plan: done"}},
+    {"tool": "mcp.contextbase.commit", "input": {"message": "It is done"}},
+    {"text": "All is done."},
+)
 
 
 def owner_token(server: ServerProcess) -> str:
@@ -47,7 +47,7 @@ def test_an_agent_program_reads_edits_searches_and_commits(
         token = owner.tokens.create(f"{cli.name}-{name}", project=name, actions=["read", "write"]).secret
         with Client(server.url, token) as agent:
             agent.workspaces.create(name)
-        with scripted_model(STEPS, cli.tool_name) as model:
+        with running_scripted_model(PLAN) as model:
             printed = cli.run(tmp_path, server, token, model)
         assert cli.tool_name("read_file") in model.offered, f"{sorted(model.offered)}\n{printed}"
         assert len(model.answers) == 4, f"{model.answers}\n{printed}"

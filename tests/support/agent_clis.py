@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.require import unavailable
-from tests.support.scripted_model import ScriptedModel
+from tests.support.scripted_model import RecordedModel
 from tests.support.server import PROGRAM, ServerProcess
 
 __all__ = ["AGENT_CLIS", "AgentCli", "cache_folder", "installed"]
@@ -22,9 +22,10 @@ _INSTALL_SECONDS = 900
 class AgentCli:
     name: str
     tool_name: Callable[[str], str]  # as its model has to call it
-    command: Callable[[Path, Path, ServerProcess, str, ScriptedModel], tuple[list[str], dict[str, str]]]
+    reads_its_prompt: bool = False  # from its input: as an argument it would be quoted once more
+    command: Callable[[Path, Path, ServerProcess, str, RecordedModel], tuple[list[str], dict[str, str]]]
 
-    def run(self, home: Path, server: ServerProcess, token: str, model: ScriptedModel) -> str:
+    def run(self, home: Path, server: ServerProcess, token: str, model: RecordedModel) -> str:
         """Let it work until its script has ended; returns what it printed."""
         arguments, variables = self.command(installed(self.name), home, server, token, model)
         work = home / "work"
@@ -34,7 +35,7 @@ class AgentCli:
             arguments,
             env=environment | variables,
             cwd=work,
-            stdin=subprocess.DEVNULL,
+            input=model.prompt if self.reads_its_prompt else "",
             capture_output=True,
             text=True,
             timeout=_SECONDS,
@@ -60,14 +61,14 @@ def installed(name: str) -> Path:
 
 
 def _claude(
-    folder: Path, home: Path, server: ServerProcess, token: str, model: ScriptedModel
+    folder: Path, home: Path, server: ServerProcess, token: str, model: RecordedModel
 ) -> tuple[list[str], dict[str, str]]:
     config = home / "mcp.json"
     stdio = {"command": PROGRAM, "args": ["mcp"], "env": {"CONTEXTBASE_URL": server.url, "CONTEXTBASE_TOKEN": token}}
     config.write_text(json.dumps({"mcpServers": {"contextbase": stdio}}))
     arguments = [
         str(folder / "claude_agent_sdk" / "_bundled" / "claude"),
-        *("-p", "Do as the plan says.", "--model", "claude-sonnet-4-5", "--output-format", "json"),
+        *("-p", model.prompt, "--model", "claude-sonnet-4-5", "--output-format", "json"),
         *("--mcp-config", str(config), "--strict-mcp-config", "--allowedTools", "mcp__contextbase"),
     ]
     variables = {
@@ -80,7 +81,7 @@ def _claude(
 
 
 def _codex(
-    folder: Path, home: Path, server: ServerProcess, token: str, model: ScriptedModel
+    folder: Path, home: Path, server: ServerProcess, token: str, model: RecordedModel
 ) -> tuple[list[str], dict[str, str]]:
     settings = home / ".codex" / "config.toml"
     settings.parent.mkdir()
@@ -112,13 +113,13 @@ default_tools_approval_mode = "approve"
     )
     arguments = [
         str(folder / "node_modules" / ".bin" / "codex"),
-        *("exec", "--json", "--skip-git-repo-check", "Do as the plan says."),
+        *("exec", "--json", "--skip-git-repo-check", model.prompt),
     ]
     return arguments, {"FAKE_KEY": "dummy", "CONTEXTBASE_TOKEN": token}
 
 
 def _opencode(
-    folder: Path, home: Path, server: ServerProcess, token: str, model: ScriptedModel
+    folder: Path, home: Path, server: ServerProcess, token: str, model: RecordedModel
 ) -> tuple[list[str], dict[str, str]]:
     del home
     switches = "AUTOUPDATE MODELS_FETCH DEFAULT_PLUGINS LSP_DOWNLOAD SHARE CLAUDE_CODE PROJECT_CONFIG"
@@ -136,7 +137,7 @@ def _opencode(
     variables = {f"OPENCODE_DISABLE_{switch}": "1" for switch in switches.split()}
     arguments = [
         str(folder / "node_modules" / ".bin" / "opencode"),
-        *("run", "--model", "fake/fake-model", "Do as the plan says."),
+        *("run", "--model", "fake/fake-model"),
     ]
     return arguments, variables | {"OPENCODE_CONFIG_CONTENT": json.dumps(config)}
 
@@ -144,5 +145,10 @@ def _opencode(
 AGENT_CLIS = (
     AgentCli(name="claude", tool_name=lambda tool: f"mcp__contextbase__{tool}", command=_claude),
     AgentCli(name="codex", tool_name=lambda tool: f"mcp__contextbase.{tool}", command=_codex),
-    AgentCli(name="opencode", tool_name=lambda tool: f"contextbase_{tool}", command=_opencode),
+    AgentCli(
+        name="opencode",
+        tool_name=lambda tool: f"contextbase_{tool}",
+        command=_opencode,
+        reads_its_prompt=True,
+    ),
 )

@@ -9,6 +9,7 @@ from contextbase.bootstrap.chores import chore_runner
 from contextbase.bootstrap.core import CoreServices, open_core_services
 from contextbase.bootstrap.database import open_database
 from contextbase.bootstrap.foundation import open_foundation
+from contextbase.bootstrap.models import ModelServices, open_model_services
 from contextbase.bootstrap.restore import open_restore, problems_outside
 from contextbase.bootstrap.sandboxes import sandbox_kind
 from contextbase.chores import ChoreRunner
@@ -17,6 +18,7 @@ from contextbase.config import Settings
 __all__ = [
     "AgentServices",
     "CoreServices",
+    "ModelServices",
     "Services",
     "open_core",
     "open_database",
@@ -33,6 +35,7 @@ class Services:
 
     core: CoreServices
     agents: AgentServices
+    models: ModelServices
     chores: ChoreRunner  # runs nothing by itself
 
 
@@ -57,5 +60,6 @@ async def open_services(
         open_foundation(settings, own=own, create=create, on_step=on_step) as foundation,
         open_core_services(foundation) as core,
         open_agent_services(foundation, core) as agents,
+        open_model_services(foundation) as models,
     ):
-        yield Services(core=core, agents=agents, chores=chore_runner(foundation, core, agents))
+        yield Services(core=core, agents=agents, models=models, chores=chore_runner(foundation, core, agents))

@@ -16,6 +16,7 @@ __all__ = [
     "LeaseSettings",
     "LogSettings",
     "MachineSettings",
+    "ModelSettings",
     "ResolverSettings",
     "RetentionSettings",
     "S3Settings",
@@ -202,6 +203,28 @@ class ResolverSettings(SettingsGroup):
     )
     timeout_seconds: Annotated[float, Field(gt=0, le=600)] = Field(
         default=60.0, description="Longest the resolver may take for one answer."
+    )
+
+
+class ModelSettings(SettingsGroup):
+    prefix: ClassVar[str] = "model_"
+
+    anthropic_key: SecretStr | None = Field(
+        default=None,
+        description="Key of Anthropic's API, for agents' models; agents never see it. Unset, and no other added: the "
+        "built-in demonstration model answers.",
+    )
+    anthropic_url: HttpUrl = Field(
+        default="https://api.anthropic.com", description="Base URL of Anthropic's API, or of one that speaks it."
+    )
+    openai_key: SecretStr | None = Field(
+        default=None, description="Key of OpenAI's API, for agents' models; as model_anthropic_key."
+    )
+    openai_url: HttpUrl = Field(
+        default="https://api.openai.com", description="Base URL of OpenAI's API, or of one that speaks it."
+    )
+    idle_seconds: Annotated[float, Field(ge=1, le=3600)] = Field(
+        default=600.0, description="How long a model service may be silent in the middle of an answer."
     )
 
 

@@ -17,6 +17,7 @@ from contextbase.config.groups import (
     LeaseSettings,
     LogSettings,
     MachineSettings,
+    ModelSettings,
     ResolverSettings,
     RetentionSettings,
     S3Settings,
@@ -82,6 +83,7 @@ class Settings(BaseModel):
     leases: LeaseSettings = LeaseSettings()
     chores: ChoreSettings = ChoreSettings()
     resolver: ResolverSettings = ResolverSettings()
+    models: ModelSettings = ModelSettings()
     machine: MachineSettings = MachineSettings()
     workspaces: WorkspaceSettings = WorkspaceSettings()
     sandbox: SandboxSettings = SandboxSettings()
