@@ -1,11 +1,15 @@
 """What commands that have ended left running in a sandbox that stays. It may go on, unless it keeps others out."""
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+import os
+import select
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from contextbase.sandbox.cgroups import ControlGroup, kill_group
+from contextbase.sandbox.descriptors import one_of
 
 __all__ = ["Leftovers", "emptied", "words_of"]
 
@@ -24,16 +28,31 @@ def words_of(argv: Sequence[str]) -> str:
 async def emptied(group: ControlGroup) -> bool:
     """Kill everything in a group and wait until it is gone. Dead processes count until they are reaped. False when
     something is left after five seconds."""
-    clock, pause = asyncio.get_running_loop().time, _SHORTEST_PAUSE
-    deadline = clock() + _LONGEST_WAIT
+    loop, pause = asyncio.get_running_loop(), _SHORTEST_PAUSE
+    deadline, never = loop.time() + _LONGEST_WAIT, loop.create_future()
     while True:
-        kill_group(group)
-        if not group.usage().processes:
-            return True
-        if clock() >= deadline:
-            return False
-        await asyncio.sleep(pause)  # most processes are gone within a millisecond or two
+        with _reaped(group.processes()) as reaped:
+            kill_group(group)
+            if not group.usage().processes:
+                return True
+            if loop.time() >= deadline:
+                return False
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await one_of(readable=[reaped], done=never)
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+@contextlib.contextmanager
+def _reaped(processes: Iterable[int]) -> Iterator[int]:
+    """A descriptor that can be read when one of them is not only dead, but reaped. (Kernels before 6.9 do not tell.)"""
+    with contextlib.ExitStack() as stack, select.epoll() as waiting:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                handle = os.pidfd_open(process)
+                stack.callback(os.close, handle)
+                waiting.register(handle, 0)  # nothing but the hang-up, which is always told
+        yield waiting.fileno()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,14 +2,14 @@
 
 import contextlib
 import os
+import select
 import signal
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 __all__ = ["Groups", "join_groups"]
 
-_TRIES, _PAUSE = 500, 0.01
+_TRIES, _PAUSE = 500, 10  # milliseconds
 
 
 def join_groups(members: Sequence[str]) -> None:
@@ -43,9 +43,10 @@ class Groups:
     def kill_to_the_last(self) -> None:
         for _ in range(_TRIES):
             self.kill()
-            if not self._processes():
+            left = self._processes()
+            if not left:
                 return
-            time.sleep(_PAUSE)
+            _wait_for_end(left)
 
     def _processes(self) -> list[int]:
         found: list[int] = []
@@ -54,3 +55,15 @@ class Groups:
             with os.fdopen(os.open("cgroup.procs", os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder), "rb") as file:
                 found += [int(line) for line in file]
         return [process for process in found if process not in (0, os.getpid())]  # 0: of another process namespace
+
+
+def _wait_for_end(processes: Sequence[int]) -> None:
+    """Of one of them, or for a moment."""
+    waiting = select.poll()
+    with contextlib.ExitStack() as stack:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                handle = os.pidfd_open(process)
+                stack.callback(os.close, handle)
+                waiting.register(handle, select.POLLIN)
+        waiting.poll(_PAUSE)
