@@ -71,6 +71,11 @@ class AuditRepository:
         """It is written, or about to be: `foreseen` goes on from there."""
         self._remember(extension.end)
 
+    def take_back(self, extension: AuditExtension) -> None:
+        """It was remembered, and not written."""
+        if self._ends.get(extension.end.chain) == extension.end:
+            self._remember(extension.after)
+
     def _remember(self, end: ChainHead) -> None:
         if len(self._ends) >= _MOST_ENDS:
             self._ends.clear()

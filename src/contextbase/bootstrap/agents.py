@@ -28,7 +28,9 @@ from contextbase.workspaces.activity import Activity
 from contextbase.workspaces.admission import Admission
 from contextbase.workspaces.agents import Agents
 from contextbase.workspaces.checkpoints import Checkpoints
+from contextbase.workspaces.creation import WorkspaceCreation
 from contextbase.workspaces.diffs import WorkspaceDiffs
+from contextbase.workspaces.ending import WorkspaceEnding
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import Owner, Quota
 from contextbase.workspaces.ports import SnapshotSource
@@ -39,6 +41,7 @@ from contextbase.workspaces.sender import Sender
 from contextbase.workspaces.service import WorkspaceService
 from contextbase.workspaces.shared_views import SharedViews
 from contextbase.workspaces.source import DatabaseSnapshots
+from contextbase.workspaces.turns import WorkspaceTurns
 from contextbase.workspaces.upkeep import WorkspaceUpkeep
 from contextbase.workspaces.view_cache import ViewCache
 from contextbase.workspaces.workspace_search import WorkspaceSearch
@@ -79,20 +82,22 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
         node=node,
         quota=_quota(settings),
     )
+    checkpoints = Checkpoints(
+        database=database,
+        registry=registry,
+        source=source,
+        sender=sender,
+        node=node,
+        hint=foundation.notifier.hint_project,
+    )
+    admission = Admission(database=database, gate=gate, registry=registry, node=node, sight=sight, occupants=occupancy)
+    turns = WorkspaceTurns()
     workspaces = WorkspaceService(
         database=database,
-        gate=gate,
         registry=registry,
         agents=Agents(database=database, repository=IdentityRepository()),
         node=node,
-        checkpoints=Checkpoints(
-            database=database,
-            registry=registry,
-            source=source,
-            sender=sender,
-            node=node,
-            hint=foundation.notifier.hint_project,
-        ),
+        checkpoints=checkpoints,
         refreshes=Refreshes(
             database=database,
             gate=gate,
@@ -103,12 +108,27 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
             merges=RefreshMerges(LongMerges(foundation.compute)),
         ),
         diffs=WorkspaceDiffs(node=node, source=source),
-        sight=sight,
-        admission=Admission(
-            database=database, gate=gate, registry=registry, node=node, sight=sight, occupants=occupancy
-        ),
-        occupants=occupancy,
+        admission=admission,
         activity=activity,
+        creation=WorkspaceCreation(
+            database=database,
+            gate=gate,
+            registry=registry,
+            node=node,
+            sight=sight,
+            activity=activity,
+            turns=turns,
+        ),
+        ending=WorkspaceEnding(
+            database=database,
+            registry=registry,
+            node=node,
+            checkpoints=checkpoints,
+            admission=admission,
+            occupants=occupancy,
+            activity=activity,
+        ),
+        turns=turns,
     )
     views = SharedViews(database=database, gate=gate, sight=sight, node=node)
     runs = CommandService(

@@ -1,5 +1,6 @@
 """What agents do besides commits, in the audit trail of their project: workspaces, sandboxes, commands."""
 
+from contextbase.audit.chain import AuditExtension
 from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
@@ -30,7 +31,24 @@ class Activity:
         """`told`: what the principal did, as the rest of a sentence that begins with its name. With a `connection`, in
         the transaction of what it tells of."""
         project_id, workspace_id = workspace
-        entry = AuditEntry(
+        entry = self.entry(acting, workspace_id, action, told, seq=seq, **details)
+        if connection is not None:
+            await self._audit.append(connection, project_id, [entry])
+            return
+        async with self._database.transaction() as own:
+            await self._audit.append(own, project_id, [entry])
+
+    def entry(
+        self,
+        acting: Caller,
+        workspace_id: WorkspaceId,
+        action: str,
+        told: str,
+        *,
+        seq: Seq | None = None,
+        **details: object,
+    ) -> AuditEntry:
+        return AuditEntry(
             at=self._clock.now(),
             by=acting.actor,
             action=action,
@@ -38,8 +56,14 @@ class Activity:
             seq=seq,
             details={"workspace_id": str(workspace_id), **details},
         )
-        if connection is not None:
-            await self._audit.append(connection, project_id, [entry])
-            return
-        async with self._database.transaction() as own:
-            await self._audit.append(own, project_id, [entry])
+
+    def foreseen(self, project_id: ProjectId, entry: AuditEntry) -> AuditExtension | None:
+        """How the entry extends the project's chain if nobody else extends it; None: its end is not known. It is about
+        to be written, or taken back: others go on from there."""
+        extension = self._audit.foreseen(project_id, [entry])
+        if extension is not None:
+            self._audit.remember(extension)
+        return extension
+
+    def take_back(self, extension: AuditExtension) -> None:
+        self._audit.take_back(extension)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import asyncpg
 
+from contextbase.audit.chain import AuditExtension
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import NotFound
@@ -67,19 +68,18 @@ class WorkspaceRepository:
     ) -> datetime | None:
         """When it was made; None when the agent has an open workspace in the project, or (`on_head`) the project's head
         or policy is not what the record says."""
+        columns = _columns_of_new(record, on_head)
+        made_at: datetime | None = await connection.fetchval(_SQL.insert_workspace, *columns)
+        return made_at
+
+    async def insert_audited(
+        self, connection: Connection, record: WorkspaceRecord, audit: AuditExtension, *, on_head: bool
+    ) -> datetime | None:
+        """As `insert`, with its audit row, in one statement. None also when the chain does not end where the extension
+        begins."""
+        columns = _columns_of_new(record, on_head)
         made_at: datetime | None = await connection.fetchval(
-            _SQL.insert_workspace,
-            record.id,
-            record.project_id,
-            record.principal.id,
-            record.node,
-            record.provider,
-            str(record.path),
-            record.epoch,
-            record.base,
-            record.policy_version,
-            on_head,
-            record.scope,
+            _SQL.insert_audited_workspace, *columns, *audit.arguments()[1:]
         )
         return made_at
 
@@ -296,6 +296,22 @@ def older_content_of_row(row: asyncpg.Record) -> FolderContent | None:
         return None
     content_hash = None if name is None else ContentHash(name)
     return FolderContent(kind=kind, hash=content_hash, size=row["older_size"], executable=row["older_executable"])
+
+
+def _columns_of_new(record: WorkspaceRecord, on_head: bool) -> tuple[object, ...]:
+    return (
+        record.id,
+        record.project_id,
+        record.principal.id,
+        record.node,
+        record.provider,
+        str(record.path),
+        record.epoch,
+        record.base,
+        record.policy_version,
+        on_head,
+        record.scope,
+    )
 
 
 def _columns(held: Mapping[TreePath, CommittedPath]) -> tuple[list[object], ...]:

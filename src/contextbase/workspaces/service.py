@@ -1,43 +1,34 @@
 """Workspaces as their users know them: a folder for every agent, and the way back."""
 
-import asyncio
-import logging
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
-from weakref import WeakValueDictionary
 
 from contextbase.compare import FileDiff
 from contextbase.db.database import Database
-from contextbase.errors import Conflict, ContextbaseError, InvalidInput, MachineProblem, NotFound, TooBusy
-from contextbase.gate.service import Gate
+from contextbase.errors import Conflict, ContextbaseError, InvalidInput, NotFound, TooBusy
 from contextbase.identity.model import Action, Caller
-from contextbase.ids import ProjectId, Seq, SystemClock, TreePath
-from contextbase.threads import in_thread
+from contextbase.ids import ProjectId, Seq, TreePath
 from contextbase.workspaces.activity import Activity
 from contextbase.workspaces.admission import Admission
 from contextbase.workspaces.agents import Agents
 from contextbase.workspaces.checkpoints import Checkpoints, Committed, Wish
+from contextbase.workspaces.creation import WorkspaceCreation
 from contextbase.workspaces.diffs import WorkspaceDiffs
-from contextbase.workspaces.editor import left_in
+from contextbase.workspaces.ending import WorkspaceEnding
 from contextbase.workspaces.machine import Machine
-from contextbase.workspaces.model import View, WorkspaceId
-from contextbase.workspaces.ports import FolderBackend, Occupants
+from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.refresh.service import Refreshed, Refreshes
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
-from contextbase.workspaces.results import Completed, Created, new_record
+from contextbase.workspaces.results import Completed, Created
 from contextbase.workspaces.sender import ScanResult
-from contextbase.workspaces.view_cache import ViewCache
+from contextbase.workspaces.turns import WorkspaceTurns
 from contextbase.workspaces.visits import Visits
 
 __all__ = ["Completed", "Created", "WorkspaceService"]
 
-_log = logging.getLogger(__name__)
-
 _MOST_TRIES: Final = 5
-_ENDED: Final = {WorkspaceState.COMPLETED: "workspace.complete", WorkspaceState.ABANDONED: "workspace.abandon"}
 
 
 class WorkspaceService:
@@ -48,32 +39,30 @@ class WorkspaceService:
         self,
         *,
         database: Database,
-        gate: Gate,
         registry: WorkspaceRepository,
         agents: Agents,
         node: Machine,
         checkpoints: Checkpoints,
         refreshes: Refreshes,
         diffs: WorkspaceDiffs,
-        sight: ViewCache,
         admission: Admission,
-        occupants: Occupants,
         activity: Activity,
+        creation: WorkspaceCreation,
+        ending: WorkspaceEnding,
+        turns: WorkspaceTurns,
     ) -> None:
         self._database = database
-        self._gate = gate
         self._registry = registry
         self._agents = agents
         self.node = node
         self._checkpoints = checkpoints
         self._refreshes = refreshes
         self._diffs = diffs
-        self._sight = sight
         self._admission = admission
-        self._occupants = occupants
         self._activity = activity
-        self._locks: WeakValueDictionary[WorkspaceId, asyncio.Lock] = WeakValueDictionary()
-        self._creating: set[WorkspaceId] = set()
+        self._creation = creation
+        self._ending = ending
+        self._turns = turns
         self._visits = Visits()
 
     async def create(
@@ -89,7 +78,7 @@ class WorkspaceService:
         acting = await self._agents.acting(caller, project_id, agent, make=True)
         acting.require(Action.READ, project_id)
         for _ in range(_MOST_TRIES):
-            if (made := await self._new(acting, project_id, at)) is not None:
+            if (made := await self._creation.new(acting, project_id, at)) is not None:
                 return Created(record=made, is_new=True)
             async with AsyncExitStack() as stack:
                 try:
@@ -105,25 +94,6 @@ class WorkspaceService:
                 await (await self.node.site()).provider.open_workspace(existing.id)
                 return Created(record=existing, is_new=False)
         raise TooBusy(f"Other calls end the workspaces of {acting.principal.name} as they are made; try again.")
-
-    async def _new(self, acting: Caller, project_id: ProjectId, at: Seq | None) -> WorkspaceRecord | None:
-        """None when the agent has one already."""
-        provider = (await self.node.site()).provider
-        remembered = None if at is not None else self._gate.last_opened(acting, project_id)
-        view = None if remembered is None else self._sight.known(project_id, remembered)
-        if remembered is not None and view is not None:
-            # A trip to the database less, if what we remember is true: the row says so, while the folder is made.
-            record = new_record(acting, self.node, provider, remembered, view)
-            if (made_at := await self._make(acting, provider, record, view, on_head=True)) is not None:
-                return replace(record, created_at=made_at, seen_at=made_at)
-        async with self._database.connection() as connection:
-            opened = await self._gate.opened(connection, acting, project_id)
-            if at is not None and at > opened.seq:
-                raise InvalidInput(f"There is no snapshot {at}: the project's are 0 to {opened.seq}.")
-            view = await self._sight.of_snapshot(connection, project_id, opened, opened.seq if at is None else at)
-        record = new_record(acting, self.node, provider, opened, view)
-        made_at = await self._make(acting, provider, record, view)
-        return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)
 
     async def path(
         self,
@@ -288,7 +258,7 @@ class WorkspaceService:
             provider = (await self.node.site()).provider
             async with self._visits.kept_out(record.id):
                 try:
-                    completed = await self._complete(acting, record, provider, wish, discard=discard)
+                    completed = await self._ending.complete(acting, record, wish, discard=discard)
                 except Exception:
                     await provider.open_workspace(record.id)
                     raise
@@ -307,15 +277,11 @@ class WorkspaceService:
         """Remove the folder and what is in it for good; `Conflict` while a process is in it."""
         acting = await self._agents.acting(caller, project_id, agent)
         acting.require(Action.WRITE, project_id)
-        provider = (await self.node.site()).provider
         async with (
             self._alone_with(acting, project_id, workspace_id, to_be_removed=True) as record,
             self._visits.kept_out(record.id),
         ):
-            await self._occupants.leave(record.id)
-            await provider.close_workspace(record.id)
-            await self._end(acting, provider, record, WorkspaceState.ABANDONED, told="abandoned a workspace")
-        return replace(record, state=WorkspaceState.ABANDONED)
+            return await self._ending.abandon(acting, record)
 
     async def list(
         self,
@@ -364,134 +330,6 @@ class WorkspaceService:
             raise InvalidInput(f"{agent} has workspaces in {len(projects)} projects: say which one with project.")
         return projects[0]
 
-    def is_being_made(self, workspace_id: WorkspaceId) -> bool:
-        """Its folder may be there before its row."""
-        return workspace_id in self._creating
-
-    async def _make(
-        self, acting: Caller, provider: FolderBackend, record: WorkspaceRecord, view: View, *, on_head: bool = False
-    ) -> datetime | None:
-        """The rows and the folder at the same time; None when the agent has a workspace already, or (`on_head`) the
-        head is another."""
-        self._creating.add(record.id)
-        try:
-            async with self.alone(record.id):  # others find the row before the folder is there
-                return await self._make_alone(acting, provider, record, view, on_head=on_head)
-        finally:
-            self._creating.discard(record.id)
-
-    async def _make_alone(
-        self, acting: Caller, provider: FolderBackend, record: WorkspaceRecord, view: View, *, on_head: bool
-    ) -> datetime | None:
-        made = asyncio.create_task(provider.create_workspace(record.id, view))
-        try:
-            made_at = await self._insert(acting, record, on_head=on_head)
-        except BaseException:
-            await asyncio.gather(made, return_exceptions=True)
-            with suppress(ContextbaseError):  # the database is away: the next sweep finds a row without a folder
-                await self._forget(acting, record)  # a commit that was given up may have been carried out
-            await provider.cleanup(record.id)
-            raise
-        if made_at is None:  # then it does not matter what became of the folder
-            await asyncio.gather(made, return_exceptions=True)
-            await provider.cleanup(record.id)
-            return None
-        try:
-            await made
-        except BaseException:
-            await self._forget(acting, record)
-            raise
-        return made_at
-
-    async def _insert(self, acting: Caller, record: WorkspaceRecord, *, on_head: bool) -> datetime | None:
-        async with self._database.transaction() as connection:
-            made_at = await self._registry.insert(connection, record, on_head=on_head)
-            if made_at is not None:
-                about, told = (record.project_id, record.id), f"made a workspace at {record.base}"
-                await self._activity.record(acting, about, "workspace.create", told, connection=connection)
-        return made_at
-
-    async def _forget(self, acting: Caller, record: WorkspaceRecord) -> None:
-        async with self._database.transaction() as connection:
-            if await self._registry.drop(connection, record.id):
-                about, told = (record.project_id, record.id), "gave up a workspace whose folder could not be made"
-                await self._activity.record(acting, about, "workspace.abandon", told, connection=connection)
-
-    async def _complete(
-        self,
-        acting: Caller,
-        record: WorkspaceRecord,
-        provider: FolderBackend,
-        wish: Wish,
-        *,
-        discard: bool,
-    ) -> Completed:
-        kept_because = [*await self._closed(provider, record)]
-        record, committed = await self._checkpoints.make(acting, record, wish, last=not kept_because)
-        if not discard:
-            if committed.refused and not kept_because:
-                kept_because += await self._written_since(acting, provider, record, committed)
-            kept_because += [reported.reason for reported in committed.reported]
-            kept_because += [
-                f"{one.answered.change.path} was refused, and could not be moved to .contextbase/refused/."
-                for one in committed.refused
-                if one.is_where_it_was
-            ]
-            kept_because += await in_thread(left_in, await provider.work_folder(record.id), self.node.owner)
-        if kept_because:
-            return Completed(
-                record=record, committed=committed, is_removed=False, kept_because=tuple(dict.fromkeys(kept_because))
-            )
-        told, state = f"completed a workspace: {committed.told}", WorkspaceState.COMPLETED
-        await self._end(acting, provider, record, state, told=told, seq=committed.seq)
-        ended = replace(record, state=WorkspaceState.COMPLETED, ended_at=SystemClock().now())
-        return Completed(record=ended, committed=committed, is_removed=True)
-
-    async def _closed(self, provider: FolderBackend, record: WorkspaceRecord) -> tuple[str, ...]:
-        """Why it is not, if a process keeps it open."""
-        try:
-            await self._occupants.leave(record.id)
-            await provider.close_workspace(record.id)
-        except Conflict as busy:
-            return (busy.message,)
-        return ()
-
-    async def _written_since(
-        self, acting: Caller, provider: FolderBackend, record: WorkspaceRecord, committed: Committed
-    ) -> tuple[str, ...]:
-        """The folder was shown again, to give back what stood where something was refused: who wrote to it then is not
-        to lose that."""
-        if busy := await self._closed(provider, record):
-            return busy
-        look = await self._checkpoints.look(await self._admission.found(acting, record.project_id))
-        refused = {one.answered.change.path for one in committed.refused}
-        written = (change.path for change in look.changes if change.path not in refused)
-        return tuple(f"{path} was written while the workspace was completed; complete it again." for path in written)
-
-    async def _end(
-        self,
-        acting: Caller,
-        provider: FolderBackend,
-        record: WorkspaceRecord,
-        state: WorkspaceState,
-        *,
-        told: str,
-        seq: Seq | None = None,
-    ) -> None:
-        """From the row on it counts as gone; a folder that is left is removed by the next sweep."""
-        async with self._database.transaction() as connection:
-            if await self._registry.end(connection, record.id, state):
-                about = (record.project_id, record.id)
-                await self._activity.record(acting, about, _ENDED[state], told, seq=seq, connection=connection)
-        try:
-            await provider.cleanup(record.id)
-        except (Conflict, MachineProblem, OSError) as error:
-            extra = {"workspace_id": str(record.id), "error": str(error)}
-            _log.warning("the folder of a workspace that has ended is not removed yet", extra=extra)
-            return
-        async with self._database.connection() as connection:
-            await self._registry.removed(connection, record.id)
-
     async def _refresh(self, acting: Caller, record: WorkspaceRecord) -> tuple[WorkspaceRecord, Refreshed]:
         await self._admission.refuse_narrowed(acting, record)
         record, refreshed = await self._refreshes.make(acting, record)
@@ -520,12 +358,13 @@ class WorkspaceService:
             await self._admission.refuse_narrower(acting, record)
             yield record if to_be_removed else await self._refreshes.finish(acting, record)
 
-    @asynccontextmanager
-    async def alone(self, workspace_id: WorkspaceId) -> AsyncIterator[None]:
-        """One call at a time for a workspace; the node is one process."""
-        lock = self._locks.setdefault(workspace_id, asyncio.Lock())
-        async with lock:
-            yield
+    def alone(self, workspace_id: WorkspaceId) -> AbstractAsyncContextManager[None]:
+        """One call at a time for a workspace."""
+        return self._turns.alone(workspace_id)
+
+    def is_being_made(self, workspace_id: WorkspaceId) -> bool:
+        """Its folder may be there before its row."""
+        return self._creation.is_under_way(workspace_id)
 
 
 def _check_meant(found: WorkspaceId, meant: WorkspaceId | None) -> None:

@@ -1,0 +1,128 @@
+"""How a workspace comes to be: its row, its audit row and its folder, at the same time."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+
+from contextbase.db.database import Database
+from contextbase.errors import ContextbaseError, InvalidInput
+from contextbase.gate.service import Gate
+from contextbase.identity.model import Caller
+from contextbase.ids import ProjectId, Seq
+from contextbase.workspaces.activity import Activity
+from contextbase.workspaces.machine import Machine
+from contextbase.workspaces.model import View, WorkspaceId
+from contextbase.workspaces.ports import FolderBackend
+from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository
+from contextbase.workspaces.results import new_record
+from contextbase.workspaces.turns import WorkspaceTurns
+from contextbase.workspaces.view_cache import ViewCache
+
+__all__ = ["WorkspaceCreation"]
+
+
+class WorkspaceCreation:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        gate: Gate,
+        registry: WorkspaceRepository,
+        node: Machine,
+        sight: ViewCache,
+        activity: Activity,
+        turns: WorkspaceTurns,
+    ) -> None:
+        self._database = database
+        self._gate = gate
+        self._registry = registry
+        self._node = node
+        self._sight = sight
+        self._activity = activity
+        self._turns = turns
+        self._under_way: set[WorkspaceId] = set()
+
+    def is_under_way(self, workspace_id: WorkspaceId) -> bool:
+        """Its folder may be there before its row."""
+        return workspace_id in self._under_way
+
+    async def new(self, acting: Caller, project_id: ProjectId, at: Seq | None) -> WorkspaceRecord | None:
+        """None when the agent has one already."""
+        provider = (await self._node.site()).provider
+        remembered = None if at is not None else self._gate.last_opened(acting, project_id)
+        view = None if remembered is None else self._sight.known(project_id, remembered)
+        if remembered is not None and view is not None:
+            # A trip to the database less, if what we remember is true: the row says so, while the folder is made.
+            record = new_record(acting, self._node, provider, remembered, view)
+            if (made_at := await self._make(acting, provider, record, view, on_head=True)) is not None:
+                return replace(record, created_at=made_at, seen_at=made_at)
+        async with self._database.connection() as connection:
+            opened = await self._gate.opened(connection, acting, project_id)
+            if at is not None and at > opened.seq:
+                raise InvalidInput(f"There is no snapshot {at}: the project's are 0 to {opened.seq}.")
+            view = await self._sight.of_snapshot(connection, project_id, opened, opened.seq if at is None else at)
+        record = new_record(acting, self._node, provider, opened, view)
+        made_at = await self._make(acting, provider, record, view)
+        return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)
+
+    async def _make(
+        self, acting: Caller, provider: FolderBackend, record: WorkspaceRecord, view: View, *, on_head: bool = False
+    ) -> datetime | None:
+        """The rows and the folder at the same time; None when the agent has a workspace already, or (`on_head`) the
+        head is another."""
+        self._under_way.add(record.id)
+        try:
+            async with self._turns.alone(record.id):  # others find the row before the folder is there
+                return await self._make_alone(acting, provider, record, view, on_head=on_head)
+        finally:
+            self._under_way.discard(record.id)
+
+    async def _make_alone(
+        self, acting: Caller, provider: FolderBackend, record: WorkspaceRecord, view: View, *, on_head: bool
+    ) -> datetime | None:
+        made = asyncio.create_task(provider.create_workspace(record.id, view))
+        try:
+            made_at = await self._insert(acting, record, on_head=on_head)
+        except BaseException:
+            await asyncio.gather(made, return_exceptions=True)
+            with suppress(ContextbaseError):  # the database is away: the next sweep finds a row without a folder
+                await self._forget(acting, record)  # a commit that was given up may have been carried out
+            await provider.cleanup(record.id)
+            raise
+        if made_at is None:  # then it does not matter what became of the folder
+            await asyncio.gather(made, return_exceptions=True)
+            await provider.cleanup(record.id)
+            return None
+        try:
+            await made
+        except BaseException:
+            await self._forget(acting, record)
+            raise
+        return made_at
+
+    async def _insert(self, acting: Caller, record: WorkspaceRecord, *, on_head: bool) -> datetime | None:
+        about, told = (record.project_id, record.id), f"made a workspace at {record.base}"
+        entry = self._activity.entry(acting, record.id, "workspace.create", told)
+        made_at: datetime | None = None
+        if (extension := self._activity.foreseen(record.project_id, entry)) is not None:
+            try:
+                async with self._database.connection() as connection:
+                    made_at = await self._registry.insert_audited(connection, record, extension, on_head=on_head)
+            finally:
+                if made_at is None:
+                    self._activity.take_back(extension)
+        if made_at is not None:
+            return made_at
+        # Others have extended the audit chain, or the agent has a workspace already: this tells.
+        async with self._database.transaction() as connection:
+            made_at = await self._registry.insert(connection, record, on_head=on_head)
+            if made_at is not None:
+                await self._activity.record(acting, about, "workspace.create", told, connection=connection)
+        return made_at
+
+    async def _forget(self, acting: Caller, record: WorkspaceRecord) -> None:
+        async with self._database.transaction() as connection:
+            if await self._registry.drop(connection, record.id):
+                about, told = (record.project_id, record.id), "gave up a workspace whose folder could not be made"
+                await self._activity.record(acting, about, "workspace.abandon", told, connection=connection)
