@@ -4,12 +4,13 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from contextbase.wire.answer import AnswerView
 from contextbase.wire.tree import CommitAuthorView
 
 __all__ = ["BlameView", "LinesView", "OriginView", "PartView"]
 
 
-class OriginView(BaseModel):
+class OriginView(AnswerView):
     number: int = Field(description="The version of the file.")
     seq: int
     path: str = Field(description="As it was then.")

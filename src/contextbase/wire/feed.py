@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from contextbase.vocabulary import FileChangeKind, Kind, PrincipalKind, WayIn
+from contextbase.wire.answer import AnswerView
 
 __all__ = [
     "CommitItem",
@@ -20,7 +21,7 @@ __all__ = [
 ]
 
 
-class EventAuthorView(BaseModel):
+class EventAuthorView(AnswerView):
     id: UUID
     kind: PrincipalKind
     name: str
@@ -36,7 +37,7 @@ class FeedChangeView(BaseModel):
     executable: bool = False
 
 
-class SetAsideView(BaseModel):
+class SetAsideView(AnswerView):
     """What lost against the head, or waits for a review: the tree does not have it."""
 
     reason: Literal["superseded", "in_review"]

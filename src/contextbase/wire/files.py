@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contextbase.wire.tree import KindName
+from contextbase.vocabulary import Kind
 
 __all__ = [
     "FileDetailsView",
@@ -33,7 +33,7 @@ _BY_NAME = ConfigDict(populate_by_name=True)
 class FileEntryView(BaseModel):
     path: str
     name: str
-    kind: KindName
+    kind: Kind
     size: int
     modified_at: datetime | None = Field(description="Null: nobody noted it.")
     mime: str = Field(description="From name and content; empty for folders and links.")
@@ -98,7 +98,7 @@ class FileOperationView(BaseModel):
     action: FileActionName
     path: str | None = Field(description="Null: a sync, of the whole place.")
     previous_path: str | None = Field(description="Of a rename.")
-    kind: KindName = Field(description="What stands at the path since.")
+    kind: Kind = Field(description="What stands at the path since.")
     old_hash: str | None
     new_hash: str | None
     size: int

@@ -7,9 +7,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from contextbase.vocabulary import GrantSource, WayIn
+from contextbase.vocabulary import GrantSource, Kind, WayIn
+from contextbase.wire.answer import CONTENT_HASH, SIDE_VERSION_ID, WAY_IN, AnswerView, HashText
 from contextbase.wire.commit import SeqNumber
-from contextbase.wire.tree import CommitAuthorView, KindName
+from contextbase.wire.tree import CommitAuthorView
 
 __all__ = [
     "AuditPageView",
@@ -33,19 +34,19 @@ Moment = Annotated[datetime, BeforeValidator(_no_number)]
 OperatorTypeName = Literal["web_ui", "agent", "external_agent", "saas_adapter", "api", "system"]
 
 
-class LogChangeView(BaseModel):
+class LogChangeView(AnswerView):
     what: Literal["added", "changed", "renamed", "deleted", "superseded", "in_review"]
     path: str
     path_before: str | None = Field(description="Of a rename.")
     node_id: UUID
     number: int | None
-    kind: KindName
-    hash: str | None
+    kind: Kind
+    hash: HashText | None = Field(validation_alias=CONTENT_HASH)
     size: int
-    side_version_id: UUID | None
+    side_version_id: UUID | None = Field(validation_alias=SIDE_VERSION_ID)
 
 
-class LogEntryView(BaseModel):
+class LogEntryView(AnswerView):
     seq: int
     commit_id: UUID
     author: CommitAuthorView
@@ -79,10 +80,10 @@ class AuditQuery(BaseModel):
     last_seq: SeqNumber | None = None
 
 
-class AuditRecordView(BaseModel):
+class AuditRecordView(AnswerView):
     number: int = Field(description="Its place in the project's chain.")
     at: datetime
-    operator_type: WayIn
+    operator_type: WayIn = Field(validation_alias=WAY_IN)
     principal: str
     grant: GrantSource | None = Field(default=None, description="What allowed it; null for old rows of the system.")
     token_id: UUID | None
@@ -104,7 +105,7 @@ class AuditRecordView(BaseModel):
     mac: str | None = Field(description="Its link in the chain; null where something you may not see was left out.")
 
 
-class AuditPageView(BaseModel):
+class AuditPageView(AnswerView):
     records: list[AuditRecordView]
     next_before: int | None = Field(
         description="Pass as `before` for the next page; null on the last. A page may be short and still have a next."

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from contextbase.vocabulary import Kind
 from contextbase.wire.commit import (
     CONTENT_HASH,
     ConflictPlace,
@@ -15,7 +16,6 @@ from contextbase.wire.commit import (
     ProjectName,
     SeqNumber,
 )
-from contextbase.wire.tree import KindName
 
 __all__ = [
     "ChoiceName",
@@ -61,7 +61,7 @@ class ReviewView(BaseModel):
         "kind-changed."
     )
     author: str
-    kind: KindName = Field(description="Of what its writer wants there; `deleted`: nothing.")
+    kind: Kind = Field(description="Of what its writer wants there; `deleted`: nothing.")
     seq: int = Field(description="The commit that brought it.")
     side_version_id: UUID = Field(description="Where its writer's side is kept.")
     places: list[ConflictPlace] = Field(description="What is contested.")
@@ -82,7 +82,7 @@ class ReviewSide(BaseModel):
     """One of the three sides as it is stored."""
 
     path: str
-    kind: KindName
+    kind: Kind
     number: int | None = Field(description="The node's version; null: it is the side version.")
     hash: str | None
     size: int

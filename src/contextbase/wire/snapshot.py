@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from contextbase.wire.answer import AnswerView
 from contextbase.wire.commit import ProjectName
 
 __all__ = ["LONGEST_REF", "SnapshotView", "TagCreate", "TagPage", "TagView"]
@@ -33,7 +34,7 @@ class TagCreate(BaseModel):
     message: str = Field(default="", max_length=4096)
 
 
-class TagView(BaseModel):
+class TagView(AnswerView):
     name: str
     seq: int
     message: str

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from contextbase.vocabulary import ReviewState, WayIn
+from contextbase.vocabulary import Kind, ReviewState, WayIn
+from contextbase.wire.answer import CONTENT_HASH, WAY_IN, AnswerView, HashText
 from contextbase.wire.commit import MOST_SEQ, Epoch, ProjectName
 
 __all__ = [
@@ -19,8 +20,6 @@ __all__ = [
     "VersionPage",
     "VersionView",
 ]
-
-KindName = Literal["file", "symlink", "directory", "deleted"]
 
 
 class CheckoutRequest(BaseModel):
@@ -57,7 +56,7 @@ class EntryView(BaseModel):
     """A file, link or folder in a snapshot. A folder that only its contents imply has no node."""
 
     path: str
-    kind: KindName
+    kind: Kind
     node_id: UUID | None
     number: int | None = Field(description="The node's version: its base version, for a change made from this.")
     seq: int | None = Field(description="The commit that wrote this version.")
@@ -78,9 +77,9 @@ class CheckoutView(BaseModel):
     next_after: str | None = Field(description="Pass as `after`, with this `seq`, for the next page; null on the last.")
 
 
-class CommitAuthorView(BaseModel):
+class CommitAuthorView(AnswerView):
     principal: str = Field(description="Such as agent:indexer.")
-    operator_type: WayIn
+    operator_type: WayIn = Field(validation_alias=WAY_IN)
     message: str = Field(description="Empty when you may not see all of the commit.")
     at: datetime
 
@@ -90,7 +89,7 @@ class VersionView(BaseModel):
     number: int
     seq: int
     path: str
-    kind: KindName
+    kind: Kind
     hash: str | None
     size: int
     executable: bool
@@ -106,7 +105,7 @@ class VersionPage(BaseModel):
     next_before: int | None = Field(description="Pass as `before` for the next page; null on the last.")
 
 
-class SideVersionView(BaseModel):
+class SideVersionView(AnswerView):
     """What lost against the head, or waits for a review."""
 
     id: UUID
@@ -114,8 +113,8 @@ class SideVersionView(BaseModel):
     node_id: UUID
     path: str
     reason: Literal["superseded", "in_review"]
-    kind: KindName
-    hash: str | None
+    kind: Kind
+    hash: HashText | None = Field(validation_alias=CONTENT_HASH)
     size: int
     base_number: int | None
     review_id: UUID | None

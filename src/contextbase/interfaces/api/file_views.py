@@ -21,7 +21,7 @@ def entry_view(entry: FileEntry) -> FileEntryView:
     return FileEntryView(
         path=entry.path,
         name=entry.path.name,
-        kind=entry.kind.value,
+        kind=entry.kind,
         size=entry.size,
         modified_at=entry.modified_at,
         mime=entry.mime,
@@ -55,7 +55,7 @@ def operation_view(operation: FileOperation) -> FileOperationView:
         action=operation.action.value,
         path=operation.path,
         previous_path=operation.previous_path,
-        kind=operation.kind.value,
+        kind=operation.kind,
         old_hash=_hash(operation.old_hash),
         new_hash=_hash(operation.new_hash),
         size=operation.size,

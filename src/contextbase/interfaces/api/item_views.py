@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from contextbase.streams.feed_model import FeedChange, FeedCommit, SetAside
-from contextbase.streams.model import EventAuthor, StreamEvent
+from contextbase.streams.feed_model import FeedChange, FeedCommit
+from contextbase.streams.model import StreamEvent
 from contextbase.vocabulary import Kind
 from contextbase.wire.event import ScopedCommitItem, ScopedEventItem
 from contextbase.wire.feed import CommitItem, EventAuthorView, EventBodyView, EventItem, FeedChangeView, SetAsideView
@@ -25,11 +25,11 @@ def _commit_fields(body: FeedCommit) -> dict[str, Any]:
     return {
         "seq": body.seq,
         "at": body.at,
-        "author": _author_view(body.author),
+        "author": EventAuthorView.model_validate(body.author),
         "operator_type": body.way_in,
         "message": body.message,
         "changes": [_change_view(change) for change in body.changes],
-        "set_aside": [_set_aside_view(aside) for aside in body.set_aside],
+        "set_aside": [SetAsideView.model_validate(aside) for aside in body.set_aside],
         "left_off": body.left_off,
     }
 
@@ -39,26 +39,11 @@ def _event_fields(body: StreamEvent) -> dict[str, Any]:
         "number": body.number,
         "kind": body.kind,
         "at": body.at,
-        "author": None if body.author is None else _author_view(body.author),
+        "author": None if body.author is None else EventAuthorView.model_validate(body.author),
         "path": body.path,
         "payload": dict(body.payload),
         "body": None if body.body is None else EventBodyView(hash=str(body.body.hash), size=body.body.size),
     }
-
-
-def _author_view(author: EventAuthor) -> EventAuthorView:
-    return EventAuthorView(id=author.id, kind=author.kind, name=author.name)
-
-
-def _set_aside_view(aside: SetAside) -> SetAsideView:
-    return SetAsideView.model_validate(
-        {
-            "reason": aside.reason,
-            "path": aside.path,
-            "side_version_id": aside.side_version_id,
-            "review_id": aside.review_id,
-        }
-    )
 
 
 def _change_view(change: FeedChange) -> FeedChangeView:

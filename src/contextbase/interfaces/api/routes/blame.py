@@ -10,7 +10,6 @@ from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.project_parameter import ProjectToRead
-from contextbase.interfaces.api.routes.snapshots import author_view
 from contextbase.wire.blame import BlameView, LinesView, OriginView, PartView
 from contextbase.wire.snapshot import LONGEST_REF
 
@@ -59,10 +58,7 @@ def _view(found: FileBlame, lines: list[LinesView], next_line: int | None) -> Bl
         node_id=found.node_id,
         number=found.number,
         seq=found.seq,
-        origins=[
-            OriginView(number=origin.number, seq=origin.seq, path=origin.path, author=author_view(origin.author))
-            for origin in found.origins
-        ],
+        origins=[OriginView.model_validate(origin) for origin in found.origins],
         lines=lines,
         parts=[PartView(pointer=part.pointer, number=part.number) for part in found.parts],
         next_line=next_line,

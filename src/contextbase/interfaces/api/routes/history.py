@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query
@@ -14,15 +13,12 @@ from contextbase.ids import NodeId, Seq, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.project_parameter import ProjectToAdminister, ProjectToRead
-from contextbase.interfaces.api.routes.snapshots import author_view
 from contextbase.reads.audit_search import AuditQueryFilter, AuditRecord
-from contextbase.reads.commit_log import LogChange, LogEntry
 from contextbase.wire.commit import MOST_SEQ
 from contextbase.wire.history import (
     AuditPageView,
     AuditQuery,
     AuditRecordView,
-    LogChangeView,
     LogEntryView,
     LogPageView,
 )
@@ -69,7 +65,9 @@ async def log(
         before=None if before is None else Seq(before),
         limit=limit,
     )
-    return LogPageView(commits=[_log_view(entry) for entry in page.entries], next_before=page.next_before)
+    return LogPageView(
+        commits=[LogEntryView.model_validate(entry) for entry in page.entries], next_before=page.next_before
+    )
 
 
 async def audit_filter(query: Annotated[AuditQuery, Depends()]) -> AuditQueryFilter:
@@ -101,7 +99,7 @@ async def audit(
 ) -> AuditPageView:
     """The project's audit trail, newest first. Needs 'admin'."""
     page = await services.trail.page(caller, project_id, wanted, before=before, limit=limit)
-    return AuditPageView(records=[_record_view(record) for record in page.records], next_before=page.next_before)
+    return AuditPageView.model_validate(page)
 
 
 @router.get("/audit/export", response_class=StreamingResponse, responses=_LINES)
@@ -123,7 +121,7 @@ async def system_audit(
 ) -> AuditPageView:
     """The system's own audit trail, newest first: tokens, groups, restores. Needs 'admin' of all projects."""
     page = await services.trail.page(caller, None, wanted, before=before, limit=limit)
-    return AuditPageView(records=[_record_view(record) for record in page.records], next_before=page.next_before)
+    return AuditPageView.model_validate(page)
 
 
 @system_router.get("/audit/export", response_class=StreamingResponse, responses=_LINES)
@@ -139,40 +137,8 @@ def _json_lines(portions: AsyncGenerator[list[AuditRecord], None]) -> StreamingR
     async def lines() -> AsyncIterator[bytes]:
         async with aclosing(portions):
             async for records in portions:
-                yield b"".join(_record_view(record).model_dump_json().encode() + b"\n" for record in records)
+                yield b"".join(
+                    AuditRecordView.model_validate(record).model_dump_json().encode() + b"\n" for record in records
+                )
 
     return StreamingResponse(lines(), media_type=JSON_LINES)
-
-
-def _log_view(entry: LogEntry) -> LogEntryView:
-    return LogEntryView(
-        seq=entry.seq,
-        commit_id=entry.commit_id,
-        author=author_view(entry.author),
-        run=entry.run,
-        parents=list(entry.parents),
-        forks=list(entry.forks),
-        changes=[_change_view(change) for change in entry.changes],
-        change_count=entry.change_count,
-    )
-
-
-def _change_view(change: LogChange) -> LogChangeView:
-    return LogChangeView.model_validate(
-        {
-            "what": change.what,
-            "path": change.path,
-            "path_before": change.path_before,
-            "node_id": change.node_id,
-            "number": change.number,
-            "kind": change.kind.value,
-            "hash": None if change.content_hash is None else str(change.content_hash),
-            "size": change.size,
-            "side_version_id": change.side_id,
-        }
-    )
-
-
-def _record_view(record: AuditRecord) -> AuditRecordView:
-    fields = asdict(record)
-    return AuditRecordView(operator_type=fields.pop("way_in"), **fields)

@@ -157,10 +157,10 @@ def _fields(item: ReviewItem) -> dict[str, object]:
         "id": item.id,
         "path": item.path,
         "renamed_from": item.base_path if item.is_rename else None,
-        "state": item.state.value,
+        "state": item.state,
         "reason": item.reason,
         "author": str(item.author),
-        "kind": item.kind.value,
+        "kind": item.kind,
         "seq": item.seq,
         "side_version_id": item.side_id,
         "places": [ConflictPlace(kind=c.place.kind, at=c.place.at) for c in item.conflicts],
@@ -207,7 +207,7 @@ def _side_view(side: ShownSide | None) -> ReviewSide | None:
     content = _content_view(side.content) or ConflictSide()
     return ReviewSide(
         path=side.path,
-        kind=side.kind.value,
+        kind=side.kind,
         number=side.number,
         hash=None if side.content_hash is None else str(side.content_hash),
         size=side.size,

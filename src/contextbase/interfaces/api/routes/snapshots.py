@@ -19,7 +19,7 @@ from contextbase.interfaces.api.etags import ANY, etag_of, etags_in
 from contextbase.interfaces.api.problems import problem_response
 from contextbase.interfaces.api.project_parameter import ProjectToRead
 from contextbase.interfaces.api.ranges import Unsatisfiable, requested_range
-from contextbase.reads.model import CommitAuthor, SideVersionEntry, SnapshotEntry, StoredContent, VersionEntry
+from contextbase.reads.model import SnapshotEntry, StoredContent, VersionEntry
 from contextbase.reads.service import Reads
 from contextbase.wire.commit import MOST_SEQ
 from contextbase.wire.tree import (
@@ -33,7 +33,7 @@ from contextbase.wire.tree import (
     VersionView,
 )
 
-__all__ = ["CHECKOUTS", "author_view", "router"]
+__all__ = ["CHECKOUTS", "router"]
 
 CHECKOUTS: Final = "/api/v1/checkouts"
 _VERSIONS: Final = "/api/v1/versions"
@@ -122,7 +122,9 @@ async def side_versions(
     entries, next_before = await services.reads.side_versions(
         caller, project_id, TreePath.parse(path), before=before, limit=limit
     )
-    return SideVersionPage(side_versions=[_side_view(entry) for entry in entries], next_before=next_before)
+    return SideVersionPage(
+        side_versions=[SideVersionView.model_validate(entry) for entry in entries], next_before=next_before
+    )
 
 
 @router.get(f"{_VERSIONS}/content", response_class=StreamingResponse, responses=_CONTENT_ANSWERS)
@@ -206,15 +208,6 @@ async def _begun(reads: Reads, stored: StoredContent, start: int, end: int | Non
     return all_pieces()
 
 
-def author_view(author: CommitAuthor) -> CommitAuthorView:
-    return CommitAuthorView(
-        principal=author.principal,
-        operator_type=author.way_in,
-        message=author.message,
-        at=author.at,
-    )
-
-
 def _entry_view(entry: SnapshotEntry) -> EntryView:
     text = encoded = None
     if entry.content is not None:
@@ -225,7 +218,7 @@ def _entry_view(entry: SnapshotEntry) -> EntryView:
     version = entry.version
     return EntryView(
         path=entry.path,
-        kind=entry.kind.value,
+        kind=entry.kind,
         node_id=version.node_id if version else None,
         number=version.number if version else None,
         seq=version.seq if version else None,
@@ -245,7 +238,7 @@ def _version_view(entry: VersionEntry) -> VersionView:
         number=version.number,
         seq=version.seq,
         path=version.path,
-        kind=version.kind.value,
+        kind=version.kind,
         hash=None if version.content_hash is None else str(version.content_hash),
         size=version.size,
         executable=version.executable,
@@ -253,24 +246,5 @@ def _version_view(entry: VersionEntry) -> VersionView:
         base_number=version.base_number,
         merged_number=version.merged_number,
         sent_hash=None if version.sent_hash is None else str(version.sent_hash),
-        author=author_view(entry.author),
-    )
-
-
-def _side_view(entry: SideVersionEntry) -> SideVersionView:
-    return SideVersionView.model_validate(
-        {
-            "id": entry.id,
-            "seq": entry.seq,
-            "node_id": entry.node_id,
-            "path": entry.path,
-            "reason": entry.reason,
-            "kind": entry.kind.value,
-            "hash": None if entry.content_hash is None else str(entry.content_hash),
-            "size": entry.size,
-            "base_number": entry.base_number,
-            "review_id": entry.review_id,
-            "review_state": entry.review_state,
-            "author": author_view(entry.author),
-        }
+        author=CommitAuthorView.model_validate(entry.author),
     )

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from contextbase.history.snapshots import Tag
 from contextbase.identity.model import Action
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
@@ -40,7 +39,8 @@ async def tags(
     """Tags, by name."""
     found = await services.snapshots.tags(caller, project_id, after=after, limit=limit + 1)
     return TagPage(
-        tags=[_view(tag) for tag in found[:limit]], next_after=found[limit - 1].name if len(found) > limit else None
+        tags=[TagView.model_validate(tag) for tag in found[:limit]],
+        next_after=found[limit - 1].name if len(found) > limit else None,
     )
 
 
@@ -49,7 +49,7 @@ async def create_tag(body: TagCreate, caller: AuthenticatedCaller, services: Aut
     """Give a snapshot a name."""
     project_id = await services.projects.id_of(caller, body.project, action=Action.WRITE)
     tag = await services.snapshots.create_tag(caller, project_id, body.name, ref=body.ref, message=body.message)
-    return _view(tag)
+    return TagView.model_validate(tag)
 
 
 @router.delete("/tags/{name}", status_code=204)
@@ -62,9 +62,3 @@ async def delete_tag(
 ) -> None:
     """Take a name away; the snapshot stays."""
     await services.snapshots.delete_tag(caller, project_id, name)
-
-
-def _view(tag: Tag) -> TagView:
-    return TagView(
-        name=tag.name, seq=tag.seq, message=tag.message, created_by=tag.created_by, created_at=tag.created_at
-    )
