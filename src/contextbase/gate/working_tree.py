@@ -7,9 +7,9 @@ from typing import Final
 
 from contextbase.gate.policy import ProjectPolicy
 from contextbase.identity.levels import Level, PathAuthority
-from contextbase.ids import ContentHash, NodeId, PrincipalId, Seq, TreePath
+from contextbase.ids import NodeId, PrincipalId, Seq, TreePath
 from contextbase.merge import EntryKind, TreeEntry
-from contextbase.storage.model import Kind
+from contextbase.storage.model import Kind, NodeState
 
 __all__ = ["Live", "RequestView", "WorkingTree"]
 
@@ -17,18 +17,9 @@ _MOST_PAST: Final = 128
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Live:
+class Live(NodeState):
     """A node's state at the head, or as this batch will leave it."""
 
-    node_id: NodeId
-    number: int
-    seq: Seq
-    path: TreePath
-    kind: Kind
-    content_hash: ContentHash | None
-    size: int
-    executable: bool
-    mime: str
     author: PrincipalId | None = None  # known for what this batch wrote
 
     @property

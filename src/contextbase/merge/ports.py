@@ -8,7 +8,7 @@ from contextbase.merge.document import Group, Leaf
 from contextbase.merge.model import ContestedPlace
 from contextbase.merge.shared import Shared
 
-__all__ = ["Format", "InvalidResult", "Path", "Resolution", "Unstructured"]
+__all__ = ["Format", "InvalidResult", "Path", "Resolution", "Unstructured", "is_readable"]
 
 Path = tuple[Hashable, ...]
 """The keys from the root of a document to a place in it; a position (int) where an item has no key."""
@@ -54,3 +54,12 @@ class Format(Protocol):
     def place(self, path: Path) -> ContestedPlace:
         """How a conflict at this path is shown."""
         ...
+
+
+def is_readable(reader: Format, text: str, budget: Budget) -> bool:
+    """For formats whose `parse` is as strict as any real parser."""
+    try:
+        reader.parse(text, budget)
+    except Unstructured:
+        return False
+    return True

@@ -18,6 +18,7 @@ __all__ = [
     "NewCommit",
     "NewVersion",
     "NodeChange",
+    "NodeState",
     "Project",
     "StoredSizes",
     "Version",
@@ -49,8 +50,8 @@ class Sharing:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Version:
-    """A node's n-th state."""
+class NodeState:
+    """What a node is from one of its versions on."""
 
     node_id: NodeId
     number: int
@@ -61,6 +62,12 @@ class Version:
     size: int
     executable: bool
     mime: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Version(NodeState):
+    """A node's n-th state."""
+
     base_number: int | None = None  # what it was made from
     merged_number: int | None = None  # the head it was merged with
     sent_hash: ContentHash | None = None  # what the writer sent, when the result differs

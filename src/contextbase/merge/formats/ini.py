@@ -8,7 +8,7 @@ from contextbase.merge.document import Body, Group, GroupItem, Leaf
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.formats.textlines import lines_of
 from contextbase.merge.model import ContestedPlace, PlaceKind
-from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.ports import Path, Resolution, Unstructured, is_readable
 from contextbase.merge.shared import Shared
 
 __all__ = ["IniFormat"]
@@ -42,11 +42,7 @@ class IniFormat:
         return _keyed("document", sections)
 
     def is_valid(self, text: str, budget: Budget) -> bool:
-        try:
-            self.parse(text, budget)
-        except Unstructured:
-            return False
-        return True
+        return is_readable(self, text, budget)
 
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_scalar(base, ours, theirs)

@@ -4,7 +4,7 @@ from contextbase.merge.budget import Budget
 from contextbase.merge.document import Group, GroupItem, Leaf
 from contextbase.merge.formats.json import JsonFormat, body_at, identities_of
 from contextbase.merge.model import ContestedPlace
-from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.ports import Path, Resolution, Unstructured, is_readable
 from contextbase.merge.shared import Shared
 
 __all__ = ["JsonLinesFormat"]
@@ -38,11 +38,7 @@ class JsonLinesFormat:
         return Group("records", tuple(items), close=text[lead_start:], keyed=False)
 
     def is_valid(self, text: str, budget: Budget) -> bool:
-        try:
-            self.parse(text, budget)
-        except Unstructured:
-            return False
-        return True
+        return is_readable(self, text, budget)
 
     def resolve(self, path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return self._values.resolve(path, base, ours, theirs)

@@ -7,7 +7,7 @@ from contextbase.merge.budget import Budget
 from contextbase.merge.document import Folded, Group, GroupItem, Leaf
 from contextbase.merge.formats.scalars import resolve_scalar
 from contextbase.merge.model import ContestedPlace, PlaceKind
-from contextbase.merge.ports import Path, Resolution, Unstructured
+from contextbase.merge.ports import Path, Resolution, Unstructured, is_readable
 from contextbase.merge.shared import Shared
 
 __all__ = ["TableFormat"]
@@ -41,11 +41,7 @@ class TableFormat:
         return Group(kind="file", items=(GroupItem(key="", body=table),))
 
     def is_valid(self, text: str, budget: Budget) -> bool:
-        try:
-            self.parse(text, budget)
-        except Unstructured:
-            return False
-        return True
+        return is_readable(self, text, budget)
 
     def resolve(self, _path: Path, base: Leaf | None, ours: Leaf, theirs: Leaf) -> Resolution | None:
         return resolve_scalar(base, ours, theirs)

@@ -1,8 +1,6 @@
 """Events of several scopes at once: a page, a long poll, or a stream of server-sent events."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
@@ -11,6 +9,7 @@ from pydantic import StringConstraints
 
 from contextbase.bootstrap import CoreServices
 from contextbase.identity.model import Caller
+from contextbase.interfaces.api.answers import begun
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.event_stream import EVENT_STREAM, EventStream
@@ -106,7 +105,7 @@ async def read_body(
     """The whole payload of an event whose `body` is set: its item has a preview only."""
     content = await _body(services, caller, scope, number)
     return StreamingResponse(
-        await _begun(content.pieces),
+        await begun(content.pieces),
         headers={"Content-Length": str(content.body.size), "ETag": f'"{content.body.hash}"'},
         media_type="application/json",
     )
@@ -121,16 +120,3 @@ async def _body(services: CoreServices, caller: Caller, scope: str, number: int)
     async with services.database.connection() as connection:
         authority = await services.gate.authority(connection, caller, project_id)
     return await services.feed.body(Viewpoint(authority=authority), project_id, number)
-
-
-async def _begun(pieces: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-    """The pieces, the first of them read already: what is missing is an error, not half an answer."""
-    first = await anext(pieces, b"")
-
-    async def all_pieces() -> AsyncIterator[bytes]:
-        async with aclosing(pieces):
-            yield first
-            async for piece in pieces:
-                yield piece
-
-    return all_pieces()

@@ -1,8 +1,6 @@
 """The way out: checkouts, versions, and their contents."""
 
 import base64
-from collections.abc import AsyncIterator
-from contextlib import aclosing
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 from uuid import UUID
@@ -12,7 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from contextbase.errors import InvalidInput, PreconditionFailed
 from contextbase.ids import NodeId, Seq, TreePath
-from contextbase.interfaces.api.answers import as_json
+from contextbase.interfaces.api.answers import as_json, begun
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.etags import ANY, etag_of, etags_in
@@ -187,25 +185,11 @@ async def _content_response(
     if wanted is not None:
         headers["Content-Range"] = f"bytes {wanted[0]}-{wanted[1] - 1}/{stored.size}"
     return StreamingResponse(
-        await _begun(reads, stored, start, end),
+        await begun(reads.stream(stored, start=start, end=end)),
         status_code=200 if wanted is None else 206,
         headers=headers,
         media_type=stored.mime if stored.mime and stored.mime.isascii() else "application/octet-stream",
     )
-
-
-async def _begun(reads: Reads, stored: StoredContent, start: int, end: int | None) -> AsyncIterator[bytes]:
-    """The pieces, the first of them read already: what is missing is an error, not half an answer."""
-    pieces = reads.stream(stored, start=start, end=end)
-    first = await anext(pieces, b"")
-
-    async def all_pieces() -> AsyncIterator[bytes]:
-        async with aclosing(pieces):
-            yield first
-            async for piece in pieces:
-                yield piece
-
-    return all_pieces()
 
 
 def _entry_view(entry: SnapshotEntry) -> EntryView:
