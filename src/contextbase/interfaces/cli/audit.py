@@ -1,9 +1,10 @@
 """`contextbase audit`"""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, TextIO, cast, get_args
@@ -12,9 +13,10 @@ from uuid import UUID
 import typer
 
 from contextbase.errors import InvalidInput
-from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.command import CommandResult, command
+from contextbase.interfaces.cli.connection import Project, named
 from contextbase.interfaces.cli.options import By, Limit, PathFilter
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_line, told_if_interrupted
+from contextbase.interfaces.cli.output import print_line, told_if_interrupted
 from contextbase.interfaces.cli.paging import every_page
 from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.sdk import AuditFilter, Client
@@ -23,8 +25,9 @@ from contextbase.wire.history import AuditRecordView, OperatorTypeName
 __all__ = ["audit"]
 
 
-@errors_shown
+@command
 def audit(
+    client: Client,
     by: By = None,
     action: Annotated[str | None, typer.Option(help="Only this action, such as commit.", show_default=False)] = None,
     path: PathFilter = None,
@@ -44,9 +47,7 @@ def audit(
     ] = None,
     limit: Limit = 50,
     project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult | None:
     """Show or export the audit trail of a project or of the system. Needs a token that allows 'admin'."""
     chain = None if system else named(project)
     wanted = AuditFilter(
@@ -60,20 +61,16 @@ def audit(
         first_seq=first_seq,
         last_seq=last_seq,
     )
-    with connect(data) as client:
-        if export is not None:
-            count = _export(client, chain, wanted, export)
-            if as_json and export != "-":
-                print_json({"exported": count, "file": export})
-            elif export != "-":
-                print_line(f"Exported {counted(count, 'row')} to {export}.")
-            return
+    if export is None:
         records = _records(client, chain, wanted, limit)
-    if as_json:
-        print_json(records)
-        return
-    if not records:
-        print_line("No rows of the audit trail match.")
+        return CommandResult(records, partial(_print, records) if records else "No rows of the audit trail match.")
+    count = _export(client, chain, wanted, export)
+    if export == "-":
+        return None
+    return CommandResult({"exported": count, "file": export}, f"Exported {counted(count, 'row')} to {export}.")
+
+
+def _print(records: Iterable[AuditRecordView]) -> None:
     for record in records:
         where = f"  {record.path}" if record.path else ""
         when = local_time(record.at, seconds=True)

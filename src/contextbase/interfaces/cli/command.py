@@ -53,10 +53,10 @@ class CommandResult:
     is_failure: bool = False
 
 
-def command(function: "Callable[Concatenate[Client, P], CommandResult]") -> Callable[..., None]:
+def command(function: "Callable[Concatenate[Client, P], CommandResult | None]") -> Callable[..., None]:
     """A command for Typer: it gets a client, and the options --data and --json. A parameter of the type `NamedProject`
     is the option --project, with the command refused if no project is known. A parameter `as_json` says whether --json
-    was given, for commands that ask before they act."""
+    was given, for commands that ask before they act. A command that has written its output itself returns None."""
     _, *declared = inspect.signature(function).parameters.values()
     parameters = [parameter for parameter in declared if parameter.name != "as_json"]
     needed = [parameter.name for parameter in parameters if NEEDED in get_args(parameter.annotation)]
@@ -70,8 +70,9 @@ def command(function: "Callable[Concatenate[Client, P], CommandResult]") -> Call
             for name in needed:
                 given[name] = named(given[name])  # type: ignore[arg-type]
             shown = function(client, **given)  # type: ignore[call-arg]
-            _show(shown, as_json=bool(as_json))
-        if shown.is_failure:
+            if shown is not None:
+                _show(shown, as_json=bool(as_json))
+        if shown is not None and shown.is_failure:
             raise typer.Exit(EXIT_FAILED)
 
     own = [

@@ -15,26 +15,21 @@ from rich.progress import DownloadColumn, Progress, SpinnerColumn, TextColumn
 
 from contextbase.errors import InvalidInput, Unavailable
 from contextbase.ids import TreePath
-from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.command import CommandResult, command
+from contextbase.interfaces.cli.connection import NamedProject
 from contextbase.interfaces.cli.options import PathFilter, Workspace
-from contextbase.interfaces.cli.output import (
-    Json,
-    error_console,
-    errors_shown,
-    print_json,
-    print_line,
-    told_if_interrupted,
-)
+from contextbase.interfaces.cli.output import error_console, told_if_interrupted
 from contextbase.interfaces.cli.transfers import write_file
-from contextbase.sdk import ArchiveFormat
+from contextbase.sdk import ArchiveFormat, Client
 
 __all__ = ["export"]
 
 _FORMATS: Final[dict[str, ArchiveFormat]] = {".tar": "tar", ".tar.gz": "tar.gz", ".tgz": "tar.gz", ".zip": "zip"}
 
 
-@errors_shown
+@command
 def export(
+    client: Client,
     target: Annotated[
         str,
         typer.Argument(
@@ -46,35 +41,30 @@ def export(
     path: PathFilter = None,
     at: Annotated[str, typer.Option("--at", metavar="REF", help="The snapshot to export.")] = "head",
     workspace: Workspace = None,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult | None:
     """Write a snapshot, or a part of it, to a folder or an archive; or what stands in an open workspace."""
-    with connect(data) as client:
-        name = named(project)
-        seq = client.history.resolve(name, at) if workspace is None else None
-        form: ArchiveFormat = next((form for ending, form in _FORMATS.items() if target.endswith(ending)), "tar")
-        pieces = (
-            client.files.archive(name, path, form=form, workspace=workspace)
-            if workspace is not None
-            else client.history.archive(name, at=str(seq), path=path, form=form)
-        )
-        if target == "-":
-            for piece in pieces:
-                sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
-            return
-        with told_if_interrupted(lambda: _left(target)), _progress(pieces, target) as shown:
-            if target.endswith(tuple(_FORMATS)):
-                write_file(Path(target), shown)
-                files = None
-            else:
-                files = _extract(Path(target), shown)
-    if as_json:
-        print_json({"snapshot": seq, "target": target, "files": files})
-    else:
-        print_line(f"Exported {'the workspace' if seq is None else f'snapshot {seq}'} to {target}.")
+    seq = client.history.resolve(project, at) if workspace is None else None
+    form: ArchiveFormat = next((form for ending, form in _FORMATS.items() if target.endswith(ending)), "tar")
+    pieces = (
+        client.files.archive(project, path, form=form, workspace=workspace)
+        if workspace is not None
+        else client.history.archive(project, at=str(seq), path=path, form=form)
+    )
+    if target == "-":
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+        return None
+    files = None
+    with told_if_interrupted(lambda: _left(target)), _progress(pieces, target) as shown:
+        if target.endswith(tuple(_FORMATS)):
+            write_file(Path(target), shown)
+        else:
+            files = _extract(Path(target), shown)
+    answer = {"snapshot": seq, "target": target, "files": files}
+    return CommandResult(answer, f"Exported {'the workspace' if seq is None else f'snapshot {seq}'} to {target}.")
 
 
 def _left(target: str) -> str:

@@ -12,20 +12,13 @@ from rich.filesize import decimal
 from contextbase.errors import ContextbaseError, error_of_code
 from contextbase.identity.levels import check_pattern
 from contextbase.ids import TreePath
+from contextbase.interfaces.cli.command import CommandResult, command
 from contextbase.interfaces.cli.completion import complete_path
-from contextbase.interfaces.cli.connection import Data, Project, connect, named
+from contextbase.interfaces.cli.connection import NamedProject
 from contextbase.interfaces.cli.import_plan import ImportPlan, ProjectTree, planned
 from contextbase.interfaces.cli.local_tree import FileChoice, LocalEntry, LocalTree
 from contextbase.interfaces.cli.options import DryRun, Message
-from contextbase.interfaces.cli.output import (
-    Json,
-    error_console,
-    errors_shown,
-    print_json,
-    print_line,
-    progress,
-    told_if_interrupted,
-)
+from contextbase.interfaces.cli.output import error_console, print_line, progress, told_if_interrupted
 from contextbase.interfaces.cli.phrases import counted
 from contextbase.interfaces.cli.transfers import INLINE_BYTES, pieces_of
 from contextbase.sdk import Change, Client
@@ -35,8 +28,9 @@ from contextbase.workspaces.ignore_rules import ExcludePatterns
 __all__ = ["import_folder"]
 
 
-@errors_shown
+@command
 def import_folder(
+    client: Client,
     folder: Annotated[Path, typer.Argument(help="A folder on this machine.", show_default=False)],
     prefix: Annotated[
         str | None,
@@ -69,46 +63,45 @@ def import_folder(
     ] = None,
     dry_run: DryRun = False,
     message: Message = "",
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+    as_json: bool,
+) -> CommandResult:
     """Commit the files of a folder on this machine. What others change meanwhile is merged.
 
     New files that .gitignore or .contextbaseignore name are left out. Run it again after an interruption: what is in
     the project already is not written again."""
     below = TreePath.parse(prefix) if prefix else None
     allowed = [check_pattern(pattern) for pattern in allow or ()]
-    with connect(data) as client:
-        settings = client.projects.get(named(project))
-        target = ProjectTree.read(client, named(project), below)
-        choice = FileChoice(
-            reads_gitignore=settings.reads_gitignore,
-            excludes=ExcludePatterns(exclude or ()),
-            tracked=target.tracked,
+    settings = client.projects.get(project)
+    target = ProjectTree.read(client, project, below)
+    choice = FileChoice(
+        reads_gitignore=settings.reads_gitignore,
+        excludes=ExcludePatterns(exclude or ()),
+        tracked=target.tracked,
+    )
+    tree = LocalTree.scan(folder, prefix=below, choice=choice)
+    with progress("comparing", len(tree.entries)) as advance:
+        plan = planned(
+            client, target, tree, delete=delete, allowed=[*settings.allowed_secrets, *allowed], advance=advance
         )
-        tree = LocalTree.scan(folder, prefix=below, choice=choice)
-        with progress("comparing", len(tree.entries)) as advance:
-            plan = planned(
-                client, target, tree, delete=delete, allowed=[*settings.allowed_secrets, *allowed], advance=advance
-            )
-        if plan.commits > 1 and not dry_run and not as_json:
-            _announce(plan)
-        work = _Import(client, target, tree, plan, message or f"Import {folder.name}")
-        if not dry_run:
-            work.run()
-    if as_json:
-        _print_json(target, tree, plan, work.answers)
-    else:
-        _print(tree, plan, work.answers, dry_run=dry_run)
+    if plan.commits > 1 and not dry_run and not as_json:
+        _announce(plan)
+    work = _Import(client, target, tree, plan, message or f"Import {folder.name}")
+    if not dry_run:
+        work.run()
     refused = [answer for answer in work.answers if answer.status == "refused"]
     if refused and not as_json:
+        _print(tree, plan, work.answers, dry_run=dry_run)
         raise error_of_code(
             refused[0].code or "forbidden",
             f"{counted(len(refused), 'change was', 'changes were')} refused: {refused[0].reason}",
         )
-    if refused or tree.left_out or plan.held_back:
-        raise typer.Exit(1)
+    return CommandResult(
+        _answer(target, tree, plan, work.answers),
+        lambda: _print(tree, plan, work.answers, dry_run=dry_run),
+        is_failure=bool(refused or tree.left_out or plan.held_back),
+    )
 
 
 class _Import:
@@ -172,23 +165,23 @@ def _announce(plan: ImportPlan) -> None:
     error_console.print(f"Importing {parts}, one after the other.", highlight=False)
 
 
-def _print_json(project: ProjectTree, tree: LocalTree, plan: ImportPlan, answers: Sequence[ChangeView]) -> None:
-    print_json(
-        {
-            "base_seq": project.seq,
-            "commits": plan.commits,
-            "written": [entry.path for entry in plan.written],
-            "deleted": plan.removed,
-            "equal": plan.equal,
-            "ignored": {name: str(rule) for name, rule in tree.ignored.items()},
-            "excluded": tree.excluded,
-            "held_back": plan.held_back,
-            "left_out": tree.left_out,
-            "notes": tree.notes,
-            "answers": dict(Counter(answer.status for answer in answers)),
-            "refused": [answer.model_dump(mode="json") for answer in answers if answer.status == "refused"],
-        }
-    )
+def _answer(
+    project: ProjectTree, tree: LocalTree, plan: ImportPlan, answers: Sequence[ChangeView]
+) -> dict[str, object]:
+    return {
+        "base_seq": project.seq,
+        "commits": plan.commits,
+        "written": [entry.path for entry in plan.written],
+        "deleted": plan.removed,
+        "equal": plan.equal,
+        "ignored": {name: str(rule) for name, rule in tree.ignored.items()},
+        "excluded": tree.excluded,
+        "held_back": plan.held_back,
+        "left_out": tree.left_out,
+        "notes": tree.notes,
+        "answers": dict(Counter(answer.status for answer in answers)),
+        "refused": [answer for answer in answers if answer.status == "refused"],
+    }
 
 
 def _print(tree: LocalTree, plan: ImportPlan, answers: Sequence[ChangeView], *, dry_run: bool) -> None:
