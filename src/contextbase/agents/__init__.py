@@ -1,0 +1,1 @@
+"""Agent programs, one file each, behind one port. They run inside the sandbox: standard library only."""

@@ -1,0 +1,111 @@
+"""What an agent is asked to do, where, and how that ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "AgentPaths",
+    "AgentPlace",
+    "AgentQuestion",
+    "AgentTurn",
+    "Capability",
+    "TurnEnd",
+    "TurnFailure",
+    "TurnOutcome",
+]
+
+
+class Capability(StrEnum):
+    STREAM = "stream"
+    STOP = "stop"
+    RESUME = "resume"
+    TODO = "todo"
+    HUMAN_LOOP = "human_loop"
+    PLAN = "plan"
+    MCP = "mcp"
+
+
+class TurnOutcome(StrEnum):
+    COMPLETED = "completed"
+    CANCELED = "canceled"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentPaths:
+    """Of an agent's data, below its folder in .agent_data; patterns as of `Path.glob`."""
+
+    folder: str
+    state: tuple[str, ...]  # what a later turn needs, in another sandbox too
+    cache: tuple[str, ...] = ()  # made again when it is missing
+    secret: tuple[str, ...] = ()  # never leaves the sandbox
+    home_link: str | None = None  # the name in HOME that leads there
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentTurn:
+    """The body of POST /run, checked."""
+
+    run_id: str
+    attempt: int
+    provider: str
+    prompt: str
+    model: str
+    small_model: str | None = None
+    resume: str | None = None  # the agent program's own session id
+    system_prompt: str | None = None
+    notes: str | None = None  # told to the agent before the prompt: what happened since its last turn
+    profile: str = "default"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    max_seconds: float | None = None
+    max_output: int | None = None  # bytes of all its events
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return f"{self.run_id}:{self.attempt}"
+
+    @property
+    def message(self) -> str:
+        """What the agent is told."""
+        return f"<notes>\n{self.notes}\n</notes>\n\n{self.prompt}" if self.notes else self.prompt
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentPlace:
+    """Where agents work: folders and loopback addresses inside the sandbox."""
+
+    workspace: Path
+    agent_data: Path
+    home: Path
+    model_url: str
+    proxy_url: str
+    mcp_url: str
+    program_folders: tuple[Path, ...]  # where agent programs are looked for, before PATH
+    environment: Mapping[str, str]  # what every program gets
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentQuestion:
+    question_id: str
+    kind: str  # question or permission
+    prompt: str
+    options: tuple[str, ...] = ()
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnFailure:
+    code: str
+    message: str
+    is_retryable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnEnd:
+    outcome: TurnOutcome
+    sdk_session_id: str | None = None
+    failure: TurnFailure | None = None

@@ -1,0 +1,42 @@
+"""What every agent program's adapter does; tests/contracts/test_agents.py holds them to it."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from contextbase.agents.model import AgentPaths, AgentPlace, AgentQuestion, AgentTurn, Capability, TurnEnd
+
+__all__ = ["AgentAdapter", "EventSink"]
+
+
+class EventSink(Protocol):
+    async def emit(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Write an event of this turn. Raises when the turn is over its limits."""
+        ...
+
+    async def ask(self, question: AgentQuestion) -> Mapping[str, Any]:
+        """Ask a person, and wait for the answer, for as long as the turn may last."""
+        ...
+
+
+class AgentAdapter(Protocol):
+    @property
+    def name(self) -> str:
+        """As `provider` names it."""
+        ...
+
+    @property
+    def capabilities(self) -> frozenset[Capability]: ...
+
+    @property
+    def paths(self) -> AgentPaths: ...
+
+    def version(self, place: AgentPlace) -> str | None:
+        """Of the program that is installed there; None: it is not."""
+        ...
+
+    async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
+        """One turn, to its end. When `canceled` is set it stops the agent, in such a way that it can be resumed, and
+        returns CANCELED soon. Problems are a FAILED end, not an exception. When it is cancelled itself, its caller ends
+        the processes that it started."""
+        ...

@@ -1,0 +1,121 @@
+"""An agent program as a child process: lines of JSON out, lines of JSON in."""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+__all__ = ["AgentProgram", "found_program"]
+
+_LONGEST_LINE: Final = 32 << 20
+_STDERR_KEPT: Final = 4096
+_PATIENCE: Final = 5.0  # seconds between asking it to end and killing it
+
+
+def found_program(name: str, folders: Sequence[Path], *, inside: Sequence[str] = ()) -> Path | None:
+    """In a folder `name` of one of these folders, at its top, in `bin` or at one of the paths `inside`; or in PATH."""
+    for folder in folders:
+        for place in (name, f"bin/{name}", *inside):
+            found = folder / name / place
+            if found.is_file() and os.access(found, os.X_OK):
+                return found
+    on_path = shutil.which(name)
+    return None if on_path is None else Path(on_path)
+
+
+class AgentProgram:
+    """In a process group of its own, which is ended with the block."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._said = bytearray()
+        self._listening = asyncio.create_task(self._listen())
+
+    @classmethod
+    async def started(cls, line: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> Self:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *line,
+            cwd=cwd,
+            env=dict(environment),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            limit=_LONGEST_LINE,
+            start_new_session=True,
+        )
+        return cls(process)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.end()
+
+    @property
+    def last_words(self) -> str:
+        """The end of what it wrote to standard error."""
+        return self._said.decode(errors="replace").strip()
+
+    async def lines(self) -> AsyncIterator[dict[str, Any]]:
+        """Objects it says, to its end; what is not JSON is left out."""
+        stdout = self._process.stdout
+        while stdout is not None:
+            try:
+                line = await stdout.readline()
+            except ValueError:  # longer than anything we take; the rest of it is not a line either
+                continue
+            if not line:
+                return
+            with contextlib.suppress(ValueError, RecursionError):
+                value = json.loads(line)
+                if isinstance(value, dict):
+                    yield value
+
+    async def say(self, value: Mapping[str, Any]) -> None:
+        """Harmless when it has ended."""
+        stdin = self._process.stdin
+        if stdin is not None and not stdin.is_closing():
+            with contextlib.suppress(OSError):
+                stdin.write(json.dumps(value).encode() + b"\n")
+                await stdin.drain()
+
+    def end_input(self) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    async def wait(self) -> int:
+        return await self._process.wait()
+
+    async def end(self) -> None:
+        """Its whole group: first politely, then not."""
+        self.end_input()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(TimeoutError):
+                if self._process.returncode is None:
+                    self._signal(number)
+                async with asyncio.timeout(_PATIENCE):
+                    await self._process.wait()
+                break
+        self._signal(signal.SIGKILL)  # what is left of its group
+        self._listening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._listening
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    async def _listen(self) -> None:
+        stderr = self._process.stderr
+        while stderr is not None and (data := await stderr.read(4096)):
+            self._said += data
+            del self._said[:-_STDERR_KEPT]

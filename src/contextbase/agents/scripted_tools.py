@@ -1,0 +1,95 @@
+"""The tools of our own small agent: a shell, and files of the workspace."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from contextbase.agents.model import AgentPlace
+
+__all__ = ["TOOLS", "ToolProblem", "used_tool"]
+
+_TEXT: Final = {"type": "string"}
+_LONGEST: Final = 256 << 10  # bytes that a tool reads or gives back
+_BASH_SECONDS: Final = 600.0
+
+
+def _tool(name: str, description: str, **properties: Mapping[str, str]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"name": name, "description": description, "input_schema": schema}
+
+
+TOOLS: Final = (
+    _tool("bash", "Run a shell command in the workspace, and get its output.", command=_TEXT),
+    _tool("read", "Read a text file of the workspace.", path=_TEXT),
+    _tool("write", "Write a text file of the workspace; its folders are made.", path=_TEXT, content=_TEXT),
+    _tool("edit", "Replace the one place where a text stands in a file.", path=_TEXT, old=_TEXT, new=_TEXT),
+)
+
+
+class ToolProblem(Exception):
+    """What the model is told instead of an answer."""
+
+
+async def used_tool(name: str, given: Mapping[str, Any], place: AgentPlace) -> str:
+    """`ToolProblem` when it does not work."""
+    missing = [each for tool in TOOLS if tool["name"] == name for each in tool["input_schema"]["required"]]
+    if any(not isinstance(given.get(each), str) for each in missing) or not missing:
+        raise ToolProblem(f"There is no tool {name!r} that takes {sorted(given)}.")
+    if name == "bash":
+        return await _bash(given["command"], place)
+    path = place.workspace / given["path"]
+    try:
+        return await asyncio.to_thread(_with_file, name, path, given)
+    except (OSError, UnicodeError) as error:
+        raise ToolProblem(f"{given['path']}: {error}") from None
+
+
+def _with_file(name: str, path: Path, given: Mapping[str, Any]) -> str:
+    """The agent's own account does this: it is no more than its shell could do."""
+    if name == "read":
+        with path.open("rb") as file:
+            return file.read(_LONGEST).decode()
+    if name == "write":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(given["content"], encoding="utf-8")
+        return f"Wrote {given['path']}."
+    text = path.read_text(encoding="utf-8")
+    if text.count(given["old"]) != 1:
+        raise ToolProblem(f"The text stands {text.count(given['old'])} times in {given['path']}, not once.")
+    path.write_text(text.replace(given["old"], given["new"]), encoding="utf-8")
+    return f"Edited {given['path']}."
+
+
+async def _bash(command: str, place: AgentPlace) -> str:
+    process = await asyncio.create_subprocess_exec(
+        "/bin/sh",
+        "-c",
+        command,
+        cwd=place.workspace,
+        env=dict(place.environment),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )
+    said = bytearray()
+    try:
+        async with asyncio.timeout(_BASH_SECONDS):
+            while process.stdout is not None and (data := await process.stdout.read(1 << 16)):
+                said += data[: _LONGEST - len(said)]
+            code = await process.wait()
+    except TimeoutError:
+        raise ToolProblem(f"The command took longer than {_BASH_SECONDS:.0f} seconds.") from None
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    text = said.decode(errors="replace")
+    if code != 0:
+        raise ToolProblem(f"{text}\nThe command ended with {code}.")
+    return text

@@ -1,0 +1,1 @@
+"""Many streams over one connection between server and sandbox: the same code on both sides, standard library only."""

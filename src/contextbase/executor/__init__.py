@@ -1,0 +1,1 @@
+"""The program inside a sandbox that owns the agent program, keeps a journal of its events and serves the channel."""

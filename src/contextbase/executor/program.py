@@ -1,0 +1,106 @@
+"""The executor as a process: it listens, keeps its journal and ends when it is told to."""
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Final
+
+from contextbase import __version__
+from contextbase.agents.model import AgentPlace
+from contextbase.channel.stream import ChannelStream
+from contextbase.executor.attachment import Attachments
+from contextbase.executor.calls import Calls
+from contextbase.executor.journal import EventJournal
+from contextbase.executor.loopback import LoopbackPorts
+from contextbase.executor.processes import RunProcesses
+from contextbase.executor.run_calls import RunCalls
+from contextbase.executor.runs import Runs
+
+__all__ = ["main"]
+
+_READY: Final = "CONTEXTBASE_READY"  # the descriptor that is told when it listens
+_OWN: Final = "CONTEXTBASE_"
+_RUNNING: Final = b"running"
+
+
+def main() -> int:
+    """`executor.pyz FOLDER BUILD`: the folder of its socket, and which build it is."""
+    folder, build = Path(sys.argv[1]), sys.argv[2]
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        _tell_ready()
+        return 0
+    asyncio.run(_serve(folder, build))
+    return 0
+
+
+def _tell_ready() -> None:
+    number = os.environ.pop(_READY, "")
+    if number.isdecimal():
+        os.write(int(number), _RUNNING)
+        os.close(int(number))
+
+
+async def _serve(folder: Path, build: str) -> None:
+    home = Path(os.environ.get("HOME", "/home/agent"))
+    journal = EventJournal(home / ".contextbase" / "journal.jsonl")
+    about = {"executor": __version__, "build": build, "pid": os.getpid()}
+    attachments = Attachments(lambda: {**about, "journal": journal.id, "last": journal.last})
+    ports = LoopbackPorts(attachments)
+    await ports.open()
+    processes = RunProcesses()
+    place = _place(home, ports)
+    runs = Runs(journal=journal, place=place, processes=processes)
+    calls = Calls(RunCalls(runs=runs, journal=journal, place=place, about=about).handlers())
+
+    async def opened(stream: ChannelStream) -> None:
+        if stream.about.get("kind") == "call":
+            await calls.serve(stream)
+        else:
+            await stream.cut()
+
+    await attachments.listen(folder / "executor.sock", opened)
+    reaping = asyncio.create_task(processes.keep_reaping())
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    _tell_ready()
+    try:
+        await ended.wait()
+    finally:
+        reaping.cancel()
+        attachments.close()
+        ports.close()
+        await runs.close()
+        with contextlib.suppress(asyncio.CancelledError):
+            await reaping
+        journal.close()
+
+
+def _place(home: Path, ports: LoopbackPorts) -> AgentPlace:
+    workspace = Path(os.environ.get("CONTEXTBASE_WORKSPACE", "/workspace"))
+    proxy = ports.url("proxy")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        environment[name] = proxy
+    for name in ("NO_PROXY", "no_proxy"):
+        environment[name] = "127.0.0.1,localhost,::1"
+    folders = filter(None, os.environ.get("CONTEXTBASE_AGENTS", "/opt/agents").split(":"))
+    return AgentPlace(
+        workspace=workspace,
+        agent_data=workspace / ".agent_data",
+        home=home,
+        model_url=ports.url("model"),
+        proxy_url=proxy,
+        mcp_url=ports.url("mcp"),
+        program_folders=tuple(Path(folder) for folder in folders),
+        environment=environment,
+    )

@@ -1,0 +1,172 @@
+"""One turn at a time: started once per run and attempt, held to its limits, and ended with all its processes."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from dataclasses import replace
+from typing import Any, Final
+
+from contextbase.agents.model import AgentPlace, AgentTurn, TurnEnd, TurnFailure, TurnOutcome
+from contextbase.agents.registry import adapter_named, adapters
+from contextbase.executor.event_writer import EventWriter, OutputLimitReached
+from contextbase.executor.journal import EventJournal
+from contextbase.executor.processes import MARK, RunProcesses
+from contextbase.executor.questions import Questions
+
+__all__ = ["RunInProgress", "Runs"]
+
+_log = logging.getLogger(__name__)
+
+_GRACE: Final = 20.0  # seconds an agent has to stop by itself
+_USER: Final = "user"
+_LIMITS: Final = {
+    "time_limit": "The run took longer than it may.",
+    "disk_limit": "The run wrote more to the disk than it may.",
+    "output_limit": "The run said more than it may.",
+}
+
+
+class RunInProgress(Exception):
+    """Another run is in the sandbox."""
+
+
+class Runs:
+    def __init__(self, *, journal: EventJournal, place: AgentPlace, processes: RunProcesses) -> None:
+        self.questions = Questions()
+        self._journal = journal
+        self._place = place
+        self._processes = processes
+        self._turn: AgentTurn | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._canceled = asyncio.Event()
+        self._reason: str | None = None
+        self._ended: dict[str, str] = {}  # outcomes by run and attempt
+        self._recover()
+
+    @property
+    def current(self) -> AgentTurn | None:
+        return self._turn
+
+    def start(self, turn: AgentTurn) -> bool:
+        """False: this attempt was started before. `RunInProgress` while another one works."""
+        if turn.key in self._ended or (self._turn is not None and self._turn.key == turn.key):
+            return False
+        if self._turn is not None:
+            raise RunInProgress
+        self._turn = turn
+        self._canceled = asyncio.Event()
+        self._reason = None
+        self._task = asyncio.create_task(self._run(turn))
+        return True
+
+    def cancel(self, run_id: str | None, reason: str) -> bool:
+        """False: it does not run. Harmless when it was asked for before."""
+        if self._turn is None or (run_id is not None and self._turn.run_id != run_id):
+            return False
+        self._reason = self._reason or reason
+        self._canceled.set()
+        return True
+
+    def outcome(self, key: str) -> str | None:
+        return self._ended.get(key)
+
+    def todos(self, run_id: str) -> list[dict[str, Any]]:
+        """As the journal has them now."""
+        found: list[dict[str, Any]] = []
+        for event in self._journal.events():
+            if event["run_id"] == run_id and event["type"] == "todo.snapshot":
+                found = event["data"]["todos"]
+        return found
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._processes.end_all()
+
+    async def _run(self, turn: AgentTurn) -> None:
+        writer = EventWriter(self._journal, turn, self.questions)
+        began = time.monotonic()
+        end = TurnEnd(outcome=TurnOutcome.FAILED, sdk_session_id=turn.resume)
+        try:
+            writer.last_words("run.status", {"state": "running", "provider": turn.provider})
+            end = await self._finished(turn, writer)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run ends with it, and says so
+            _log.exception("a run failed")
+            failure = TurnFailure(code="executor_error", message=f"{type(error).__name__}: {error}"[:2000])
+            end = replace(end, failure=failure)
+        finally:
+            await asyncio.shield(self._processes.end_all())
+            if end.failure is not None:
+                failure = end.failure
+                error_data = {"code": failure.code, "message": failure.message, "retryable": failure.is_retryable}
+                writer.last_words("run.error", error_data)
+            self._ended[turn.key] = end.outcome
+            self._turn = None
+            data = {
+                "outcome": end.outcome,
+                "sdk_session_id": end.sdk_session_id,
+                "duration_ms": round((time.monotonic() - began) * 1000),
+            }
+            writer.last_words("run.finished", data)
+            with contextlib.suppress(OSError):
+                self._journal.flush()
+
+    async def _finished(self, turn: AgentTurn, writer: EventWriter) -> TurnEnd:
+        adapter = adapter_named(turn.provider)
+        if adapter is None:
+            names = ", ".join(each.name for each in adapters())
+            failure = TurnFailure(code="agent_missing", message=f"There is no agent {turn.provider!r} but {names}.")
+            return TurnEnd(outcome=TurnOutcome.FAILED, failure=failure)
+        place = replace(self._place, environment={**self._place.environment, MARK: turn.key})
+        working = asyncio.create_task(adapter.run(turn, place, writer, self._canceled))
+        stopping = asyncio.create_task(self._canceled.wait())
+        try:
+            done, _ = await asyncio.wait(
+                (working, stopping), timeout=turn.max_seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                self.cancel(turn.run_id, "time_limit")
+            if not working.done():
+                await asyncio.wait((working,), timeout=_GRACE)
+            end = TurnEnd(outcome=TurnOutcome.CANCELED, sdk_session_id=turn.resume)
+            if working.done():
+                end = working.result()
+        except OutputLimitReached:
+            self._reason = "output_limit"
+            end = TurnEnd(outcome=TurnOutcome.FAILED, sdk_session_id=turn.resume)
+        finally:
+            for task in (working, stopping):
+                task.cancel()
+            await asyncio.gather(working, stopping, return_exceptions=True)
+        return self._judged(end)
+
+    def _judged(self, end: TurnEnd) -> TurnEnd:
+        """A turn that a limit stopped failed, whatever the agent made of it."""
+        if self._reason is None or self._reason == _USER:
+            return end
+        message = _LIMITS.get(self._reason, f"The run was stopped: {self._reason}.")
+        failure = TurnFailure(code=self._reason, message=message)
+        return replace(end, outcome=TurnOutcome.FAILED, failure=failure)
+
+    def _recover(self) -> None:
+        """Runs that an earlier executor did not end are over."""
+        open_runs: dict[str, AgentTurn] = {}
+        for event in self._journal.events():
+            turn = AgentTurn(run_id=event["run_id"], attempt=event["attempt"], provider="", prompt="", model="")
+            if event["type"] == "run.finished":
+                self._ended[turn.key] = event["data"]["outcome"]
+                open_runs.pop(turn.key, None)
+            else:
+                before = open_runs.get(turn.key, turn)
+                open_runs[turn.key] = replace(before, resume=event["data"].get("sdk_session_id") or before.resume)
+        if open_runs:
+            self._processes.end_leftovers()
+        for turn in open_runs.values():
+            writer = EventWriter(self._journal, turn, self.questions)
+            message = "The executor was ended in the middle of the run."
+            writer.last_words("run.error", {"code": "executor_died", "message": message, "retryable": True})
+            end = {"outcome": TurnOutcome.FAILED, "sdk_session_id": turn.resume, "duration_ms": 0}
+            writer.last_words("run.finished", end)
+            self._ended[turn.key] = TurnOutcome.FAILED

@@ -1,0 +1,1 @@
+"""Conversations with agents, their runs, and the sandboxes that these work in."""

@@ -1,0 +1,92 @@
+"""A sandbox with an executor in it, attached, whose model traffic goes to a scripted model."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from tests.support.sandbox_drivers import Site
+
+from contextbase.channel.splice import splice
+from contextbase.channel.stream import ChannelStream
+from contextbase.limits import ResourceLimits
+from contextbase.sandbox.model import Network, SandboxSpec
+from contextbase.sandbox.ports import SandboxDriver
+from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
+
+__all__ = ["ROOMY", "Attached", "attached", "model_handler", "run_body"]
+
+ROOMY = ResourceLimits(
+    max_memory=2 << 30, max_cpu=None, max_processes=400, max_execution_time=600, max_output=None, max_disk=None
+)
+BOUND = 120
+"""Seconds that nothing in these tests takes, unless it hangs."""
+
+
+def model_handler(url: str) -> StreamHandler:
+    """To a model that listens on a port of this machine."""
+    host, _, port = url.removeprefix("http://").partition(":")
+
+    async def handle(stream: ChannelStream) -> None:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        await splice(stream, reader, writer)
+
+    return handle
+
+
+def run_body(prompt: str = "Do it.", **values: Any) -> dict[str, Any]:
+    run = {"run_id": str(uuid4()), "attempt": 1, "provider": "scripted", "prompt": prompt, "model": "claude-sonnet-4-5"}
+    return run | values
+
+
+@dataclass(kw_only=True)
+class Attached:
+    link: ExecutorLink
+    driver: SandboxDriver
+    spec: SandboxSpec
+
+    async def run(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Start it and read its events to its end."""
+        after = (await self.link.call("GET", "/status")).json()["last"]
+        answer = await self.link.call("POST", "/run", body)
+        assert answer.status == 202, answer
+        return await self.events_until("run.finished", after=after)
+
+    async def events_until(self, kind: str, *, after: int = 0) -> list[dict[str, Any]]:
+        found = []
+        async with asyncio.timeout(BOUND), aclosing(self.link.events(after)) as events:
+            async for event in events:
+                found.append(event)
+                if event["type"] == kind:
+                    break
+        return found
+
+    def write(self, path: str, content: str) -> None:
+        """A file of the workspace, as the agent's own."""
+        assert self.spec.folder is not None
+        place = self.spec.folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content)
+        for each in (place, *[above for above in place.parents if above.is_relative_to(self.spec.folder)]):
+            if os.geteuid() == 0:
+                os.chown(each, self.spec_owner[0], self.spec_owner[1])
+
+    spec_owner: Sequence[int] = (61184, 61184)
+
+
+@asynccontextmanager
+async def attached(
+    site: Site, handlers: Mapping[str, StreamHandler], *, spec: SandboxSpec | None = None, **values: Any
+) -> AsyncIterator[Attached]:
+    driver = site.driver()
+    spec = spec or site.spec(limits=ROOMY, network=Network.LOOPBACK, **values)
+    await driver.create(spec)
+    await driver.start(spec.id)
+    link = await ExecutorLink.started(driver, spec.id, handlers=handlers, python=site.require_python())
+    try:
+        yield Attached(link=link, driver=driver, spec=spec, spec_owner=(site.owner.uid, site.owner.gid))
+    finally:
+        await link.close()
