@@ -9,15 +9,18 @@ from typing import Any
 from uuid import uuid4
 
 from tests.support.sandbox_drivers import Site
+from tests.support.scripted_model import RecordedModel, model_context
 
-from contextbase.channel.splice import splice
 from contextbase.channel.stream import ChannelStream
 from contextbase.limits import ResourceLimits
+from contextbase.models.gateway import ModelGateway
+from contextbase.models.http_stream import serve
+from contextbase.models.upstreams import ChosenUpstream, FixedUpstreams
 from contextbase.sandbox.model import Network, SandboxSpec
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
 
-__all__ = ["ROOMY", "Attached", "attached", "model_handler", "run_body"]
+__all__ = ["ROOMY", "Attached", "attached", "gateway_handler", "run_body"]
 
 ROOMY = ResourceLimits(
     max_memory=2 << 30, max_cpu=None, max_processes=400, max_execution_time=600, max_output=None, max_disk=None
@@ -26,13 +29,13 @@ BOUND = 120
 """Seconds that nothing in these tests takes, unless it hangs."""
 
 
-def model_handler(url: str) -> StreamHandler:
-    """To a model that listens on a port of this machine."""
-    host, _, port = url.removeprefix("http://").partition(":")
+def gateway_handler(model: RecordedModel) -> StreamHandler:
+    """The gateway, with the scripted model behind it."""
+    gateway = ModelGateway(upstreams=FixedUpstreams({}, ChosenUpstream(name="scripted", transport=model)))
+    context = model_context(main_model="scripted")
 
     async def handle(stream: ChannelStream) -> None:
-        reader, writer = await asyncio.open_connection(host, int(port))
-        await splice(stream, reader, writer)
+        await serve(stream, gateway, {"current": lambda: context})
 
     return handle
 

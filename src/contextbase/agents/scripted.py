@@ -25,7 +25,7 @@ _MOST_TOKENS: Final = 8192
 _TRIES: Final = 6
 _FIRST_PAUSE: Final = 0.5
 _RETRIED: Final = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
-_TITLES: Final = {"bash": "command", "read": "path", "write": "path", "edit": "path"}
+_TITLES: Final = {"Bash": "command", "Read": "file_path", "Write": "file_path", "Edit": "file_path"}
 
 
 class ScriptedAdapter:
@@ -88,7 +88,8 @@ class _Turn:
         self._session = session
         self._number = 0
         instructions = place_instructions(place.workspace)
-        self._system = "\n\n".join(filter(None, (turn.system_prompt, instructions))) or "Work in the current folder."
+        here = f"You work in a folder. Working directory: {place.workspace}"
+        self._system = "\n\n".join(filter(None, (here, turn.system_prompt, instructions)))
 
     async def finished(self) -> TurnFailure | None:
         messages = self._session.messages
@@ -183,7 +184,7 @@ class _Turn:
 
     async def _called(self, block: Mapping[str, Any]) -> dict[str, Any]:
         name, given, tool_id = str(block["name"]), block["input"], str(block["id"])
-        known = name if name in _TITLES else "other"
+        known = name.lower() if name in _TITLES else "other"
         title = shortened(str(given.get(_TITLES.get(name, ""), name)), 200)[0]
         start = {"tool_id": tool_id, "name": known, "title": title, "input": shortened_values(given), "raw": name}
         await self._sink.emit("tool.start", start)

@@ -23,10 +23,16 @@ def _tool(name: str, description: str, **properties: Mapping[str, str]) -> dict[
 
 
 TOOLS: Final = (
-    _tool("bash", "Run a shell command in the workspace, and get its output.", command=_TEXT),
-    _tool("read", "Read a text file of the workspace.", path=_TEXT),
-    _tool("write", "Write a text file of the workspace; its folders are made.", path=_TEXT, content=_TEXT),
-    _tool("edit", "Replace the one place where a text stands in a file.", path=_TEXT, old=_TEXT, new=_TEXT),
+    _tool("Bash", "Run a shell command in the workspace, and get its output.", command=_TEXT),
+    _tool("Read", "Read a text file of the workspace.", file_path=_TEXT),
+    _tool("Write", "Write a text file of the workspace; its folders are made.", file_path=_TEXT, content=_TEXT),
+    _tool(
+        "Edit",
+        "Replace the one place where a text stands in a file.",
+        file_path=_TEXT,
+        old_string=_TEXT,
+        new_string=_TEXT,
+    ),
 )
 
 
@@ -39,29 +45,30 @@ async def used_tool(name: str, given: Mapping[str, Any], place: AgentPlace) -> s
     missing = [each for tool in TOOLS if tool["name"] == name for each in tool["input_schema"]["required"]]
     if any(not isinstance(given.get(each), str) for each in missing) or not missing:
         raise ToolProblem(f"There is no tool {name!r} that takes {sorted(given)}.")
-    if name == "bash":
+    if name == "Bash":
         return await _bash(given["command"], place)
-    path = place.workspace / given["path"]
+    path = place.workspace / given["file_path"]
     try:
         return await asyncio.to_thread(_with_file, name, path, given)
     except (OSError, UnicodeError) as error:
-        raise ToolProblem(f"{given['path']}: {error}") from None
+        raise ToolProblem(f"{given['file_path']}: {error}") from None
 
 
 def _with_file(name: str, path: Path, given: Mapping[str, Any]) -> str:
     """The agent's own account does this: it is no more than its shell could do."""
-    if name == "read":
+    if name == "Read":
         with path.open("rb") as file:
             return file.read(_LONGEST).decode()
-    if name == "write":
+    if name == "Write":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(given["content"], encoding="utf-8")
-        return f"Wrote {given['path']}."
+        return f"Wrote {path}."
     text = path.read_text(encoding="utf-8")
-    if text.count(given["old"]) != 1:
-        raise ToolProblem(f"The text stands {text.count(given['old'])} times in {given['path']}, not once.")
-    path.write_text(text.replace(given["old"], given["new"]), encoding="utf-8")
-    return f"Edited {given['path']}."
+    times = text.count(given["old_string"])
+    if times != 1:
+        raise ToolProblem(f"The text stands {times} times in {path}, not once.")
+    path.write_text(text.replace(given["old_string"], given["new_string"]), encoding="utf-8")
+    return f"Edited {path}."
 
 
 async def _bash(command: str, place: AgentPlace) -> str:

@@ -1,5 +1,7 @@
 """Frames and greetings: what is taken, and what ends the connection."""
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
 from contextbase.channel.errors import ChannelClosed, ProtocolViolation
@@ -37,7 +39,7 @@ def test_a_frame_nobody_sends_is_refused_by_its_head_alone(head: tuple[int, int,
         list(FrameDecoder().feed(data))
 
 
-def receiving(*pieces: bytes):
+def receiving(*pieces: bytes) -> Callable[[], Awaitable[bytes]]:
     left = list(pieces)
 
     async def receive() -> bytes:
