@@ -13,7 +13,7 @@ from contextbase.compute.ports import Compute
 from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Database
 from contextbase.gate.content_cache import ContentCache
-from contextbase.gate.draft import Drafter
+from contextbase.gate.drafter import Drafter
 from contextbase.gate.large_contents import LargeContents
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.long_merges import LongMerges

@@ -9,7 +9,7 @@ from typing import Final
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.compute.pool import ComputePool
 from contextbase.gate.content_cache import ContentCache
-from contextbase.gate.draft import Drafter
+from contextbase.gate.drafter import Drafter
 from contextbase.gate.large_contents import LargeContents
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.long_merges import LongMerges

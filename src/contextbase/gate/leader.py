@@ -25,7 +25,8 @@ from contextbase.errors import (
 )
 from contextbase.gate.answers import answer_to_json
 from contextbase.gate.batch import BatchPlan, Submitted
-from contextbase.gate.draft import Draft, Drafter
+from contextbase.gate.draft import Draft
+from contextbase.gate.drafter import Drafter
 from contextbase.gate.metrics import GateMetrics
 from contextbase.gate.model import CommitAnswer
 from contextbase.gate.queue import Batch, ProjectQueue, QueuedCommit

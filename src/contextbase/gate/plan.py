@@ -13,9 +13,10 @@ from contextbase.gate.audit_summary import summary_of_commit
 from contextbase.gate.batch import BatchContents, BatchPlan, ClosedReview, Submitted
 from contextbase.gate.leases import Reservations
 from contextbase.gate.model import ChangeAnswer, ChangeStatus, CommitAnswer, RequestedChange
+from contextbase.gate.outcome import RequestOutcome, Trace
 from contextbase.gate.policy import CRITICAL, ProjectPolicy
 from contextbase.gate.review_audit import audit_of_closing
-from contextbase.gate.settlement import RequestOutcome, Settlement, Trace
+from contextbase.gate.settlement import Settlement
 from contextbase.gate.trusted import Closing
 from contextbase.gate.working_tree import Live, WorkingTree
 from contextbase.identity.levels import PathAuthority

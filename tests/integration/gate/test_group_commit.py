@@ -14,7 +14,7 @@ from contextbase.compute.thread import ThreadCompute
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, InvalidInput, TooLarge, Unavailable
 from contextbase.gate import folders as folders_module
-from contextbase.gate.draft import Drafter
+from contextbase.gate.drafter import Drafter
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.model import ChangeStatus, CommitAnswer
 from contextbase.storage.head import HeadRepository

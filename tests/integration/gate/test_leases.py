@@ -10,7 +10,7 @@ from tests.support.lease_world import LeaseWorld, expire_leases, lease_world
 
 from contextbase.db.database import Connection, Database
 from contextbase.errors import LeaseLost
-from contextbase.gate.draft import Drafter
+from contextbase.gate.drafter import Drafter
 from contextbase.gate.model import ChangeStatus, RequestedChange
 from contextbase.ids import ProjectId, new_uuid
 from contextbase.leases.repository import LeaseRepository
