@@ -9,7 +9,7 @@
     ├── NotFound                no such thing, or none the principal may know of
     │   └── ContentPurged       it was removed from all history, on purpose
     ├── Conflict                the state of things forbids it: exists already, moved on, in use
-    │   ├── CursorOutdated      a cursor from before the project was restored: start anew
+    │   ├── CursorOutdated      a cursor from before the project was restored: start over
     │   ├── HeldElsewhere       another server has it: ask that one
     │   ├── LeaseHeld           somebody else has a lease there, and kept it for as long as we waited
     │   ├── LeaseLost           the lease expired or was given to somebody else: what it guarded may have changed

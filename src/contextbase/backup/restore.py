@@ -198,7 +198,7 @@ def _known(manifest: Manifest) -> list[Migration]:
     wanted = manifest.migrations
     if len(wanted) > len(ours):
         raise SchemaTooNew(
-            f"The backup was made by contextbase {manifest.contextbase}, whose schema this one does not know. Upgrade "
+            f"The backup was made by contextbase {manifest.contextbase}, which has a newer schema. Upgrade "
             "contextbase, then restore; nothing was changed."
         )
     for known, theirs in zip(ours, wanted, strict=False):

@@ -96,7 +96,7 @@ class _Checking:
         except Damaged:
             self.problems.append(
                 f"The blob {content_hash} in the backup does not hash to its name. If this is a folder, remove that "
-                "file: the next backup brings it anew."
+                "file: the next backup stores it again."
             )
 
     async def _columns(self, table_name: str, *names: str) -> AsyncIterator[Row]:

@@ -74,7 +74,9 @@ async def _open_driver(settings: Settings, root: Path, *, owner: Owner, node: st
             return await _tried(makers[name](), root)
         except ContextbaseError as error:
             refusals.append(f"{name}: {error.message}")
-    raise Unavailable(f"No sandbox can be had on this server. {' '.join(refusals)} `contextbase doctor` tells more.")
+    raise Unavailable(
+        f"No sandbox driver works on this server. {' '.join(refusals)} Run `contextbase doctor` for details."
+    )
 
 
 async def _tried(driver: SandboxDriver, root: Path) -> SandboxDriver:

@@ -56,7 +56,7 @@ class Leadership:
         """For a leader's chore, first of all in a transaction: nobody else takes the lead until it ends. `Conflict` if
         somebody has. Keep it short: a new leader waits for it."""
         if self._term is None or not await self._repository.fence(connection, self._term):
-            raise Conflict(f"{self.server} does not lead any more; another server goes on with this.")
+            raise Conflict(f"{self.server} is no longer the leader; another server continues this.")
 
     async def _taken(self) -> Term | None:
         """None after a while, when somebody else leads."""

@@ -18,14 +18,14 @@ def apply(old: Side | None, diff: FileDiff) -> Side | None:
     Raises `Conflict` if `old` is not what the diff was made from.
     """
     if (old is None) != (diff.old is None) or (old and diff.old and old.kind is not diff.old.kind):
-        raise Conflict(f"What stands at {diff.old_path} is not what the diff was made from. Compare anew.")
+        raise Conflict(f"What stands at {diff.old_path} is not what the diff was made from. Compare them again.")
     if diff.new is None:
         return None
     if diff.kind is DiffKind.FOLDER or diff.new.kind is EntryKind.DIRECTORY:
         return diff.new
     if diff.kind in (DiffKind.BINARY, DiffKind.SAME):
         if old is not None and diff.old is not None and old.hash != diff.old.hash:
-            raise Conflict(f"{diff.old_path} is not the file the diff was made from. Compare anew.")
+            raise Conflict(f"{diff.old_path} is not the file the diff was made from. Compare them again.")
         return replace(diff.new, content=old.content) if old and diff.kind is DiffKind.SAME else diff.new
     before = b"" if old is None or old.content is None else plain_text(old.content)
     content = apply_hunks(before, diff.hunks)

@@ -54,7 +54,7 @@ def apply_changes(
             else:
                 holder[step] = value
     except (KeyError, IndexError, TypeError, AttributeError) as problem:
-        raise Conflict("The values are not those the diff was made from. Compare anew.") from problem
+        raise Conflict("The values are not those the diff was made from. Compare them again.") from problem
     return work.root[0]
 
 

@@ -39,7 +39,7 @@ def apply_hunks(old: bytes, hunks: Sequence[Hunk]) -> bytes:
         start = hunk.old_start - (hunk.old_count > 0)
         before = [line[1:] for line in hunk.lines if line[:1] != b"+"]
         if start < at or old_lines[start : start + len(before)] != before:
-            raise Conflict(f"The lines from {hunk.old_start} are not what the diff was made from. Compare anew.")
+            raise Conflict(f"The lines from {hunk.old_start} are not what the diff was made from. Compare them again.")
         new_lines += old_lines[at:start]
         new_lines += [line[1:] for line in hunk.lines if line[:1] != b"-"]
         at = start + len(before)

@@ -112,7 +112,8 @@ class Database:
             )
         if encoding != "UTF8":
             raise Misconfigured(
-                f"The database's encoding is {encoding}, which has not every name; create one with ENCODING 'UTF8'."
+                f"The database's encoding is {encoding}, and contextbase needs UTF8. "
+                "Create the database with ENCODING 'UTF8'."
             )
 
     @property
@@ -141,7 +142,7 @@ class Database:
             ) from error
         except asyncpg.InsufficientPrivilegeError as error:
             raise Misconfigured(
-                f"The database refuses it to our user ({error.args[0]}). Make that user the database's owner: "
+                f"The database denies this to our user ({error.args[0]}). Make that user the database's owner: "
                 "ALTER DATABASE … OWNER TO …"
             ) from error
         finally:

@@ -20,7 +20,7 @@ __all__ = ["Draft"]
 @dataclass(kw_only=True, slots=True)
 class Draft:
     project_id: ProjectId
-    head: HeadState  # what it is made upon
+    head: HeadState  # what it is made on
     tree: WorkingTree  # that head as the draft will leave it
     rules: CachedPolicy
     planner: Planner

@@ -62,7 +62,7 @@ class Drafter:
     async def begin(
         self, connection: Connection, project_id: ProjectId, head: HeadState, tree: WorkingTree | None = None
     ) -> Draft:
-        """An empty draft upon a head, of which `tree` is what is known."""
+        """An empty draft on a head, of which `tree` is what is known."""
         rules = await self._policies.page(connection, project_id, head.policy_version)
         tree = WorkingTree() if tree is None else tree
         contents = BatchContents(limit=self._large.limit)
@@ -202,7 +202,7 @@ class Drafter:
     async def _authorities(
         self, connection: Connection, rules: CachedPolicy, batch: Sequence[Submitted]
     ) -> dict[Hashable, PathAuthority]:
-        """By what decides them. Memberships are read anew: they are not part of the policy's version."""
+        """By what decides them. Memberships are read again: they are not part of the policy's version."""
         callers = {_who(submitted): submitted.caller for submitted in batch}
         principals = {caller.principal.id for caller in callers.values()} if rules.policy.uses_groups else ()
         groups = await self._repository.groups(connection, principals)
@@ -386,11 +386,11 @@ def _from_the_future(submitted: Submitted, head: Seq) -> InvalidInput:
 
 
 def _one_place_twice() -> InvalidInput:
-    return InvalidInput("Two changes of this commit are about the same file in a folder; join them.")
+    return InvalidInput("Two changes of this commit are for the same file in a folder; make them one.")
 
 
 def _from_before_a_restore() -> CursorOutdated:
-    return CursorOutdated("The changes were made from a checkout before the project was restored; check it out anew.")
+    return CursorOutdated("The changes were made from a checkout before the project was restored; check it out again.")
 
 
 def _other_request(key: str) -> Conflict:

@@ -1,8 +1,8 @@
 """Group commit: concurrent requests to a project are folded into one transaction, by one leader per process.
 
-The leader drafts a batch in memory, upon the head as this process left it, while the batch before is being written.
-The writer lands the batch in one statement, which does nothing unless the head is the one the draft was made upon, and
-answers when that is durable. If another process moved the head meanwhile, the batch is planned anew under its lock, so
+The leader drafts a batch in memory, on the head as this process left it, while the batch before is being written.
+The writer lands the batch in one statement, which does nothing unless the head is the one the draft was made on, and
+answers when that is durable. If another process moved the head meanwhile, the batch is planned again under its lock, so
 that nobody starves; from then on the processes take turns.
 """
 
@@ -157,10 +157,10 @@ class GroupCommit:
             del self._lines[project_id]
 
     async def _drafted_anew(self, project_id: ProjectId, line: ProjectQueue, batch: Batch) -> Batch:
-        anew = Batch()
+        again = Batch()
         if batch.entries:
-            await self._draft(project_id, line, anew, batch.entries)
-        return anew
+            await self._draft(project_id, line, again, batch.entries)
+        return again
 
     async def _draft(self, project_id: ProjectId, line: ProjectQueue, batch: Batch, taken: list[QueuedCommit]) -> None:
         """Add requests to the batch and its draft. What cannot be drafted now is planned under the lock."""
@@ -182,7 +182,7 @@ class GroupCommit:
             line.forget()
 
     async def _write(self, project_id: ProjectId, line: ProjectQueue, batch: Batch) -> bool:
-        """Write and answer a batch. False if not as drafted: what was drafted upon it does not hold either."""
+        """Write and answer a batch. False if not as drafted: what was drafted on it does not hold either."""
         self._metrics.batch_size.observe(len(batch.entries))
         for entry in batch.entries:
             self._metrics.wait.observe(entry.waited())
@@ -214,7 +214,7 @@ class GroupCommit:
             await self._write(project_id, line, Batch(entries=[entry], is_plain=True))
 
     async def _settle(self, project_id: ProjectId, batch: list[Submitted], draft: Draft | None) -> Draft:
-        """Returns the draft that was written: the one given, unless the head was not what it was made upon."""
+        """Returns the draft that was written: the one given, unless the head was not what it was made on."""
         if draft is not None and await self._land_at_once(draft):
             return draft
         repeated = stored_again = False
@@ -256,7 +256,7 @@ class GroupCommit:
     async def _attempt(
         self, project_id: ProjectId, batch: list[Submitted], draft: Draft | None, *, repeated: bool
     ) -> Draft:
-        """Under the head's lock, and planned anew if it is not the one that the draft was made upon."""
+        """Under the head's lock, and planned again if it is not the one that the draft was made on."""
         written, audit = draft, None
         try:
             async with self._database.transaction() as connection:

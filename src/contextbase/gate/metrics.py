@@ -27,7 +27,7 @@ class GateMetrics:
             registry=registry,
         )  # fmt: skip
         self.lost_races = Counter(
-            "contextbase_gate_lost_races", "Plans made anew because another process moved the head.", registry=registry
+            "contextbase_gate_lost_races", "Plans made again because another process moved the head.", registry=registry
         )
         self.replays = Counter(
             "contextbase_gate_replays", "Batches that failed and were replayed one by one.", registry=registry

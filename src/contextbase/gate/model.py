@@ -73,7 +73,7 @@ class RequestedChange:
         if (self.action is ChangeAction.WRITE) and self.content is None:
             raise InvalidInput(f"The write of {self.path} has no content.")
         if (self.action is ChangeAction.RENAME) != (self.target is not None):
-            raise InvalidInput(f"A rename, and nothing else, has a target; see the change of {self.path}.")
+            raise InvalidInput(f"Only a rename has a target, and it needs one; see the change of {self.path}.")
         if self.action in (ChangeAction.DELETE, ChangeAction.MAKE_DIRECTORY) and self.content is not None:
             raise InvalidInput(f"A {self.action} has no content; see the change of {self.path}.")
 
@@ -95,7 +95,7 @@ class Expectation:
 def check_words(message: str, run: str | None) -> None:
     """Raise `InvalidInput` for a message, or a name of a run, that no commit can have."""
     if len(message.encode()) > LONGEST_MESSAGE or "\x00" in message:
-        raise InvalidInput(f"A message has at most {LONGEST_MESSAGE} bytes and no NUL.")
+        raise InvalidInput(f"A message can have at most {LONGEST_MESSAGE} bytes, and no NUL.")
     if run is not None and not (1 <= len(run.encode()) <= LONGEST_KEY and run.isprintable()):
         raise InvalidInput(f"The name of a run has 1 to {LONGEST_KEY} printable bytes.")
 
@@ -130,7 +130,7 @@ class CommitRequest:
         places = [place for change in self.changes for place in (change.path, change.target) if place is not None]
         if len(set(places)) != len(places):
             [(twice, _)] = Counter(places).most_common(1)
-            raise InvalidInput(f"Two changes of one commit are about {twice}; join them.")
+            raise InvalidInput(f"Two changes of one commit are for {twice}; make them one.")
 
     @property
     def tells_what_is_there(self) -> bool:

@@ -75,7 +75,7 @@ class Blames:
         except Unstructured as reason:
             raise InvalidInput(f"{path} has no values to blame: {reason}. Blame its lines.") from None
         except BudgetSpent:
-            raise TooLarge(f"Reading all versions of {path} takes too long; blame its lines.") from None
+            raise TooLarge(f"Reading all versions of {path} takes too long; ask for its lines instead.") from None
         except RecursionError:  # what could be read may still be too deep to be sent between processes
             raise TooLarge(f"{path} is nested too deep; blame its lines.") from None
         parts = [BlamedPart(pointer=part.pointer, number=part.label) for part in blamed.parts()]

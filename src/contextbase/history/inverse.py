@@ -51,7 +51,7 @@ class Inverse:
     head: Version
     result: State | None
     contents: dict[ContentHash, bytes] = field(default_factory=dict)  # what merging made
-    stuck: list[VersionRange] = field(default_factory=list)  # others built upon these: a person must decide
+    stuck: list[VersionRange] = field(default_factory=list)  # others built on these: a person must decide
 
 
 def take_back(

@@ -113,7 +113,7 @@ class Purge:
                 await self.catalog.purge(names)
                 await self.derived.forget_gone()
                 return PurgeAnswer(contents=tuple(names), deleted=tuple(deleted))
-        raise Conflict("Somebody keeps writing what is to be purged; nothing was removed from history.")
+        raise Conflict("Somebody keeps writing the content to purge; nothing was removed from history. Try again.")
 
     async def _names(self, connection: Connection, project_id: ProjectId, wanted: PurgeWanted) -> list[ContentHash]:
         if wanted.content is not None:

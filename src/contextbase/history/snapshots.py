@@ -60,7 +60,7 @@ class Snapshots:
             return Seq(await connection.fetchval(_SQL.seq_at_time, project_id, _time(ref)) or 0)
         if not _NAME.fullmatch(ref):
             raise InvalidInput(
-                f"{ref[:120]!r} means no snapshot: write a seq, head, head~3, a time such as 2026-01-31T12:00:00Z, "
+                f"{ref[:120]!r} is not a snapshot: write a seq, head, head~3, a time such as 2026-01-31T12:00:00Z, "
                 "or a tag's name."
             )
         seq = await connection.fetchval(_SQL.seq_of_tag, project_id, ref)

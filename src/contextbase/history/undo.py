@@ -53,7 +53,7 @@ class UndoPreview:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UndoAnswer:
     seqs: tuple[Seq, ...]  # the commits that took them back
-    changes: tuple[ChangeAnswer, ...]  # those in review are what others built upon
+    changes: tuple[ChangeAnswer, ...]  # those in review are what others built on
 
 
 @dataclass(kw_only=True, slots=True)
@@ -91,7 +91,7 @@ class Undo:
         *,
         message: str = "",
     ) -> UndoAnswer:
-        """Commit the inverse. What others built upon becomes a review item each."""
+        """Commit the inverse. Each change that others built on becomes a review item."""
         caller.require(Action.READ, project_id)  # what it answers tells of the past
         caller.require(Action.WRITE, project_id)
         plan = await self._plan(caller, project_id, wanted)

@@ -51,7 +51,7 @@ class PrincipalName:
     def parse(cls, text: str) -> "PrincipalName":
         kind, colon, name = text.rpartition(":")
         if not _PRINCIPAL_NAME.fullmatch(name) or (colon and kind not in set(PrincipalKind)):
-            raise InvalidInput(f"{text[:120]!r} names no principal; write such as agent:indexer or user:ann.")
+            raise InvalidInput(f"{text[:120]!r} is not a principal; use kind:name, for example agent:indexer.")
         return cls(name=name, kind=PrincipalKind(kind) if colon else None)
 
     def __str__(self) -> str:

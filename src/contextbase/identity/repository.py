@@ -27,7 +27,7 @@ class IdentityRepository:
             await connection.execute(_SQL.insert_principal, new_uuid(), str(kind), name, is_owner)
             found = await self.find_principal(connection, kind, name)
         if found is None:
-            raise NotFound(f"The {kind} {name} was removed in this very moment.")
+            raise NotFound(f"The {kind} {name} was removed at the same time; try again.")
         return found
 
     async def find_principal(self, connection: Connection, kind: PrincipalKind, name: str) -> Principal | None:

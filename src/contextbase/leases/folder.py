@@ -113,5 +113,5 @@ class FolderLeases(TableLeases):
             except FileNotFoundError:
                 return LeaseTable()
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                _log.warning("%s holds no leases that can be read (%s); starting anew.", self._folder, error)
+                _log.warning("%s holds no leases that can be read (%s); starting with none.", self._folder, error)
                 return LeaseTable()

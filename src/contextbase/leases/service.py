@@ -131,7 +131,7 @@ class LeaseService:
             return
         if not is_own and Action.ADMIN not in caller.grant.actions:
             whose = f"{found.owner}'s" if caller.may_read else "somebody else's"
-            raise Forbidden(f"The lease is {whose}: to end it for them takes a token that allows 'admin'.")
+            raise Forbidden(f"The lease is {whose}: ending it needs a token that allows 'admin'.")
         await self._release(caller, project_id, lambda lease: lease.token == token)
 
     async def release_all(self, caller: Caller, project_id: ProjectId, owner: str | None = None) -> int:
@@ -141,7 +141,7 @@ class LeaseService:
         wanted = own if owner is None else owner
         is_own = wanted == own or wanted.startswith(f"{own}/")
         if not is_own and Action.ADMIN not in caller.grant.actions:
-            raise Forbidden(f"To end the leases of {wanted[:120]} takes a token that allows 'admin'.")
+            raise Forbidden(f"Ending the leases of {wanted[:120]} needs a token that allows 'admin'.")
         authority = await self._authority(caller, project_id)
 
         def is_meant(lease: Lease) -> bool:

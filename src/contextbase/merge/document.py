@@ -100,7 +100,7 @@ class Group(NamedTuple):
     keeps_between: whether that also holds between two items that were there; at the end it does in any case.
     elements_stand_alone: whether changes of two neighbours in a list have nothing to do with each other (data), or are
     most likely about the same (prose).
-    joins_new: whether lists that both sides made anew are taken for one that both inserted into.
+    joins_new: whether lists that both sides created are taken for one that both inserted into.
     may_join: says of a keyed group whether such insertions are both kept; None: always.
     contests_renames: when both sides removed the same keys and each put other keys in their place, that is a conflict;
     otherwise both sides' new keys are kept, as a merge of mappings does.

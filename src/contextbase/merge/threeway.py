@@ -347,7 +347,7 @@ def _merge_margin(base: str | None, ours: str, theirs: str) -> str | None:
 
 
 def _merge_head(base: str | None, ours: str, theirs: str) -> str | None:
-    """A key as written: what both spelled anew is contested (None), unless only the white space differs."""
+    """A key as written: what both spelled again is contested (None), unless only the white space differs."""
     merged = _merge_text(base, ours, theirs)
     if merged is not None:
         return merged

@@ -50,7 +50,7 @@ class LogEntry:
     commit_id: UUID
     author: CommitAuthor
     run: str | None
-    parents: tuple[Seq, ...]  # the commits that its changes were made upon, newest first
+    parents: tuple[Seq, ...]  # the commits that its changes were made on, newest first
     forks: tuple[Seq, ...]  # of these, those from which it forked: what its writer saw was overtaken, and joined here
     changes: tuple[LogChange, ...]  # the first of them
     change_count: int  # of those the caller may see

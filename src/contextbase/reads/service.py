@@ -343,7 +343,7 @@ def _view_of(
 ) -> VisibleSnapshot:
     """A snapshot (None: the head) as the caller may see it; raises when there is, or can be, no such snapshot."""
     if epoch not in (None, head.epoch):
-        raise CursorOutdated("The project was restored since; check it out anew.")
+        raise CursorOutdated("The project was restored since; check it out again.")
     if seq is not None and seq > head.seq:
         raise InvalidInput(f"The seq {seq} is after the project's head {head.seq}.")
     return VisibleSnapshot(

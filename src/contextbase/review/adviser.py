@@ -109,5 +109,5 @@ class Adviser:
                 state=ReviewState.RESOLVED,
                 how=Settling(strategy=RESOLVER, told=f": it was merged as {suggestion.by} suggested"),
             )
-        except Conflict as error:  # the head moved on: the next round looks at it anew
+        except Conflict as error:  # the head moved on: the next round looks at it again
             _log.info("a suggestion was not applied", extra={"review_id": str(item.id), "code": error.code})

@@ -1,4 +1,4 @@
-"""How an item stands against a head: its change settled anew, as the gate would, upon what went in of it already.
+"""How an item stands against a head: its change settled again, as the gate would, on what went in of it already.
 
 When the gate made the item, it put in what was not contested. What is still wanted since then is not the writer's whole
 file against its base, but only the contested stretches: the agreed text with theirs at these, against the agreed text

@@ -115,7 +115,7 @@ def _edited(standing: Assessment, content: Content | None) -> tuple[RequestedCha
     if content is None:
         raise InvalidInput("An edited file needs its content.")
     if standing.settled.conflict in _OF_TREE or standing.item.kind not in (Kind.FILE, Kind.DELETED):
-        raise InvalidInput(f"This is no conflict of contents ({standing.item.reason}): choose ours or theirs.")
+        raise InvalidInput(f"This is not a conflict of contents ({standing.item.reason}): choose ours or theirs.")
     if standing.settled.conflict is TreeConflict.DELETED_AND_CHANGED:
         return (_write(standing, standing.settled.path, content),)
     return (_put(standing, content),)

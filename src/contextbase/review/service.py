@@ -271,16 +271,16 @@ class ReviewService:
 
 def _require_decider(caller: Caller, item: ReviewItem, opened: OpenedProject) -> None:
     if any(opened.authority.level(place) < Level.READ_WRITE_KEEP for place in (item.path, *item.nodes_now)):
-        raise Forbidden(f"Deciding what becomes of {item.path} takes the right to change it.")
+        raise Forbidden(f"You may not change {item.path}, so you cannot decide this item.")
     critical = item.reason == CRITICAL or any(map(opened.policy.is_critical, item.places))
     if critical and caller.principal.kind is not PrincipalKind.USER:
-        raise Forbidden(f"{item.path} is critical: a person decides what becomes of it.")
+        raise Forbidden(f"{item.path} is critical: only a person can decide this item.")
 
 
 def _shown_at(item: ReviewItem, decision: ReviewDecision) -> Seq | None:
     """The head that the reviewer has seen, as far as is known; None: it does not matter."""
     if decision.ours_seq is not None and decision.ours_seq < item.seq:
-        raise InvalidInput(f"The item came with commit {item.seq}: nobody was shown it at {decision.ours_seq}.")
+        raise InvalidInput(f"The item came with commit {item.seq}: it did not exist at {decision.ours_seq}.")
     if decision.ours_seq is not None:
         return decision.ours_seq
     if decision.choice is Choice.EDITED:

@@ -71,7 +71,7 @@ class TerminalSize:
 
     def __post_init__(self) -> None:
         if not (0 < self.rows < 10_000 and 0 < self.columns < 10_000):
-            raise InvalidInput(f"A terminal of {self.rows} rows and {self.columns} columns is none.")
+            raise InvalidInput(f"A terminal cannot have {self.rows} rows and {self.columns} columns.")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

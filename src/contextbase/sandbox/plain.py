@@ -89,4 +89,4 @@ def _make_home(home: Path, owner: Owner) -> None:
     except FileExistsError:
         status = home.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner.uid:
-            raise MachineProblem(f"{home} is somebody else's; remove it.") from None
+            raise MachineProblem(f"{home} belongs to another account; remove it.") from None

@@ -74,7 +74,7 @@ class ByteChannel(Protocol):
 
 class SandboxDriver(Protocol):
     """Everything but `create` and `run` raises `NotFound` for an id that is not there. Calls that change the same
-    sandbox at the same time are made one after the other. A driver made anew, after a crash too, knows the sandboxes
+    sandbox at the same time are made one after the other. A new driver, after a crash too, knows the sandboxes
     that another one of the same node made."""
 
     @property

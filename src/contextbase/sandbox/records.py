@@ -1,4 +1,4 @@
-"""What is known of a node's sandboxes, on disk: a driver made anew finds them there."""
+"""What is known of a machine's sandboxes, on disk: a new driver finds them there."""
 
 import json
 import shutil

@@ -107,7 +107,7 @@ def seccomp_filter(network: Network, *, machine: str | None = None) -> bytes:
     """For this machine, or the one that is named as `uname -m` does."""
     name = machine or platform.machine()
     if name not in _MACHINES:
-        raise MachineProblem(f"No filter of kernel calls is known for {name}; use Docker sandboxes on this machine.")
+        raise MachineProblem(f"There is no system call filter for {name}; use Docker sandboxes on this machine.")
     here = _MACHINES[name]
     code: list[_Instruction] = [
         (_LOAD, 0, 0, _MACHINE_AT),

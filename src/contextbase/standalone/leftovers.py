@@ -47,4 +47,4 @@ def _metadata(place: SandboxFolder) -> Metadata:
     try:
         return Metadata.read(place.path)
     except FileNotFoundError:
-        raise Damaged(f"{place.path} is no sandbox, or one that was never finished; discard it if so.") from None
+        raise Damaged(f"{place.path} is not a sandbox, or was never finished; if so, discard it.") from None

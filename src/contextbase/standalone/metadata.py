@@ -118,7 +118,7 @@ class Journal:
         self._append({"cancelled": draft})
 
     def read(self) -> list[Intent]:
-        """Those not cancelled. A last line without its end was never acted upon."""
+        """Those not cancelled. A last line without its end was never acted on."""
         try:
             lines = self._file.read_text(encoding="utf-8").split("\n")[:-1]
         except FileNotFoundError:

@@ -179,7 +179,8 @@ class WorkerSandbox:
             first = (name if name.isprintable() else ascii(name) for name in sorted(lost)[:5])
             names = ", ".join(first) + (" …" if len(lost) > 5 else "")
             raise Conflict(
-                f"The sandbox of {self.worker_id} has what the base folder has not: {names}. Sync back, or discard it.",
+                f"The sandbox of {self.worker_id} has changes that the base folder does not have: {names}. "
+                "Sync back, or discard it.",
                 paths=sorted(lost),
             )
         opened.forget_drafts()

@@ -66,7 +66,7 @@ class SandboxFolder:
             return Tree(self.files)
         except OSError as error:  # all of it deleted would be the worst guess
             raise Damaged(
-                f"{self.files} is gone or no folder any more ({error.strerror}); nothing is synced."
+                f"{self.files} is gone or is no longer a folder ({error.strerror}); nothing is synced."
             ) from error
 
     def make(self) -> None:
@@ -135,7 +135,7 @@ class SandboxFolders:
     def _path(self, worker_id: str) -> Path:
         if not _WORKER_ID.fullmatch(worker_id):
             raise InvalidInput(
-                f"{worker_id[:80]!r} is no worker's name: letters, digits, '.', '_' and '-', 64 at the most, "
+                f"{worker_id[:80]!r} is not a worker's name: use letters, digits, '.', '_' and '-', 64 at the most, "
                 "and a letter or digit first."
             )
         return self._root / worker_id

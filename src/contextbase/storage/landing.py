@@ -63,7 +63,7 @@ class KeptAnswer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Landing:
-    head: HeadState  # what it lands upon
+    head: HeadState  # what it lands on
     audit: AuditExtension
     commits: Sequence[NewCommit] = ()
     contents: Mapping[ContentHash, bytes] = field(default_factory=dict)  # small ones, which are stored with it

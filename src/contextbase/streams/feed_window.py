@@ -45,7 +45,7 @@ class FeedWindow(Window):
         if heads is None:
             return FeedPage(items=(), cursor=after, more=False)
         if after.epoch != heads.epoch:
-            raise CursorOutdated("The project was restored; its feed starts anew.")
+            raise CursorOutdated("The project was restored; its feed starts over.")
         if after.seq < self._commits.after or after.event < self._events.after:
             return None
         key = (viewpoint.authority.sight, viewpoint.below, after, limit)
@@ -90,7 +90,7 @@ class FeedWindow(Window):
     def _take(self, commits: Sequence[FeedCommit], events: Sequence[StreamEvent]) -> None:
         for commit in commits:
             if any(change.action is FileChangeKind.RENAMED for change in commit.changes):
-                # Who may see the older changes of a node depends on where it is now: they must be read anew.
+                # Who may see the older changes of a node depends on where it is now: they must be read again.
                 self._commits = Tail(commit.seq - 1)
             self._commits.entries.append(commit)
         self._events.entries.extend(events)

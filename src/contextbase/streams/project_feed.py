@@ -54,7 +54,7 @@ class ProjectFeed:
         cursor = Cursor.parse(text, event=heads.event)
         if cursor.epoch != heads.epoch or cursor.seq > heads.seq or cursor.event > heads.event:
             raise CursorOutdated(
-                "The cursor is from before the project was restored; check the project out anew and go on from there.",
+                "The cursor is from before the project was restored; check it out again and continue from there.",
                 cursor=str(heads.cursor),
             )
         return cursor

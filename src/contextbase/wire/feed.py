@@ -57,7 +57,7 @@ class CommitItem(BaseModel):
         description="What it did to the tree; empty when all of it was set aside. At most 1000."
     )
     set_aside: list[SetAsideView] = Field(default=[], description="At most 1000.")
-    left_off: int = Field(0, description="How many of both are not listed, because there are so many.")
+    left_off: int = Field(0, description="How many of both are not listed, when there are too many.")
 
 
 class EventBodyView(BaseModel):

@@ -51,7 +51,7 @@ class LogEntryView(AnswerView):
     commit_id: UUID
     author: CommitAuthorView
     run: str | None = Field(description="The execution it belongs to, as its writer named it.")
-    parents: list[int] = Field(description="The commits that its changes were made upon, newest first.")
+    parents: list[int] = Field(description="The commits that its changes were made from, newest first.")
     forks: list[int] = Field(
         description="Of the parents, those from which it forked: what its writer saw was overtaken, and joined here."
     )

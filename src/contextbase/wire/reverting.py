@@ -112,7 +112,7 @@ class PreviewFileView(BaseModel):
 
 class RevertingView(BaseModel):
     seqs: list[int] = Field(description="The commits that were made; none: there was nothing to do, or a dry run.")
-    changes: list[ChangeView] = Field(description="What became of each; those in review are what others built upon.")
+    changes: list[ChangeView] = Field(description="What became of each; those in review are what others built on.")
     preview: list[PreviewFileView] = Field(description="Of a dry run.")
     contested: list[str] = Field(description="Of a dry run: where a person will have to decide.")
 

@@ -157,7 +157,7 @@ ExecItem = Annotated[OutputItem | EndedItem | FailedItem, Field(discriminator="t
 
 class ExecView(BaseModel):
     outcome: OutcomeView
-    stdout: str = Field(description="The end of it, if it is long; what is no UTF-8 as \\xNN.")
+    stdout: str = Field(description="The end of it, if it is long; what is not UTF-8 as \\xNN.")
     stderr: str
     truncated: bool = Field(description="There was more output than this.")
 

@@ -122,7 +122,7 @@ class WorkspacePage(BaseModel):
 class ReportedView(BaseModel):
     """Something in the folder that cannot be committed as it is. It stays where it is."""
 
-    name: str = Field(description="Its path; bytes that are no UTF-8 as \\xNN.")
+    name: str = Field(description="Its path; bytes that are not UTF-8 as \\xNN.")
     problem: ScanProblem
     reason: str
 

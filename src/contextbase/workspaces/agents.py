@@ -42,7 +42,7 @@ class Agents:
     async def _principal(self, text: str, *, make: bool) -> Principal:
         name = PrincipalName.parse(text)
         if name.kind not in (None, PrincipalKind.AGENT):
-            raise InvalidInput(f"{text} is no agent; workspaces of others are their own.")
+            raise InvalidInput(f"{text} is not an agent. Only agents' workspaces can be managed by others.")
         if (known := self._known.get(name.name)) is not None:
             return known
         async with self._database.connection() as connection:

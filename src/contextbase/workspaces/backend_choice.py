@@ -105,7 +105,7 @@ def _flaw_of(probe: Path, kind: XattrKind) -> str | None:
     with contextlib.suppress(OSError):
         if os.getxattr(upper / "remade", f"{kind}.overlay.opaque") == b"y":
             return None
-    return "a folder that was made anew is not marked"
+    return "a folder that was removed and made again is not marked"
 
 
 def _can_clone(root: Path) -> bool:

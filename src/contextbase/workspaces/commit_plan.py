@@ -1,4 +1,4 @@
-"""What of a folder's changes is to be committed now, and upon which base. Pure.
+"""What of a folder's changes is to be committed now, and on which base. Pure.
 
 A workspace is measured against the one view it was made from. What a checkpoint has committed is *held*: the state the
 folder had then, and the snapshot from which that path goes on. Only what differs from that is new.

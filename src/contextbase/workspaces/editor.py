@@ -97,7 +97,7 @@ class FolderEditor:
             name = _moved(path.name, parent, refused)
             if content_at(refused, name) == expected:
                 return f"{RESERVED_FOLDER}/{REFUSED}/{path.removesuffix(path.name)}{name}"
-            with contextlib.suppress(FileExistsError):  # made anew in this very moment: both are kept
+            with contextlib.suppress(FileExistsError):  # made again in this very moment: both are kept
                 rename(name, path.name, Rename.NOREPLACE, source_folder=refused, target_folder=parent)
         return None
 
@@ -123,7 +123,7 @@ class FolderEditor:
         return False
 
     def write_conflict(self, path: TreePath, name: str, content: LocalContent) -> bool:
-        """`.contextbase/conflicts/<path>/<name>`, anew."""
+        """`.contextbase/conflicts/<path>/<name>`, replaced if it is there."""
         with (
             _UnlessInTheWay(),
             self.own_folder("conflicts") as conflicts,
@@ -221,7 +221,7 @@ class FolderEditor:
     def _put_back(self, path: TreePath, parent: int, replaced: int, name: str) -> None:
         try:
             rename(name, path.name, Rename.NOREPLACE, source_folder=replaced, target_folder=parent)
-        except FileExistsError:  # made anew in this very moment: both are kept
+        except FileExistsError:  # made again in this very moment: both are kept
             with self._refused_beside(path) as refused:
                 _moved(name, replaced, refused, to=path.name)
 

@@ -76,7 +76,7 @@ class Mirror:
         return stack
 
     async def pinned_again(self, holder: str, stack: Stack) -> None:
-        """What a pinned stack has lost since (the mirror is a cache) is built anew."""
+        """What a pinned stack has lost since (the mirror is a cache) is built again."""
         if not await in_thread(stack.is_there):
             await self.pin(holder, stack.view)
 

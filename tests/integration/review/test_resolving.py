@@ -210,7 +210,7 @@ async def test_a_critical_file_is_for_people(world: ReviewWorld) -> None:
     assert answer.review_id is not None
     assert (await world.show(answer.review_id)).draft == b"a: 1\n"
     for choice in ("ours", "theirs"):
-        with pytest.raises(Forbidden, match="a person decides"):
+        with pytest.raises(Forbidden):
             await world.resolve(answer.review_id, choice, who=bob)
     await world.write("other", b"x")
     assert (await world.show(answer.review_id)).item.state is ReviewState.OPEN

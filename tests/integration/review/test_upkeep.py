@@ -230,7 +230,7 @@ async def test_the_chore_looks_after_items_that_nobody_asks_for(world: ReviewWor
 
 async def test_nobody_decides_as_of_a_head_from_before_the_item(world: ReviewWorld) -> None:
     review = await world.contested("a.txt", BASE, OURS, THEIRS)
-    for at, match in ((2, "nobody was shown it"), (9, "after the project's head")):
+    for at, match in ((2, "did not exist at"), (9, "after the project's head")):
         with pytest.raises(InvalidInput, match=match):
             await world.resolve(review, "theirs", at=at)
 

@@ -196,7 +196,7 @@ def test_nothing_outside_the_base_folder_is_copied(site: Site, path: str) -> Non
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../a", ".removed", "a" * 65, "a\nb", "-rf"])
 def test_a_workers_name_is_a_plain_one(site: Site, name: str) -> None:
-    with pytest.raises(InvalidInput, match="no worker's name"):
+    with pytest.raises(InvalidInput):
         site.worker(name)
 
 

@@ -1,4 +1,4 @@
-"""One caller's reading of a project's feed, authorised anew whenever the policy moves and every few seconds."""
+"""One caller's reading of a project's feed, authorised again whenever the policy moves and every few seconds."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -32,7 +32,7 @@ class Metrics:
         self._seconds = Histogram(
             "contextbase_http_request_seconds", "Time to answer.", ["method", "route"], registry=self._registry
         )
-        # The client finds a series by its labels anew each time, under a lock.
+        # The client finds a series by its labels each time, under a lock.
         self._requests_of = cache(self._requests.labels)
         self._seconds_of = cache(self._seconds.labels)
 

@@ -32,7 +32,7 @@ Globs = Annotated[
         "-g",
         "--glob",
         metavar="PATTERN",
-        help="Only such files: *.py, docs/*.md, docs/; !PATTERN leaves files out. Repeat it for several.",
+        help="Only files that match: *.py, docs/*.md, docs/; !PATTERN leaves files out. Repeat it for several.",
         show_default=False,
     ),
 ]
@@ -52,11 +52,12 @@ def grep(
     ignore_case: Annotated[bool, typer.Option("-i", "--ignore-case")] = False,
     whole_word: Annotated[bool, typer.Option("-w", "--word-regexp", help="Match whole words only.")] = False,
     context: Annotated[
-        int, typer.Option("-C", "--context", metavar="LINES", help="Show so many lines around.", min=0, max=20)
+        int,
+        typer.Option("-C", "--context", metavar="LINES", help="Show this many lines around.", min=0, max=20),
     ] = 0,
     names_only: Annotated[bool, typer.Option("-l", "--files-with-matches", help="Print paths only.")] = False,
     per_file: Annotated[
-        int | None, typer.Option("--max-count", metavar="N", help="The most of each file.", min=1)
+        int | None, typer.Option("--max-count", metavar="N", help="Show at most N matches of each file.", min=1)
     ] = None,
     globs: Globs = None,
     at: At = None,
@@ -103,7 +104,7 @@ def find(
     globs: Globs = None,
     at: At = None,
     workspace: Workspace = None,
-    limit: Annotated[int | None, typer.Option("-n", "--limit", metavar="N", help="The most paths.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option("-n", "--limit", metavar="N", help="Show at most N.", min=1)] = None,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,

@@ -41,7 +41,7 @@ class Bridge:
     def __init__(
         self, find: Callable[[], FoundServer], headers: dict[str, str], reads: BinaryIO, writes: BinaryIO
     ) -> None:
-        """`find` is asked again when the server is not where it was: it may have been started anew."""
+        """`find` is asked again when the server is not where it was: it may have been restarted."""
         self._find = find
         self._headers = headers
         self._reads = reads
@@ -51,7 +51,7 @@ class Bridge:
         self._lock = threading.Lock()
         self._idle: list[http.client.HTTPConnection] = []
         self._running: dict[str, _Running] = {}
-        self._version: str | None = None  # agreed upon in a handshake; later clients say it in each request
+        self._version: str | None = None  # agreed on in a handshake; later clients say it in each request
         self._slots = threading.Semaphore(_MOST_AT_ONCE)
 
     def run(self) -> None:
@@ -124,7 +124,7 @@ class Bridge:
     def _sent(
         self, line: bytes, headers: dict[str, str], running: "_Running"
     ) -> tuple[http.client.HTTPResponse, http.client.HTTPConnection]:
-        """An idle connection may have been closed, and the server started anew: then it is sent again. What the server
+        """An idle connection may have been closed, and the server restarted: then it is sent again. What the server
         may have begun to do is not."""
         failed: Exception | None = None
         for attempt in range(_TRIES):

@@ -17,7 +17,7 @@ def settings_for_client(client: str, *, project: str | None = None, agent: str |
     """Lines for a client by name. No secret is in them: the bridge finds the server and the token by itself."""
     make = CLIENTS.get(client)
     if make is None:
-        raise InvalidInput(f"There are settings for {', '.join(CLIENTS)}; {client[:60]!r} is none of them.")
+        raise InvalidInput(f"There are settings for {', '.join(CLIENTS)}, not for {client[:60]!r}.")
     arguments = ["mcp"]
     if project:
         arguments += ["--project", project]

@@ -215,7 +215,7 @@ def _table(run: list[str]) -> Group:
     keys = Counter(cells[0] for _, cells in rows)
     keyed = all(count == 1 for count in keys.values())
     items = tuple(GroupItem(key=cells[0] if keyed else None, body=Leaf(line, cells)) for line, cells in rows)
-    # A side that changed the header, or only its widths, wrote all rows anew: they fit in no other table.
+    # A side that changed the header, or only its widths, rewrote all rows: they fit in no other table.
     return Group(kind=f"table below {header}", items=items, open=header, keyed=keyed, may_join=_never)
 
 

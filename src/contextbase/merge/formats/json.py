@@ -59,7 +59,7 @@ class _Source(NamedTuple):
 
 
 class JsonFormat:
-    """`derived` names members that a program makes anew (the last writer's are as good as any); `line_lists` names
+    """`derived` names members that a program writes (the last writer's are as good as any); `line_lists` names
     arrays that are the lines of a text, where two insertions at one spot are contested."""
 
     def __init__(

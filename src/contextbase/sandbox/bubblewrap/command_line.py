@@ -28,7 +28,7 @@ _RUN_SIZE: Final = 16 << 20
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VisibleMachine:
     """What sandboxes see of this machine. With `has_own_root` the launcher has a root of its own, in which the
-    workspace is mounted anew for each of them: the agents' account could not get to it by its real path."""
+    workspace is mounted again for each of them: the agents' account could not get to it by its real path."""
 
     program: str  # bubblewrap
     options: frozenset[str]  # those it knows

@@ -20,7 +20,7 @@ _LARGEST: Final = 4 << 20
 
 
 def make_etc(place: Path, owner: Owner, *, host: Path = Path("/etc")) -> None:
-    """Anew, so that it is as this machine is now. Running sandboxes keep the one that they have."""
+    """Written again, so that it is as this machine is now. Running sandboxes keep the one that they have."""
     place.mkdir(mode=0o755, parents=True)
     for pattern in _TAKEN:
         for source in host.glob(pattern):

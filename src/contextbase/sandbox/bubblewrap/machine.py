@@ -30,7 +30,7 @@ def look_at_machine(root: Path, owner: Owner, extra_read_only: tuple[Path, ...])
         raise MachineProblem(f"Only root can run agents as another account (uid {owner.uid}).")
     program = shutil.which("bwrap")
     if program is None:
-        raise MachineProblem("bubblewrap is not installed; `apt install bubblewrap` or the like gets it.")
+        raise MachineProblem("bubblewrap is not installed; install it, for example with `apt install bubblewrap`.")
     known = subprocess.run([program, "--help"], capture_output=True, text=True, check=False, timeout=30).stdout.split()
     missing = [option for option in _NEEDED if option not in known]
     if missing:

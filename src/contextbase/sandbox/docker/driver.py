@@ -218,7 +218,7 @@ class DockerDriver:
         if self._processors is None:
             info = await self._engine.info()
             if not any("seccomp" in option for option in info.get("SecurityOptions") or ()):
-                raise MachineProblem("This Docker engine filters no system calls: it needs one with seccomp.")
+                raise MachineProblem("This Docker engine does not filter system calls: use an engine with seccomp.")
             self._processors = int(info["NCPU"])
         return self._processors
 
@@ -230,7 +230,7 @@ class DockerDriver:
             async for piece in archives.normalized(source):
                 digest.update(piece)
         if ContentHash(digest.digest()) != proof.archive:
-            raise Conflict("The files in the sandbox are not those that were stored: it is kept. Store them anew.")
+            raise Conflict("The files in the sandbox are not those that were stored: it is kept. Store them again.")
 
     async def _archived(self, container: Container, folder: PurePosixPath) -> AsyncGenerator[bytes, None]:
         try:

@@ -150,7 +150,7 @@ class NativeDriver:
         self._records.read(sandbox_id)
         group = launching.group_of(self._held(sandbox_id))
         if group is None:
-            raise MachineProblem("What a sandbox uses can only be told where there are control groups.")
+            raise MachineProblem("A sandbox's usage can only be measured where there are control groups.")
         usage = await asyncio.to_thread(group.usage)
         return SandboxStats(
             memory=usage.memory or 0,

@@ -172,7 +172,7 @@ class Files:
         check_uploadable(content)
         if name is None:
             if not isinstance(content, Path):
-                raise InvalidInput("upload(): name: what the file is to be called.")
+                raise InvalidInput("upload() needs `name`: the file's name.")
             name = content.name
         form, kind = form_of(name, content)
         asked = _asked(project, workspace, "upload", path=folder)

@@ -67,6 +67,6 @@ def _items(response: httpx.Response, item: TypeAdapter[Item], cursor: str) -> It
             try:
                 found = item.validate_json(data) if data else None
             except ValidationError as error:
-                raise Unavailable("The stream has an item that is not contextbase's; is the server as new?") from error
+                raise Unavailable("The stream has an item that is not contextbase's; upgrade this client.") from error
             yield cursor, found
             data = ""

@@ -30,7 +30,7 @@ class KeptBlobs:
         """That nothing was removed until now; raises `DatabaseUnavailable` if the lock went with its connection."""
         async with self._asking:
             if not await self._connection.fetchval(_SQL.blobs_are_kept):
-                raise DatabaseUnavailable("The connection that keeps the blobs in place was lost; begin anew.")
+                raise DatabaseUnavailable("The connection that keeps the blobs in place was lost; start again.")
 
     async def stay_connected(self) -> None:
         """A connection on which nothing is said for long may be cut by what lies between."""

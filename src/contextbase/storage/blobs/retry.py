@@ -72,7 +72,7 @@ class RetryingBlobStore:
 
     async def list(self) -> AsyncGenerator[StoredBlob, None]:
         """Tries again until the first blob is there. After that a failure ends the listing: a second one could
-        only start anew."""
+        only start over."""
         delays = self._backoff.delays()
         started = False
         while True:

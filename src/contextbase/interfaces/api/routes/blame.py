@@ -28,7 +28,7 @@ async def blame(
     at: Annotated[str, Query(max_length=LONGEST_REF, description="The snapshot.")] = "head",
     by: Annotated[Literal["lines", "parts"], Query(description="parts: values, or a notebook's cells.")] = "lines",
     first: Annotated[int, Query(ge=1, le=2**31, description="The first line to answer.")] = 1,
-    limit: Annotated[int, Query(ge=1, le=100_000, description="At most so many lines.")] = 10_000,
+    limit: Annotated[int, Query(ge=1, le=100_000, description="The most lines to return.")] = 10_000,
 ) -> BlameView:
     """Which version, by whom and when, each line of a file comes from; or each value, or each cell."""
     place = TreePath.parse(path)

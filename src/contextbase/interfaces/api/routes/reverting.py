@@ -44,7 +44,7 @@ async def rollback(body: RollbackCreate, caller: AuthenticatedCaller, services: 
 
 @router.post("/undo")
 async def undo(body: UndoCreate, caller: AuthenticatedCaller, services: AuthenticatedServices) -> RevertingView:
-    """Take back what a principal, a run or commits did, and keep what others did since. What they built upon it becomes
+    """Take back what a principal, a run or commits did, and keep what others did since. What they built on it becomes
     a review item. Needs 'read' and 'write'."""
     project_id = await services.projects.id_of(caller, body.project, action=_action(body.dry_run))
     wanted = _undo_wanted(body)

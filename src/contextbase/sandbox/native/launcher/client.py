@@ -106,7 +106,7 @@ class Launcher:
                     self._stop()  # ended by somebody else: a new one can do as well
                 else:
                     return
-        raise MachineProblem("The process that starts sandboxes ends as soon as it is started; the log has its words.")
+        raise MachineProblem("The process that starts sandboxes ends as soon as it is started; see the log.")
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -51,7 +51,7 @@ class Groups:
     def _processes(self) -> list[int]:
         found: list[int] = []
         for folder in self._folders:
-            # Opened anew each time: version 1 goes on showing what was there when the file was opened.
+            # Opened again each time: version 1 goes on showing what was there when the file was opened.
             with os.fdopen(os.open("cgroup.procs", os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder), "rb") as file:
                 found += [int(line) for line in file]
         return [process for process in found if process not in (0, os.getpid())]  # 0: of another process namespace
