@@ -14,21 +14,27 @@ __all__ = [
     "FolderChangeKind",
     "GrantSource",
     "Kind",
+    "Land",
     "Limit",
     "Network",
     "OutputStream",
     "PlaceKind",
     "PrincipalKind",
+    "QueueState",
     "Reason",
     "ReviewState",
+    "RunState",
     "SandboxState",
     "ScanProblem",
     "ScopeKind",
+    "SessionState",
     "SkipReason",
     "StopReason",
+    "SyncStatus",
     "TreeConflict",
     "ValueChangeKind",
     "WayIn",
+    "WorkerState",
     "WorkspaceState",
 ]
 
@@ -245,3 +251,54 @@ class TreeConflict(StrEnum):
     FILE_AND_FOLDER = "file-and-folder"
     FOLDER_NOT_EMPTY = "folder-not-empty"
     KIND_CHANGED = "kind-changed"
+
+
+class RunState(StrEnum):
+    """Of a run of an agent, in the order in which it goes through them when nothing happens to it."""
+
+    QUEUED = "queued"  # waits for a machine, for the run before it, or parked
+    CLAIMED = "claimed"
+    RESTORING = "restoring"  # the session's folder is made ready
+    LINKING = "linking"  # the agent CLI's own data is put in place
+    PREPARING = "preparing"  # sandbox and executor
+    RUNNING = "running"
+    WAITING_HUMAN = "waiting_human"
+    SYNCING = "syncing"  # what it did is stored
+    EXPORTED = "exported"  # and has landed, as far as it may
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+
+class Land(StrEnum):
+    """What becomes of a run's changes when it succeeds."""
+
+    AUTO = "auto"
+    AFTER_REVIEW = "after_review"
+    NEVER = "never"
+
+
+class SessionState(StrEnum):
+    OPEN = "open"
+    CLOSED = "closed"  # takes no more messages
+    DELETED = "deleted"  # its machine still has to remove what it holds
+
+
+class WorkerState(StrEnum):
+    RUNNING = "running"
+    STOPPED = "stopped"
+    DELETED = "deleted"
+
+
+class SyncStatus(StrEnum):
+    IDLE = "idle"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+
+
+class QueueState(StrEnum):
+    BEHIND = "behind"  # an earlier run of its session has not ended
+    READY = "ready"
+    CLAIMED = "claimed"
+    PARKED = "parked"

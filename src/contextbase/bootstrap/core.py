@@ -12,6 +12,7 @@ from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.gate import WriteDoor, open_gate
 from contextbase.bootstrap.reviews import reviews_of
 from contextbase.bootstrap.search import open_search
+from contextbase.bootstrap.sessions import SessionServices, session_access, sessions_of
 from contextbase.chores import ChoreService
 from contextbase.chores.repository import ChoreRepository
 from contextbase.config import Settings
@@ -55,7 +56,6 @@ from contextbase.streams.bodies import EventBodies
 from contextbase.streams.feed_repository import FeedRepository
 from contextbase.streams.model import ScopeKind
 from contextbase.streams.notifier import Notifier
-from contextbase.streams.ports import NoSessions
 from contextbase.streams.project_feed import ProjectFeed
 from contextbase.streams.repository import StreamRepository
 from contextbase.streams.service import StreamService
@@ -101,6 +101,7 @@ class CoreServices:
     backups: BackupService
     leases: LeaseService
     chores: ChoreService
+    sessions: SessionServices
 
 
 @asynccontextmanager
@@ -119,6 +120,14 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
         shown = StateDiffs(database=database, contents=past, compute=compute)
         reviews, review_upkeep = reviews_of(foundation, door, merges=merges)
         bodies = EventBodies(catalog)
+        streams = StreamService(
+            database=database,
+            repository=StreamRepository(),
+            bodies=bodies,
+            notifier=foundation.notifier,
+            retention=_retention(settings),
+        )
+        access = session_access(foundation)
         yield CoreServices(
             settings=settings,
             data=foundation.data,
@@ -156,15 +165,9 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             feed=ProjectFeed(
                 database=database, repository=FeedRepository(), bodies=bodies, notifier=foundation.notifier
             ),
-            streams=StreamService(
-                database=database,
-                repository=StreamRepository(),
-                bodies=bodies,
-                notifier=foundation.notifier,
-                retention=_retention(settings),
-            ),
+            streams=streams,
             scope_access=ScopeAccess(
-                sessions=NoSessions(),
+                sessions=access,
                 workspaces=WorkspaceReaders(database=database, registry=WorkspaceRepository()),
             ),
             reviews=reviews,
@@ -175,6 +178,7 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             backups=BackupService(
                 database=database, large_blobs=foundation.large_blobs, audit_key=foundation.audit_key, clock=clock
             ),
+            sessions=sessions_of(foundation, access, streams),
             chores=ChoreService(database=database, repository=ChoreRepository()),
             leases=LeaseService(
                 database=database,

@@ -1,1 +1,1 @@
-"""Conversations with agents, their runs, and the sandboxes that these work in."""
+"""Conversations with agents: sessions, their runs, the queue of runs, and the sandboxes that these work in."""

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from contextbase.identity.model import Caller
 
-__all__ = ["NoSessions", "SessionAuthorizer", "WorkspaceAuthorizer"]
+__all__ = ["SessionAuthorizer", "WorkspaceAuthorizer"]
 
 
 class SessionAuthorizer(Protocol):
@@ -18,10 +18,3 @@ class WorkspaceAuthorizer(Protocol):
     async def may_read(self, caller: Caller, workspace_id: UUID) -> bool:
         """Whether the caller may see what is in the workspace; False also for one that does not exist."""
         ...
-
-
-class NoSessions:
-    """Nobody may read any session."""
-
-    async def may_read(self, caller: Caller, session_id: UUID) -> bool:  # noqa: ARG002 - the port's
-        return False

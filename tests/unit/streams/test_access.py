@@ -10,7 +10,6 @@ from contextbase.identity.model import Action, Caller, Principal, PrincipalKind,
 from contextbase.ids import PrincipalId, ProjectId, TokenId
 from contextbase.streams.access import ScopeAccess
 from contextbase.streams.model import SYSTEM, Scope
-from contextbase.streams.ports import NoSessions
 
 EVERYTHING = frozenset(Action)
 
@@ -31,6 +30,13 @@ def a_caller(actions: frozenset[Action] = EVERYTHING, *, project: UUID | None = 
     return Caller.with_token(token)
 
 
+class Nothing:
+    """Nobody may read any of it."""
+
+    async def may_read(self, caller: Caller, session_id: UUID) -> bool:  # noqa: ARG002 - the port's
+        return False
+
+
 class OneSession:
     """A session of one caller."""
 
@@ -43,7 +49,7 @@ class OneSession:
 
 
 def nobodys_access() -> ScopeAccess:
-    return ScopeAccess(sessions=NoSessions(), workspaces=NoSessions())
+    return ScopeAccess(sessions=Nothing(), workspaces=Nothing())
 
 
 async def test_a_user_reads_its_own_stream_and_no_other_not_even_as_an_owner() -> None:
@@ -68,7 +74,7 @@ async def test_a_users_stream_takes_a_token_that_allows_to_read(actions: frozens
 async def test_a_token_of_one_project_opens_no_stream_outside_it() -> None:
     session_id = uuid4()
     ann = a_caller(project=uuid4())
-    access = ScopeAccess(sessions=OneSession(session_id, ann), workspaces=NoSessions())
+    access = ScopeAccess(sessions=OneSession(session_id, ann), workspaces=Nothing())
     for scope in (Scope.user(ann.principal.id), SYSTEM, Scope.session(session_id)):
         with pytest.raises(Forbidden):
             await access.readable(ann, scope)
@@ -84,7 +90,7 @@ async def test_the_systems_stream_is_for_admins() -> None:
 async def test_a_session_is_for_whom_its_authorizer_names() -> None:
     session_id, ann, bob = uuid4(), a_caller(), a_caller()
     access, scope = (
-        ScopeAccess(sessions=OneSession(session_id, ann), workspaces=NoSessions()),
+        ScopeAccess(sessions=OneSession(session_id, ann), workspaces=Nothing()),
         Scope.session(session_id),
     )
     assert (await access.readable(ann, scope)).scope == scope

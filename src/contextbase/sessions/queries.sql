@@ -1,0 +1,285 @@
+-- name: insert_session
+INSERT INTO agent_sessions (id, owner_id, agent_id, project_id, folder, actions, provider, model, options, land, title)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+
+-- name: session_by_id
+-- Also one that is deleted, as long as its machine holds something of it.
+SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name
+FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
+WHERE s.id = $1
+
+-- name: lock_session
+-- Whoever changes what a session has in the queue does it under this lock, which comes before all others.
+SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name
+FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
+WHERE s.id = $1
+FOR NO KEY UPDATE OF s
+
+-- name: sessions_of_owner
+-- Newest first, before $2; those of project $3, or (NULL) all.
+SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name
+FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
+WHERE s.owner_id = $1 AND s.state <> 'deleted' AND ($2::uuid IS NULL OR s.id < $2)
+  AND ($3::uuid IS NULL OR s.project_id = $3)
+ORDER BY s.id DESC
+LIMIT $4
+
+-- name: update_session
+-- What is NULL stays.
+UPDATE agent_sessions
+SET state = coalesce($2, state), pinned = coalesce($3, pinned), title = coalesce($4, title),
+    updated_at = clock_timestamp()
+WHERE id = $1
+
+-- name: put_sdk_session
+UPDATE agent_sessions SET sdk_session_ids = sdk_session_ids || jsonb_build_object($2::text, $3::text)
+WHERE id = $1 AND sdk_session_ids ->> $2 IS DISTINCT FROM $3
+
+-- name: delete_session
+DELETE FROM agent_sessions WHERE id = $1
+
+-- name: take_run_number
+UPDATE agent_sessions
+SET last_run = last_run + 1, last_active_at = $2, updated_at = clock_timestamp(),
+    title = CASE title WHEN '' THEN $3 ELSE title END
+WHERE id = $1
+RETURNING last_run
+
+-- name: insert_run
+INSERT INTO agent_runs (id, session_id, number, prompt, provider, model, idempotency_key, request_hash)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+
+-- name: run_by_key
+SELECT id, request_hash FROM agent_runs WHERE session_id = $1 AND idempotency_key = $2
+
+-- name: run_by_id
+SELECT * FROM agent_runs WHERE id = $1
+
+-- name: lock_run
+SELECT * FROM agent_runs WHERE id = $1 FOR NO KEY UPDATE
+
+-- name: runs_of_session
+-- Newest first, before a number.
+SELECT * FROM agent_runs WHERE session_id = $1 AND ($2::integer IS NULL OR number < $2) ORDER BY number DESC LIMIT $3
+
+-- name: open_runs_of_session
+-- Those that have not ended, the oldest first.
+SELECT r.* FROM run_queue q JOIN agent_runs r ON r.id = q.run_id WHERE q.session_id = $1 ORDER BY q.number
+
+-- name: move_run
+-- Nothing comes back when the run is in another state or at another attempt by now.
+UPDATE agent_runs
+SET state = $4, state_at = clock_timestamp(),
+    phases = phases || jsonb_build_object(
+        state, coalesce((phases ->> state)::bigint, 0)
+               + round(extract(epoch FROM clock_timestamp() - state_at) * 1000)::bigint),
+    reason = CASE WHEN $5::text IS NOT NULL THEN $5 WHEN $4 = 'queued' THEN reason END,
+    message = CASE WHEN $5::text IS NOT NULL THEN $6 WHEN $4 = 'queued' THEN message END,
+    runtime_version = coalesce($7, runtime_version), image = coalesce($8, image),
+    cli_version = coalesce($9, cli_version), landed = coalesce($10, landed),
+    started_at = CASE WHEN $4 = 'running' THEN coalesce(started_at, clock_timestamp()) ELSE started_at END,
+    ended_at = CASE WHEN $4 IN ('succeeded', 'failed', 'canceled') THEN clock_timestamp() END
+WHERE id = $1 AND attempt = $2 AND state = $3
+RETURNING *
+
+-- name: put_run_facts
+UPDATE agent_runs
+SET runtime_version = coalesce($3, runtime_version), image = coalesce($4, image),
+    cli_version = coalesce($5, cli_version), landed = coalesce($6, landed)
+WHERE id = $1 AND attempt = $2
+
+-- name: request_cancel
+-- Once; whoever asks again changes nothing.
+UPDATE agent_runs SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp()) WHERE id = $1
+
+-- name: is_canceled
+SELECT cancel_requested_at IS NOT NULL FROM agent_runs WHERE id = $1
+
+-- name: take_turn
+-- Each owner's runs get turns one after the other. An owner that had nothing queued starts where the others are, so
+-- that nobody saves up turns, and nobody's backlog delays another's first run.
+INSERT INTO run_turns AS t (owner_id, next_turn)
+VALUES ($1, coalesce((SELECT min(turn) FROM run_queue WHERE state = 'ready'), 0) + 1)
+ON CONFLICT (owner_id) DO UPDATE
+SET next_turn = greatest(t.next_turn, coalesce((SELECT min(turn) FROM run_queue WHERE state = 'ready'), t.next_turn)) + 1
+RETURNING next_turn - 1
+
+-- name: enqueue_run
+-- Behind the runs of its session that have not ended, and on the machine that has the session's folder.
+INSERT INTO run_queue (run_id, session_id, owner_id, number, state, priority, turn, machine)
+SELECT $1, $2, $3, $4,
+       CASE WHEN EXISTS (SELECT FROM run_queue WHERE session_id = $2) THEN 'behind' ELSE 'ready' END,
+       $5, $6, (SELECT machine FROM session_workers WHERE session_id = $2 AND state <> 'deleted')
+
+-- name: queue_place
+SELECT q.*, (SELECT count(*) FROM run_queue o
+             WHERE q.state = 'ready' AND o.state = 'ready'
+               AND (-o.priority, o.turn, o.run_id) < (-q.priority, q.turn, q.run_id)) AS ahead
+FROM run_queue q WHERE q.run_id = $1
+
+-- name: lock_queued
+SELECT * FROM run_queue WHERE run_id = $1 FOR UPDATE
+
+-- name: attempts_of
+SELECT attempts FROM run_queue WHERE run_id = $1
+
+-- name: queue_counts
+SELECT state, count(*) AS runs FROM run_queue GROUP BY state
+
+-- name: enter_machine
+-- The machine lives, and none of its other claims is under way until the transaction ends.
+INSERT INTO run_machines (machine) VALUES ($1) ON CONFLICT (machine) DO UPDATE SET seen_at = clock_timestamp()
+
+-- name: claim_runs
+-- At most $2 runs for machine $1, which may hold $3 at a time, $4 of them at their start. What others are claiming is
+-- left to them.
+WITH free AS (
+    SELECT least($2, $3 - count(*), $4 - count(*) FILTER (WHERE starting)) AS runs
+    FROM run_queue WHERE state = 'claimed' AND claimed_by = $1
+), picked AS (
+    SELECT run_id FROM run_queue
+    WHERE state = 'ready' AND not_before <= clock_timestamp() AND (machine IS NULL OR machine = $1)
+    ORDER BY priority DESC, turn, run_id
+    LIMIT (SELECT greatest(runs, 0) FROM free)
+    FOR UPDATE SKIP LOCKED
+), claimed AS (
+    UPDATE run_queue q
+    SET state = 'claimed', claimed_by = $1, starting = true,
+        lease_until = clock_timestamp() + make_interval(secs => $5)
+    FROM picked WHERE q.run_id = picked.run_id
+    RETURNING q.run_id, q.lease_until, q.priority, q.turn
+)
+UPDATE agent_runs r
+SET state = 'claimed', attempt = r.attempt + 1, machine = $1, state_at = clock_timestamp(), reason = NULL, message = NULL,
+    phases = r.phases || jsonb_build_object(
+        'queued', coalesce((r.phases ->> 'queued')::bigint, 0)
+                  + round(extract(epoch FROM clock_timestamp() - r.state_at) * 1000)::bigint)
+FROM claimed c
+WHERE r.id = c.run_id
+RETURNING r.*, c.lease_until, c.priority, c.turn
+
+-- name: sessions_by_id
+SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name
+FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
+WHERE s.id = ANY ($1::uuid[])
+
+-- name: beat
+-- The machine lives, and so do these of its runs; which of them somebody wants to end. A run that does not come back
+-- belongs to somebody else by now. One whose lease is over, and that nobody took, goes on.
+WITH me AS (
+    INSERT INTO run_machines (machine) VALUES ($1) ON CONFLICT (machine) DO UPDATE SET seen_at = clock_timestamp()
+), held AS (
+    SELECT q.run_id, r.cancel_requested_at IS NOT NULL AS is_canceled
+    FROM unnest($2::uuid[], $3::integer[]) AS mine (run_id, attempt)
+    JOIN agent_runs r ON r.id = mine.run_id AND r.attempt = mine.attempt
+    JOIN run_queue q ON q.run_id = mine.run_id AND q.state = 'claimed' AND q.claimed_by = $1
+    FOR NO KEY UPDATE OF q
+)
+UPDATE run_queue q SET lease_until = clock_timestamp() + make_interval(secs => $4)
+FROM held WHERE q.run_id = held.run_id
+RETURNING q.run_id, held.is_canceled
+
+-- name: holds_run
+-- Whether machine $3 still works on attempt $2: its row in the queue stays as it is until the transaction ends.
+SELECT true FROM run_queue q JOIN agent_runs r ON r.id = q.run_id
+WHERE q.run_id = $1 AND q.state = 'claimed' AND r.attempt = $2
+FOR NO KEY UPDATE OF q
+
+-- name: started
+UPDATE run_queue SET starting = false WHERE run_id = $1 AND starting
+
+-- name: return_to_queue
+-- The next attempt, from $2 seconds from now on. With $3 on any machine.
+UPDATE run_queue
+SET state = 'ready', claimed_by = NULL, lease_until = NULL, starting = false, parked_reason = NULL,
+    attempts = attempts + $4, last_error = coalesce($5, last_error),
+    not_before = clock_timestamp() + make_interval(secs => $2),
+    machine = CASE WHEN $3 THEN NULL
+                   ELSE (SELECT w.machine FROM session_workers w
+                         WHERE w.session_id = run_queue.session_id AND w.state <> 'deleted') END
+WHERE run_id = $1
+
+-- name: park
+-- Nobody claims it until it is taken back into the queue.
+UPDATE run_queue
+SET state = 'parked', parked_reason = $2, claimed_by = NULL, lease_until = NULL, starting = false
+WHERE run_id = $1 AND state <> 'behind'
+RETURNING true
+
+-- name: leave_queue
+DELETE FROM run_queue WHERE run_id = $1
+
+-- name: promote_next
+-- The next run of the session is first now.
+UPDATE run_queue
+SET state = 'ready',
+    machine = (SELECT machine FROM session_workers WHERE session_id = $1 AND state <> 'deleted')
+WHERE run_id = (SELECT run_id FROM run_queue WHERE session_id = $1 AND state = 'behind' ORDER BY number LIMIT 1)
+  AND NOT EXISTS (SELECT FROM run_queue WHERE session_id = $1 AND state <> 'behind')
+
+-- name: expired_runs
+-- Claimed runs whose machine has not beaten for long; the database's clock decides.
+SELECT q.run_id, q.session_id, q.attempts, r.attempt
+FROM run_queue q JOIN agent_runs r ON r.id = q.run_id
+WHERE q.state = 'claimed' AND q.lease_until < clock_timestamp()
+ORDER BY q.lease_until
+LIMIT $1
+
+-- name: is_expired
+SELECT true FROM run_queue WHERE run_id = $1 AND state = 'claimed' AND lease_until < clock_timestamp() FOR UPDATE
+
+-- name: free_lost_machines
+-- Runs that wait for a machine nobody has heard of for $1 seconds may go to any other.
+UPDATE run_queue q SET machine = NULL
+WHERE q.state = 'ready' AND q.machine IS NOT NULL
+  AND NOT EXISTS (SELECT FROM run_machines m WHERE m.machine = q.machine
+                  AND m.seen_at > clock_timestamp() - make_interval(secs => $1))
+
+-- name: worker_by_session
+SELECT * FROM session_workers WHERE session_id = $1
+
+-- name: put_worker
+-- The machine's word: it has the session's folder and sandbox now.
+INSERT INTO session_workers (session_id, machine, container_id, workspace_s3_prefix, executor_version, last_active_at)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (session_id) DO UPDATE
+SET machine = excluded.machine, container_id = excluded.container_id, executor_version = excluded.executor_version,
+    state = 'running', desired_state = 'running', stopped_at = NULL, lost_at = NULL,
+    last_active_at = greatest(session_workers.last_active_at, excluded.last_active_at), updated_at = clock_timestamp()
+
+-- name: workers_of_machine
+SELECT * FROM session_workers WHERE machine = $1 AND state <> 'deleted' ORDER BY session_id
+
+-- name: touch_worker
+UPDATE session_workers
+SET last_active_at = greatest(last_active_at, $2), desired_state = 'running', updated_at = clock_timestamp()
+WHERE session_id = $1
+
+-- name: sync_worker
+UPDATE session_workers
+SET last_sync_status = $2, last_sync_error = $3,
+    last_sync_at = CASE WHEN $2 = 'success' THEN $4 ELSE last_sync_at END, updated_at = clock_timestamp()
+WHERE session_id = $1
+
+-- name: settle_worker
+-- The machine has stopped or removed it. The schema refuses that for what is not stored.
+UPDATE session_workers
+SET state = $2, stopped_at = coalesce(stopped_at, $3), container_id = CASE $2 WHEN 'deleted' THEN NULL ELSE container_id END,
+    updated_at = clock_timestamp()
+WHERE session_id = $1
+
+-- name: lose_worker
+UPDATE session_workers
+SET state = 'deleted', desired_state = 'deleted', lost_at = $2, stopped_at = coalesce(stopped_at, $2),
+    container_id = NULL, updated_at = clock_timestamp()
+WHERE session_id = $1
+
+-- name: want_worker
+UPDATE session_workers
+SET desired_state = $2,
+    sync_requested_at = CASE WHEN $2 = 'running' THEN sync_requested_at ELSE coalesce($3, sync_requested_at) END,
+    updated_at = clock_timestamp()
+WHERE session_id = $1
+
+-- name: request_sync
+UPDATE session_workers SET sync_requested_at = $2, updated_at = clock_timestamp() WHERE session_id = $1

@@ -1,0 +1,206 @@
+"""The queue of runs: claimed under a lease, in order within a session, by turns between owners.
+
+A claim is fenced by the run's attempt: a machine whose lease was over, and whose run went to another, changes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+import asyncpg
+
+from contextbase.db.database import Connection, Database
+from contextbase.db.queries import load_queries
+from contextbase.sessions.model import (
+    AgentRun,
+    AgentSession,
+    ClaimedRun,
+    QueuePlace,
+    QueueState,
+    RunFacts,
+    RunId,
+    SessionId,
+)
+from contextbase.sessions.repository import SessionRepository, run_of_row
+from contextbase.sessions.runs import Runs, RunStep
+from contextbase.sessions.states import RunState
+
+__all__ = ["QueueLimits", "RunQueue"]
+
+_SQL: Final = load_queries("contextbase.sessions")
+_BATCH: Final = 100
+_LONGEST_DELAY: Final = timedelta(minutes=5)
+_NO_DELAY: Final = timedelta()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueueLimits:
+    most_running: int = 100  # runs at a time, on each machine
+    most_starting: int = 8  # of them before their agent works: starting is what costs
+    most_attempts: int = 3
+    lease: timedelta = timedelta(seconds=60)  # a machine beats more often than this
+    machine_lost: timedelta = timedelta(minutes=2)  # without a beat; then its sessions go to other machines
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunQueue:
+    database: Database
+    repository: SessionRepository
+    runs: Runs
+    limits: QueueLimits = field(default_factory=QueueLimits)
+
+    async def add(self, connection: Connection, session: AgentSession, run: AgentRun, *, priority: int = 0) -> None:
+        """Behind the other runs of its session, which must be locked."""
+        turn = await connection.fetchval(_SQL.take_turn, session.owner.id)
+        await connection.execute(_SQL.enqueue_run, run.id, session.id, session.owner.id, run.number, priority, turn)
+
+    async def claim(self, machine: str, *, limit: int = 1) -> list[ClaimedRun]:
+        """The next runs for a machine, at most as many as its limits leave room for. Beat them, or lose them."""
+        limits = self.limits
+        async with self.database.transaction() as connection:
+            await connection.execute(_SQL.enter_machine, machine)
+            rows = await connection.fetch(
+                _SQL.claim_runs,
+                machine,
+                limit,
+                limits.most_running,
+                limits.most_starting,
+                limits.lease.total_seconds(),
+            )
+            if not rows:
+                return []
+            found = await self.repository.of_ids(connection, {SessionId(row["session_id"]) for row in rows})
+        rows.sort(key=lambda row: (-row["priority"], row["turn"], row["id"]))
+        return [
+            ClaimedRun(run=run_of_row(row), session=found[SessionId(row["session_id"])], lease_until=row["lease_until"])
+            for row in rows
+        ]
+
+    async def beat(self, machine: str, runs: Mapping[RunId, int]) -> dict[RunId, bool]:
+        """Renew the leases of these attempts: which are still the machine's, and whether somebody wants them to end.
+        A run that is missing belongs to somebody else: stop working on it. Call it without runs, too."""
+        async with self.database.transaction() as connection:
+            rows = await connection.fetch(
+                _SQL.beat, machine, list(runs), list(runs.values()), self.limits.lease.total_seconds()
+            )
+        return {RunId(row["run_id"]): row["is_canceled"] for row in rows}
+
+    async def release(
+        self,
+        run_id: RunId,
+        attempt: int,
+        *,
+        reason: str,
+        message: str,
+        delay: timedelta = _NO_DELAY,
+        anywhere: bool = False,
+        counts: bool = True,
+    ) -> AgentRun:
+        """Give a run back for its next attempt, after a while; `anywhere`: also on machines that lack its folder. If it
+        counts, and it was the last attempt that it had, the run fails. A run that somebody wants to end is canceled."""
+        async with self.runs.holding(run_id, attempt) as (step, run):
+            return await self._give_back(
+                step,
+                run,
+                RunFacts(reason=reason, message=message),
+                delay=delay,
+                anywhere=anywhere,
+                counts=counts,
+            )
+
+    async def park(self, run_id: RunId, attempt: int, *, reason: str, message: str) -> AgentRun:
+        """Put a run aside until `unpark`. One that waits for a person goes on waiting, without a machine."""
+        async with self.runs.holding(run_id, attempt) as (step, run):
+            await step.connection.execute(_SQL.park, run_id, reason)
+            if run.state is RunState.WAITING_HUMAN:
+                return run
+            return await self.runs.apply(step, run, RunState.QUEUED, RunFacts(reason=reason, message=message))
+
+    async def unpark(self, run_id: RunId) -> bool:
+        """Let a parked run back in for its next attempt; False when it is not parked."""
+        session_id = (await self.runs.get(run_id)).session_id
+        async with self.runs.step(session_id) as step:
+            row = await step.connection.fetchrow(_SQL.lock_queued, run_id)
+            if row is None or row["state"] != QueueState.PARKED:
+                return False
+            run = await self.repository.run(step.connection, run_id, lock=True)
+            if run.state is not RunState.QUEUED:
+                await self.runs.apply(step, run, RunState.QUEUED)
+            await step.connection.execute(_SQL.return_to_queue, run_id, 0.0, False, 0, None)
+            return True
+
+    async def fail(self, run_id: RunId, attempt: int, *, reason: str, message: str) -> AgentRun:
+        """Whatever it is doing. A run that somebody wants to end is canceled instead."""
+        async with self.runs.holding(run_id, attempt) as (step, run):
+            return await self._end(step, run, RunFacts(reason=reason, message=message))
+
+    async def place(self, connection: Connection, run_id: RunId) -> QueuePlace | None:
+        """None for a run that has ended."""
+        row = await connection.fetchrow(_SQL.queue_place, run_id)
+        return None if row is None else _place(row)
+
+    async def claimant(self, connection: Connection, run_id: RunId) -> str | None:
+        """The machine that works on a run, if any; nobody else claims it until the transaction ends."""
+        row = await connection.fetchrow(_SQL.lock_queued, run_id)
+        return None if row is None else row["claimed_by"]
+
+    async def counts(self) -> dict[QueueState, int]:
+        """How many runs stand where."""
+        async with self.database.connection() as connection:
+            rows = await connection.fetch(_SQL.queue_counts)
+        return dict.fromkeys(QueueState, 0) | {QueueState(row["state"]): row["runs"] for row in rows}
+
+    async def expire(self) -> int:
+        """For the leader: give runs whose lease is over to the next attempt, or end them, and let sessions of lost
+        machines go to others. Returns how many leases were over."""
+        async with self.database.connection() as connection:
+            await connection.execute(_SQL.free_lost_machines, self.limits.machine_lost.total_seconds())
+            rows = await connection.fetch(_SQL.expired_runs, _BATCH)
+        expired = 0
+        for row in rows:
+            expired += await self._expire(RunId(row["run_id"]), SessionId(row["session_id"]))
+        return expired
+
+    async def _expire(self, run_id: RunId, session_id: SessionId) -> bool:
+        async with self.runs.step(session_id) as step:
+            if await step.connection.fetchval(_SQL.is_expired, run_id) is None:
+                return False  # its machine is back, or another server was faster
+            run = await self.repository.run(step.connection, run_id, lock=True)
+            message = f"The machine {run.machine} did not answer any more while it worked on the run."
+            facts = RunFacts(reason="machine_lost", message=message)
+            await self._give_back(step, run, facts, delay=_NO_DELAY, anywhere=False, counts=True)
+            return True
+
+    async def _give_back(
+        self, step: RunStep, run: AgentRun, facts: RunFacts, *, delay: timedelta, anywhere: bool, counts: bool
+    ) -> AgentRun:
+        attempts = await step.connection.fetchval(_SQL.attempts_of, run.id)
+        if run.is_canceled or (counts and attempts + 1 >= self.limits.most_attempts):
+            return await self._end(step, run, facts)
+        run = await self.runs.apply(step, run, RunState.QUEUED, facts)
+        seconds = min(delay, _LONGEST_DELAY).total_seconds()
+        await step.connection.execute(
+            _SQL.return_to_queue, run.id, seconds, anywhere, int(counts), f"{facts.reason}: {facts.message}"
+        )
+        return run
+
+    async def _end(self, step: RunStep, run: AgentRun, facts: RunFacts) -> AgentRun:
+        after = RunState.FAILED
+        if run.is_canceled:
+            after, facts = RunState.CANCELED, RunFacts(reason="canceled", message=facts.message)
+        return await self.runs.apply(step, run, after, facts)
+
+
+def _place(row: asyncpg.Record) -> QueuePlace:
+    return QueuePlace(
+        state=QueueState(row["state"]),
+        ahead=row["ahead"],
+        priority=row["priority"],
+        parked_reason=row["parked_reason"],
+        attempts=row["attempts"],
+        last_error=row["last_error"],
+        queued_at=row["queued_at"],
+        claimed_by=row["claimed_by"],
+        lease_until=row["lease_until"],
+    )

@@ -1,0 +1,322 @@
+"""Sessions, runs and workers in PostgreSQL. Every method works in the caller's transaction."""
+
+import json
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Final
+
+import asyncpg
+
+from contextbase.db.database import Connection
+from contextbase.db.queries import load_queries
+from contextbase.errors import LeaseLost, NotFound
+from contextbase.identity.model import Action, Principal, PrincipalKind
+from contextbase.ids import PrincipalId, ProjectId, TreePath
+from contextbase.sessions.model import (
+    AgentRun,
+    AgentSession,
+    Land,
+    RunFacts,
+    RunId,
+    SessionId,
+    SessionRequest,
+    SessionState,
+    SessionWorker,
+    SyncStatus,
+    WorkerState,
+)
+from contextbase.sessions.states import RunState, check_move
+
+__all__ = ["SessionRepository", "run_of_row"]
+
+_SQL: Final = load_queries("contextbase.sessions")
+_NO_FACTS: Final = RunFacts()
+_LONGEST_MESSAGE: Final = 2000
+
+
+class SessionRepository:
+    async def insert(
+        self,
+        connection: Connection,
+        session_id: SessionId,
+        *,
+        owner: Principal,
+        agent: Principal,
+        request: SessionRequest,
+        actions: frozenset[Action],
+    ) -> None:
+        await connection.execute(
+            _SQL.insert_session,
+            session_id,
+            owner.id,
+            agent.id,
+            request.project_id,
+            request.folder,
+            sorted(actions),
+            request.provider,
+            request.model,
+            json.dumps(dict(request.options)),
+            request.land,
+            request.title,
+        )
+
+    async def find(self, connection: Connection, session_id: SessionId, *, lock: bool = False) -> AgentSession | None:
+        """Also a deleted one. With `lock` nobody else changes what it has in the queue until the transaction ends."""
+        row = await connection.fetchrow(_SQL.lock_session if lock else _SQL.session_by_id, session_id)
+        return None if row is None else _session(row)
+
+    async def of_ids(self, connection: Connection, ids: Collection[SessionId]) -> dict[SessionId, AgentSession]:
+        sessions = map(_session, await connection.fetch(_SQL.sessions_by_id, list(ids)))
+        return {session.id: session for session in sessions}
+
+    async def of_owner(
+        self,
+        connection: Connection,
+        owner: PrincipalId,
+        *,
+        project_id: ProjectId | None,
+        before: SessionId | None,
+        limit: int,
+    ) -> list[AgentSession]:
+        """Newest first."""
+        return list(map(_session, await connection.fetch(_SQL.sessions_of_owner, owner, before, project_id, limit)))
+
+    async def update(
+        self,
+        connection: Connection,
+        session_id: SessionId,
+        *,
+        state: SessionState | None = None,
+        pinned: bool | None = None,
+        title: str | None = None,
+    ) -> None:
+        await connection.execute(_SQL.update_session, session_id, state, pinned, title)
+
+    async def put_sdk_session(
+        self, connection: Connection, session_id: SessionId, provider: str, sdk_session_id: str
+    ) -> None:
+        """What the provider's CLI calls the conversation, so that it can resume it."""
+        await connection.execute(_SQL.put_sdk_session, session_id, provider, sdk_session_id)
+
+    async def delete(self, connection: Connection, session_id: SessionId) -> None:
+        """With its runs, messages and snapshots; its stream of events is the caller's business."""
+        await connection.execute(_SQL.delete_session, session_id)
+
+    async def insert_run(
+        self,
+        connection: Connection,
+        session: AgentSession,
+        run_id: RunId,
+        prompt: str,
+        *,
+        model: str | None,
+        title: str,
+        at: datetime,
+        idempotency_key: str | None = None,
+        request_hash: bytes | None = None,
+    ) -> AgentRun:
+        """The session must be locked."""
+        number = await connection.fetchval(_SQL.take_run_number, session.id, at, title)
+        await connection.execute(
+            _SQL.insert_run, run_id, session.id, number, prompt, session.provider, model, idempotency_key, request_hash
+        )
+        return await self.run(connection, run_id)
+
+    async def run_with_key(self, connection: Connection, session_id: SessionId, key: str) -> tuple[RunId, bytes] | None:
+        """The run that was asked for with a key, and the hash of that request."""
+        row = await connection.fetchrow(_SQL.run_by_key, session_id, key)
+        return None if row is None else (RunId(row["id"]), row["request_hash"])
+
+    async def run(self, connection: Connection, run_id: RunId, *, lock: bool = False) -> AgentRun:
+        """Raises `NotFound`."""
+        row = await connection.fetchrow(_SQL.lock_run if lock else _SQL.run_by_id, run_id)
+        if row is None:
+            raise NotFound(f"There is no run {run_id}.")
+        return run_of_row(row)
+
+    async def runs(
+        self, connection: Connection, session_id: SessionId, *, before: int | None, limit: int
+    ) -> list[AgentRun]:
+        """Newest first."""
+        return list(map(run_of_row, await connection.fetch(_SQL.runs_of_session, session_id, before, limit)))
+
+    async def open_runs(self, connection: Connection, session_id: SessionId) -> list[AgentRun]:
+        """Those that have not ended, the oldest first."""
+        return list(map(run_of_row, await connection.fetch(_SQL.open_runs_of_session, session_id)))
+
+    async def move(
+        self, connection: Connection, run: AgentRun, after: RunState, facts: RunFacts = _NO_FACTS
+    ) -> AgentRun:
+        """Raises `LeaseLost` when the run is in another state or at another attempt by now."""
+        check_move(run.state, after)
+        row = await connection.fetchrow(
+            _SQL.move_run,
+            run.id,
+            run.attempt,
+            run.state,
+            after,
+            facts.reason,
+            facts.message and facts.message[:_LONGEST_MESSAGE],
+            facts.runtime_version,
+            facts.image,
+            facts.cli_version,
+            _json(facts.landed),
+        )
+        if row is None:
+            raise LeaseLost(f"The run {run.id} is not '{run.state}' at attempt {run.attempt} any more; leave it alone.")
+        return run_of_row(row)
+
+    async def put_facts(self, connection: Connection, run_id: RunId, attempt: int, facts: RunFacts) -> None:
+        await connection.execute(
+            _SQL.put_run_facts,
+            run_id,
+            attempt,
+            facts.runtime_version,
+            facts.image,
+            facts.cli_version,
+            _json(facts.landed),
+        )
+
+    async def request_cancel(self, connection: Connection, run_id: RunId) -> None:
+        await connection.execute(_SQL.request_cancel, run_id)
+
+    async def is_canceled(self, connection: Connection, run_id: RunId) -> bool:
+        """True also for a run that is gone."""
+        return await connection.fetchval(_SQL.is_canceled, run_id) is not False
+
+    async def worker(self, connection: Connection, session_id: SessionId) -> SessionWorker | None:
+        row = await connection.fetchrow(_SQL.worker_by_session, session_id)
+        return None if row is None else worker_of_row(row)
+
+    async def workers_of(self, connection: Connection, machine: str) -> Sequence[SessionWorker]:
+        """All that a machine holds, to bring in line with what is wanted of them."""
+        return list(map(worker_of_row, await connection.fetch(_SQL.workers_of_machine, machine)))
+
+    async def put_worker(
+        self,
+        connection: Connection,
+        session_id: SessionId,
+        *,
+        machine: str,
+        container_id: str | None,
+        workspace_s3_prefix: str,
+        executor_version: str | None,
+        at: datetime,
+    ) -> None:
+        """A machine has the session's folder and sandbox now, and they work."""
+        await connection.execute(
+            _SQL.put_worker, session_id, machine, container_id, workspace_s3_prefix, executor_version, at
+        )
+
+    async def touch_worker(self, connection: Connection, session_id: SessionId, at: datetime) -> None:
+        """Somebody uses it: it should run."""
+        await connection.execute(_SQL.touch_worker, session_id, at)
+
+    async def put_sync(
+        self,
+        connection: Connection,
+        session_id: SessionId,
+        status: SyncStatus,
+        *,
+        at: datetime | None = None,
+        error: str | None = None,
+    ) -> None:
+        """SUCCESS: a snapshot was stored and verified at that time. FAILED needs the error."""
+        await connection.execute(_SQL.sync_worker, session_id, status, error, at)
+
+    async def settle_worker(
+        self, connection: Connection, session_id: SessionId, state: WorkerState, at: datetime
+    ) -> None:
+        """A machine stopped or removed it. The schema refuses this for a worker whose files are not stored."""
+        await connection.execute(_SQL.settle_worker, session_id, state, at)
+
+    async def lose_worker(self, connection: Connection, session_id: SessionId, at: datetime) -> None:
+        """Its sandbox or its machine is gone, by itself."""
+        await connection.execute(_SQL.lose_worker, session_id, at)
+
+    async def want_worker(
+        self, connection: Connection, session_id: SessionId, state: WorkerState, at: datetime | None = None
+    ) -> None:
+        """What should become of it; before it stops it is to be synced, as of that time."""
+        await connection.execute(_SQL.want_worker, session_id, state, at)
+
+    async def request_sync(self, connection: Connection, session_id: SessionId, at: datetime) -> None:
+        await connection.execute(_SQL.request_sync, session_id, at)
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else json.dumps(value)
+
+
+def _session(row: asyncpg.Record) -> AgentSession:
+    owner = Principal(
+        id=PrincipalId(row["owner_id"]),
+        kind=PrincipalKind(row["owner_kind"]),
+        name=row["owner_name"],
+        is_owner=row["owner_is_owner"],
+    )
+    return AgentSession(
+        id=SessionId(row["id"]),
+        owner=owner,
+        agent=Principal(id=PrincipalId(row["agent_id"]), kind=PrincipalKind.AGENT, name=row["agent_name"]),
+        project_id=ProjectId(row["project_id"]),
+        folder=None if row["folder"] is None else TreePath.stored(row["folder"]),
+        actions=frozenset(map(Action, row["actions"])),
+        provider=row["provider"],
+        model=row["model"],
+        options=json.loads(row["options"]),
+        land=Land(row["land"]),
+        title=row["title"],
+        pinned=row["pinned"],
+        state=SessionState(row["state"]),
+        sdk_session_ids=json.loads(row["sdk_session_ids"]),
+        last_run=row["last_run"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        last_active_at=row["last_active_at"],
+    )
+
+
+def run_of_row(row: asyncpg.Record) -> AgentRun:
+    return AgentRun(
+        id=RunId(row["id"]),
+        session_id=SessionId(row["session_id"]),
+        number=row["number"],
+        prompt=row["prompt"],
+        provider=row["provider"],
+        model=row["model"],
+        state=RunState(row["state"]),
+        state_at=row["state_at"],
+        attempt=row["attempt"],
+        machine=row["machine"],
+        reason=row["reason"],
+        message=row["message"],
+        runtime_version=row["runtime_version"],
+        image=row["image"],
+        cli_version=row["cli_version"],
+        phases=json.loads(row["phases"]),
+        landed=None if row["landed"] is None else json.loads(row["landed"]),
+        cancel_requested_at=row["cancel_requested_at"],
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+    )
+
+
+def worker_of_row(row: asyncpg.Record) -> SessionWorker:
+    return SessionWorker(
+        session_id=SessionId(row["session_id"]),
+        machine=row["machine"],
+        container_id=row["container_id"],
+        workspace_s3_prefix=row["workspace_s3_prefix"],
+        state=WorkerState(row["state"]),
+        desired_state=WorkerState(row["desired_state"]),
+        executor_version=row["executor_version"],
+        last_active_at=row["last_active_at"],
+        stopped_at=row["stopped_at"],
+        last_sync_at=row["last_sync_at"],
+        last_sync_status=SyncStatus(row["last_sync_status"]),
+        last_sync_error=row["last_sync_error"],
+        sync_requested_at=row["sync_requested_at"],
+        lost_at=row["lost_at"],
+    )

@@ -1,0 +1,116 @@
+"""Moves runs from state to state. Each move is fenced by the run's attempt, told in the session's stream, and keeps the
+queue in step, all in one transaction."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from contextbase.db.database import Connection, Database
+from contextbase.db.queries import load_queries
+from contextbase.errors import LeaseLost
+from contextbase.sessions.model import AgentRun, RunFacts, RunId, SessionId
+from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.states import ENDED, RunState, check_move
+from contextbase.streams.model import NewEvent, Scope
+from contextbase.streams.service import StreamService
+
+__all__ = ["RUN_STATE", "RunStep", "Runs", "state_event"]
+
+RUN_STATE: Final = "run.state"
+"""The kind of the event that tells of a move."""
+
+_SQL: Final = load_queries("contextbase.sessions")
+_NO_FACTS: Final = RunFacts()
+
+
+@dataclass(kw_only=True, slots=True)
+class RunStep:
+    """One transaction on a run. Locks are taken in one order: session, queue, run, stream."""
+
+    connection: Connection
+    session_id: SessionId
+    events: list[NewEvent] = field(default_factory=list)  # appended when the block ends
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Runs:
+    database: Database
+    repository: SessionRepository
+    streams: StreamService
+
+    async def get(self, run_id: RunId) -> AgentRun:
+        """Raises `NotFound`."""
+        async with self.database.connection() as connection:
+            return await self.repository.run(connection, run_id)
+
+    async def is_canceled(self, run_id: RunId) -> bool:
+        """Whether somebody wants the run to end, or it is gone."""
+        async with self.database.connection() as connection:
+            return await self.repository.is_canceled(connection, run_id)
+
+    async def move(
+        self, run_id: RunId, attempt: int, before: RunState, after: RunState, facts: RunFacts = _NO_FACTS
+    ) -> AgentRun:
+        """For the machine that works on an attempt. Raises `LeaseLost` when the run is in another state or at another
+        attempt by now, `Conflict` for a move that no run makes. An end takes it out of the queue, and lets the
+        session's next run in."""
+        async with self.holding(run_id, attempt) as (step, run):
+            check_move(before, after)
+            if run.state is not before:
+                raise LeaseLost(f"The run {run_id} is not '{before}' but '{run.state}'; leave it alone.")
+            return await self.apply(step, run, after, facts)
+
+    async def learn(self, run_id: RunId, attempt: int, facts: RunFacts) -> None:
+        """Write down versions, or what landed, without a move."""
+        async with self.database.transaction() as connection:
+            await self.repository.put_facts(connection, run_id, attempt, facts)
+
+    async def put_sdk_session(self, session_id: SessionId, provider: str, sdk_session_id: str) -> None:
+        """What the provider's CLI calls the conversation, so that the next run can resume it."""
+        async with self.database.transaction() as connection:
+            await self.repository.put_sdk_session(connection, session_id, provider, sdk_session_id)
+
+    @asynccontextmanager
+    async def step(self, session_id: SessionId) -> AsyncIterator[RunStep]:
+        """A transaction in which nobody else changes what the session has in the queue; its events come last."""
+        scope = Scope.session(session_id)
+        async with self.database.transaction() as connection:
+            await self.repository.find(connection, session_id, lock=True)
+            step = RunStep(connection=connection, session_id=session_id)
+            yield step
+            await self.streams.append(connection, scope, step.events)
+        if step.events:
+            self.streams.hint(scope)
+
+    @asynccontextmanager
+    async def holding(self, run_id: RunId, attempt: int) -> AsyncIterator[tuple[RunStep, AgentRun]]:
+        """A step on an attempt that a machine still works on, and the run as it is; else `LeaseLost`."""
+        session_id = (await self.get(run_id)).session_id
+        async with self.step(session_id) as step:
+            if await step.connection.fetchval(_SQL.holds_run, run_id, attempt) is None:
+                raise LeaseLost(f"Nobody works on attempt {attempt} of the run {run_id} any more; leave it alone.")
+            yield step, await self.repository.run(step.connection, run_id, lock=True)
+
+    async def apply(self, step: RunStep, run: AgentRun, after: RunState, facts: RunFacts = _NO_FACTS) -> AgentRun:
+        """As `move`, in a transaction under way. Whoever moves a run back to 'queued' returns it to the queue."""
+        connection = step.connection
+        run = await self.repository.move(connection, run, after, facts)
+        if after is RunState.RUNNING:
+            await connection.execute(_SQL.started, run.id)
+        elif after in ENDED:
+            await connection.execute(_SQL.leave_queue, run.id)
+            await connection.execute(_SQL.promote_next, step.session_id)
+        step.events.append(state_event(run))
+        return run
+
+
+def state_event(run: AgentRun) -> NewEvent:
+    payload: dict[str, object] = {
+        "run_id": str(run.id),
+        "number": run.number,
+        "attempt": run.attempt,
+        "state": str(run.state),
+    }
+    told = {"reason": run.reason, "message": run.message, "machine": run.machine}
+    return NewEvent(kind=RUN_STATE, payload=payload | {name: value for name, value in told.items() if value})

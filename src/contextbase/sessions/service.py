@@ -1,0 +1,295 @@
+"""Sessions for their owners: made, talked to, stopped, closed, deleted."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Connection, Database
+from contextbase.errors import Conflict, Forbidden, NotFound, TooBusy
+from contextbase.identity.model import Action, Caller, GrantSource, Principal, PrincipalKind
+from contextbase.identity.repository import IdentityRepository
+from contextbase.ids import Clock, ProjectId, TreePath, new_uuid
+from contextbase.sessions.access import SessionAccess
+from contextbase.sessions.model import (
+    AgentRun,
+    AgentSession,
+    QueuePlace,
+    RunFacts,
+    RunId,
+    SessionId,
+    SessionRequest,
+    SessionState,
+    SessionWorker,
+    WorkerState,
+    check_title,
+    checked_prompt,
+)
+from contextbase.sessions.queue import RunQueue
+from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.runs import Runs, RunStep, state_event
+from contextbase.sessions.states import ENDED, RunState
+from contextbase.streams.model import NewEvent
+from contextbase.streams.service import StreamService
+
+__all__ = ["RunDetails", "SessionDetails", "SessionService"]
+
+_ACTIONS: Final = frozenset({Action.READ, Action.WRITE})
+_MOST_OPEN_RUNS: Final = 100
+_TITLE_LENGTH: Final = 80
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionDetails:
+    session: AgentSession
+    worker: SessionWorker | None
+    open_runs: tuple[AgentRun, ...]  # that have not ended, the oldest first
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunDetails:
+    run: AgentRun
+    place: QueuePlace | None  # None: it has ended
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionService:
+    database: Database
+    repository: SessionRepository
+    identity: IdentityRepository
+    access: SessionAccess
+    runs: Runs
+    queue: RunQueue
+    streams: StreamService
+    audit: AuditRepository
+    clock: Clock
+
+    async def create(self, caller: Caller, request: SessionRequest) -> AgentSession:
+        """A session of the caller's, in a project or a folder of it. Its agent may do what the grant allows."""
+        caller.require(Action.READ, request.project_id)
+        if caller.grant.source is GrantSource.RUN:
+            raise Forbidden("An agent at work in a session starts no other session.")
+        folder = _folder(caller, request.folder)
+        request = SessionRequest(
+            project_id=request.project_id,
+            folder=folder,
+            provider=request.provider,
+            model=request.model,
+            land=request.land,
+            title=request.title,
+            options=request.options,
+        )
+        session_id = SessionId(new_uuid())
+        async with self.database.transaction() as connection:
+            if not await self.identity.project_exists(connection, request.project_id):
+                raise NotFound(f"There is no project {request.project_id}.")
+            agent = await self._new_agent(connection)
+            await self.repository.insert(
+                connection,
+                session_id,
+                owner=caller.principal,
+                agent=agent,
+                request=request,
+                actions=caller.grant.actions & _ACTIONS,
+            )
+            await self.audit.note(
+                connection,
+                request.project_id,
+                "session.create",
+                "Made a session.",
+                at=self.clock.now(),
+                by=caller.actor,
+                session_id=str(session_id),
+            )
+            return await self.access.owned(connection, caller, session_id)
+
+    async def list(
+        self, caller: Caller, *, project_id: ProjectId | None = None, before: SessionId | None = None, limit: int = 50
+    ) -> Sequence[AgentSession]:
+        """The caller's own, newest first."""
+        project_id = project_id or caller.grant.project_id
+        caller.require(Action.READ, project_id)
+        async with self.database.connection() as connection:
+            return await self.repository.of_owner(
+                connection, caller.principal.id, project_id=project_id, before=before, limit=limit
+            )
+
+    async def get(self, caller: Caller, session_id: SessionId) -> SessionDetails:
+        async with self.database.transaction() as connection:
+            session = await self.access.opened(connection, caller, session_id)
+            return SessionDetails(
+                session=session,
+                worker=await self.repository.worker(connection, session_id),
+                open_runs=tuple(await self.repository.open_runs(connection, session_id)),
+            )
+
+    async def send(
+        self,
+        caller: Caller,
+        session_id: SessionId,
+        prompt: str,
+        *,
+        model: str | None = None,
+        priority: int = 0,
+        idempotency_key: str | None = None,
+    ) -> AgentRun:
+        """Queue a message to the session's agent. The same key again gives the same run; with another message it is a
+        `Conflict`."""
+        checked_prompt(prompt)
+        request_hash = hashlib.sha256(json.dumps([prompt, model]).encode()).digest() if idempotency_key else None
+        run_id = RunId(new_uuid())
+        [said] = await self.streams.prepared(_said(caller, run_id, prompt))
+        async with self.runs.step(session_id) as step:
+            connection = step.connection
+            session = await self.access.owned(connection, caller, session_id)
+            if idempotency_key and (
+                known := await self.repository.run_with_key(connection, session_id, idempotency_key)
+            ):
+                if known[1] != request_hash:
+                    raise Conflict("This Idempotency-Key was used for another message; choose a new one.")
+                return await self.repository.run(connection, known[0])
+            if session.state is not SessionState.OPEN:
+                raise Conflict("The session is closed; start a new one.")
+            if len(await self.repository.open_runs(connection, session_id)) >= _MOST_OPEN_RUNS:
+                raise TooBusy(f"{_MOST_OPEN_RUNS} messages wait in this session; wait until the agent has read some.")
+            run = await self.repository.insert_run(
+                connection,
+                session,
+                run_id,
+                prompt,
+                model=model or session.model,
+                title=_title(prompt),
+                at=self.clock.now(),
+                idempotency_key=idempotency_key,
+                request_hash=request_hash,
+            )
+            await self.queue.add(connection, session, run, priority=priority)
+            await self.repository.touch_worker(connection, session_id, self.clock.now())
+            step.events += [said, state_event(run)]
+        return run
+
+    async def run(self, caller: Caller, run_id: RunId) -> RunDetails:
+        """Raises `NotFound` for a run of somebody else's session, too."""
+        async with self.database.transaction() as connection:
+            run = await self._opened_run(connection, caller, run_id)
+            return RunDetails(run=run, place=await self.queue.place(connection, run_id))
+
+    async def runs_of(
+        self, caller: Caller, session_id: SessionId, *, before: int | None = None, limit: int = 50
+    ) -> Sequence[AgentRun]:
+        """Newest first."""
+        async with self.database.transaction() as connection:
+            await self.access.opened(connection, caller, session_id)
+            return await self.repository.runs(connection, session_id, before=before, limit=limit)
+
+    async def cancel(self, caller: Caller, run_id: RunId) -> AgentRun:
+        """End a run, whatever its state. One that a machine works on ends a moment later: its agent is stopped, and
+        what it did so far is kept. A run that has ended stays as it is."""
+        session_id = (await self._known_run(run_id)).session_id
+        async with self.runs.step(session_id) as step:
+            await self.access.owned(step.connection, caller, session_id)
+            return await self._cancel(step, run_id)
+
+    async def stop(self, caller: Caller, session_id: SessionId) -> None:
+        """Cancel its runs, and let its worker stop once its files are stored. The next message starts it again."""
+        async with self.runs.step(session_id) as step:
+            await self.access.owned(step.connection, caller, session_id)
+            await self._stop(step, WorkerState.STOPPED)
+
+    async def close(self, caller: Caller, session_id: SessionId) -> None:
+        """Stop it for good; what was said and done stays readable."""
+        async with self.runs.step(session_id) as step:
+            await self.access.owned(step.connection, caller, session_id)
+            await self._stop(step, WorkerState.STOPPED)
+            await self.repository.update(step.connection, session_id, state=SessionState.CLOSED)
+
+    async def pin(self, caller: Caller, session_id: SessionId, *, pinned: bool) -> None:
+        """A pinned session's worker is not stopped for being idle."""
+        async with self.database.transaction() as connection:
+            await self.access.owned(connection, caller, session_id)
+            await self.repository.update(connection, session_id, pinned=pinned)
+
+    async def rename(self, caller: Caller, session_id: SessionId, title: str) -> None:
+        check_title(title)
+        async with self.database.transaction() as connection:
+            await self.access.owned(connection, caller, session_id)
+            await self.repository.update(connection, session_id, title=title)
+
+    async def delete(self, caller: Caller, session_id: SessionId) -> None:
+        """With all that was said and done in it. What its agent committed stays in the project. From here on nobody
+        finds it; its rows go as soon as its machine has removed what it holds."""
+        async with self.runs.step(session_id) as step:
+            session = await self.access.owned(step.connection, caller, session_id)
+            await self._stop(step, WorkerState.DELETED)
+            await self.repository.update(step.connection, session_id, state=SessionState.DELETED)
+            await self.audit.note(
+                step.connection,
+                session.project_id,
+                "session.delete",
+                "Deleted a session.",
+                at=self.clock.now(),
+                by=caller.actor,
+                session_id=str(session_id),
+            )
+
+    async def _new_agent(self, connection: Connection) -> Principal:
+        """Whom nobody else has used: rules and history of another agent are not for this one."""
+        while True:
+            name = f"session-{secrets.token_hex(4)}"
+            if await self.identity.find_principal(connection, PrincipalKind.AGENT, name) is None:
+                return await self.identity.ensure_principal(connection, PrincipalKind.AGENT, name)
+
+    async def _stop(self, step: RunStep, wanted: WorkerState) -> None:
+        for run in await self.repository.open_runs(step.connection, step.session_id):
+            await self._cancel(step, run.id)
+        await self.repository.want_worker(step.connection, step.session_id, wanted, self.clock.now())
+
+    async def _cancel(self, step: RunStep, run_id: RunId) -> AgentRun:
+        connection = step.connection
+        machine = await self.queue.claimant(connection, run_id)
+        run = await self.repository.run(connection, run_id, lock=True)
+        if run.state in ENDED:
+            return run
+        await self.repository.request_cancel(connection, run_id)
+        if machine is None:
+            facts = RunFacts(reason="canceled", message="It was canceled before a machine worked on it.")
+            return await self.runs.apply(step, run, RunState.CANCELED, facts)
+        if not run.is_canceled:
+            step.events.append(NewEvent(kind="run.cancel_requested", payload={"run_id": str(run_id)}))
+        return await self.repository.run(connection, run_id)
+
+    async def _known_run(self, run_id: RunId) -> AgentRun:
+        async with self.database.connection() as connection:
+            return await self.repository.run(connection, run_id)
+
+    async def _opened_run(self, connection: Connection, caller: Caller, run_id: RunId) -> AgentRun:
+        run = await self.repository.run(connection, run_id)
+        try:
+            await self.access.opened(connection, caller, run.session_id)
+        except NotFound:
+            raise NotFound(f"There is no run {run_id}.") from None
+        return run
+
+
+def _folder(caller: Caller, asked: TreePath | None) -> TreePath | None:
+    """A grant for one folder makes sessions in that folder alone."""
+    below = caller.grant.path_prefix
+    if below is None or asked is None:
+        return asked or below
+    if asked != below and not asked.is_below(below):
+        raise Forbidden(f"This {caller.grant.source} is limited to {below}, and so are the sessions it makes.")
+    return asked
+
+
+def _title(prompt: str) -> str:
+    """The first words of the first message."""
+    words = " ".join("".join(char if char.isprintable() else " " for char in prompt[:400]).split())
+    return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1] + "…"
+
+
+def _said(caller: Caller, run_id: RunId, prompt: str) -> NewEvent:
+    payload = {"run_id": str(run_id), "message_id": "prompt", "text": prompt}
+    return NewEvent(kind="message.user", principal_id=caller.principal.id, payload=payload)
