@@ -741,3 +741,61 @@ async def test_a_sandbox_without_a_folder_is_refused_where_it_holds_no_files(
     if not implementation.can_hold_files:
         with pytest.raises(InvalidInput):
             await driver.create(spec)
+
+
+@one_shot
+async def test_a_home_of_this_machine_outlives_the_sandbox(site: Site, driver: SandboxDriver) -> None:
+    home = site.workspace("home-of-a-session")
+    for text, seen in (("echo one > ~/kept && cat ~/kept", "one\n"), ("cat ~/kept && echo two >> ~/kept", "one\n")):
+        spec = site.spec(home=home, limits=_ROOMY)
+        await driver.create(spec)
+        await driver.start(spec.id)
+        finished = await finish(await driver.exec(spec.id, shell(text)))
+        assert (finished.outcome.exit_code, finished.stdout) == (0, seen), finished.stderr
+        await driver.remove(spec.id)
+    assert (home / "kept").read_text() == "one\ntwo\n"
+
+
+@one_shot
+async def test_a_single_command_has_a_home_of_this_machine_too(site: Site, driver: SandboxDriver) -> None:
+    home = site.workspace("home-of-a-command")
+    finished = await site.once(driver, site.spec(home=home, limits=_ROOMY), shell("echo kept > ~/kept"))
+    assert finished.outcome.succeeded, finished.stderr
+    assert (home / "kept").read_text() == "kept\n"
+
+
+@one_shot
+async def test_a_folder_of_this_machine_is_shown_to_read_only(
+    site: Site, driver: SandboxDriver, implementation: Implementation
+) -> None:
+    program = site.workspace("programs") / "hello"
+    program.write_text("#!/bin/sh\necho hello\n")
+    program.chmod(0o755)
+    shown = ((program.parent, PurePosixPath("/opt/agents/hello")), (program.parent, PurePosixPath("/opt/other")))
+    spec = site.spec(read_only=shown, home=site.workspace("home"), limits=_ROOMY)
+    if not implementation.is_isolated:
+        with pytest.raises(InvalidInput):
+            await driver.create(spec)
+        return
+    again = site.driver()  # a driver made anew knows what the sandbox is shown
+    await driver.create(spec)
+    await again.start(spec.id)
+    finished = await finish(await again.exec(spec.id, shell("/opt/agents/hello/hello && /opt/other/hello")))
+    assert (finished.outcome.exit_code, finished.stdout) == (0, "hello\nhello\n"), finished.stderr
+    finished = await finish(await again.exec(spec.id, shell("echo bad > /opt/agents/hello/hello || echo refused")))
+    assert finished.stdout == "refused\n"
+    assert program.read_text() == "#!/bin/sh\necho hello\n"
+
+
+@pytest.mark.parametrize("target", ["/usr/bin", "/opt", "/opt/../usr", "opt/x", "/workspace/x"], ids=str)
+def test_a_folder_is_shown_below_opt_alone(tmp_path: Path, target: str) -> None:
+    with pytest.raises(InvalidInput):
+        SandboxSpec(id=SandboxId(str(uuid4())), folder=tmp_path, read_only=((tmp_path, PurePosixPath(target)),))
+
+
+async def test_a_sandbox_with_its_own_files_is_shown_no_folder_of_this_machine(
+    site: Site, driver: SandboxDriver, tmp_path: Path
+) -> None:
+    if site.holds_files:
+        with pytest.raises(InvalidInput):
+            await driver.create(site.spec(home=tmp_path))

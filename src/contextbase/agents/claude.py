@@ -73,6 +73,7 @@ class ClaudeAdapter:
             "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1",
             "CLAUDE_CODE_ENABLE_TASKS": "0",
+            "ENABLE_TOOL_SEARCH": "false",  # every tool is offered from the start: not every model can search for them
         }
 
 

@@ -15,9 +15,8 @@ class Enclosure(Protocol):
         """Pairs of a path of this machine and where the launcher sees it; empty: it sees what we see."""
         ...
 
-    @property
-    def mount_at(self) -> str | None:
-        """Where in the launcher's own root the workspace is to be mounted for a new holder."""
+    def mounts(self, spec: SandboxSpec, folder: Path) -> Sequence[tuple[Path, str]]:
+        """Folders of this machine and where in the launcher's own root they are to be mounted for a new holder."""
         ...
 
     def holder_line(self, spec: SandboxSpec, folder: Path, *, ends_with_parent: bool) -> Sequence[str]:
@@ -28,10 +27,10 @@ class Enclosure(Protocol):
         """Of kernel calls, for seccomp; empty: none."""
         ...
 
-    def path(self, folder: Path, inside: PurePosixPath) -> str:
+    def path(self, spec: SandboxSpec, inside: PurePosixPath) -> str:
         """Where commands find a path of the sandbox; what is relative is below /workspace."""
         ...
 
-    def environment(self) -> Mapping[str, str]:
+    def environment(self, spec: SandboxSpec) -> Mapping[str, str]:
         """What every command gets, before what the caller says."""
         ...

@@ -14,6 +14,7 @@ from contextbase.vocabulary import Network, OutputStream, SandboxState
 
 __all__ = [
     "HOME",
+    "PROGRAMS",
     "SANDBOX_LIMITS",
     "WORKSPACE",
     "Command",
@@ -32,9 +33,12 @@ __all__ = [
 
 WORKSPACE: Final = PurePosixPath("/workspace")
 HOME: Final = PurePosixPath("/home/agent")
+PROGRAMS: Final = PurePosixPath("/opt")
+"""Where folders of this machine are shown to read only."""
 
 _LONGEST_PIECE: Final = (128 << 10) - 1  # bytes of an argument or a variable, as Linux has it
 _MOST_TOGETHER: Final = 1 << 20  # Linux takes 2 MB; the sandbox's own variables and arguments are among them
+_MOST_READ_ONLY: Final = 8
 _PIECE_EXTRA: Final = 9  # its end, and the address of it
 
 SANDBOX_LIMITS: Final = ResourceLimits(
@@ -55,6 +59,8 @@ class SandboxSpec:
     id: SandboxId
     folder: Path | None
     is_read_only: bool = False  # the folder cannot be changed from inside
+    home: Path | None = None  # bound at /home/agent, and kept when the sandbox is removed; None: in memory
+    read_only: tuple[tuple[Path, PurePosixPath], ...] = ()  # folders here, and where below /opt they are
     limits: ResourceLimits = SANDBOX_LIMITS
     network: Network = Network.NONE
     environment: Mapping[str, str] = field(default_factory=dict)  # seen by each command, beside PATH, HOME and the like
@@ -62,6 +68,14 @@ class SandboxSpec:
 
     def __post_init__(self) -> None:
         _check_size(_variables(self.environment))
+        if self.home is not None and not self.home.is_absolute():
+            raise InvalidInput(f"The home of a sandbox is an absolute path, not {self.home}.")
+        targets = [target for _, target in self.read_only]
+        if len(set(targets)) < len(targets) or len(targets) > _MOST_READ_ONLY:
+            raise InvalidInput(f"A sandbox is shown {_MOST_READ_ONLY} folders at the most, each at a place of its own.")
+        for source, target in self.read_only:
+            if not source.is_absolute() or PROGRAMS not in target.parents or ".." in target.parts:
+                raise InvalidInput(f"A folder is shown from an absolute path and below {PROGRAMS}, not {target}.")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from contextbase.errors import MachineProblem, Misconfigured
+from contextbase.errors import InvalidInput, MachineProblem, Misconfigured
 from contextbase.sandbox.model import HOME, WORKSPACE, SandboxSpec
 from contextbase.sandbox.native.driver import NativeDriver
+from contextbase.sandbox.native.starter import folder_of
 from contextbase.workspaces.model import Owner
 
 __all__ = ["PlainDriver"]
@@ -43,7 +44,6 @@ class _OpenGround:
     """No enclosure: the machine as it is."""
 
     launcher_root: tuple[tuple[str, str], ...] = ()
-    mount_at: str | None = None
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -52,20 +52,26 @@ class _OpenGround:
         del spec, folder, ends_with_parent
         return []
 
+    def mounts(self, spec: SandboxSpec, folder: Path) -> list[tuple[Path, str]]:
+        del folder
+        if spec.read_only:
+            raise InvalidInput("Without a sandbox no folder can be shown at another place; use bubblewrap or Docker.")
+        return []
+
     def filter(self, spec: SandboxSpec) -> bytes:
         del spec
         return b""
 
-    def path(self, folder: Path, inside: PurePosixPath) -> str:
+    def path(self, spec: SandboxSpec, inside: PurePosixPath) -> str:
         path = WORKSPACE / inside
-        for place, real in ((WORKSPACE, folder), (HOME, self._home)):
+        for place, real in ((WORKSPACE, folder_of(spec)), (HOME, spec.home or self._home)):
             if path.is_relative_to(place):
                 return str(real / path.relative_to(place))
         return str(path)
 
-    def environment(self) -> Mapping[str, str]:
+    def environment(self, spec: SandboxSpec) -> Mapping[str, str]:
         passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        return {"USER": "agent", "LOGNAME": "agent", **passed_on, "HOME": str(self._home)}
+        return {"USER": "agent", "LOGNAME": "agent", **passed_on, "HOME": str(spec.home or self._home)}
 
 
 def _prepared(owner: Owner, home: Path | None) -> _OpenGround:

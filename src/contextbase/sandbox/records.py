@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from contextbase.data_folder import write_private
@@ -110,6 +110,8 @@ def _spec_values(spec: SandboxSpec) -> Mapping[str, Any]:
         "id": str(spec.id),
         "folder": None if spec.folder is None else str(spec.folder),
         "is_read_only": spec.is_read_only,
+        "home": None if spec.home is None else str(spec.home),
+        "read_only": [[str(source), str(target)] for source, target in spec.read_only],
         "limits": asdict(spec.limits),
         "network": spec.network,
         "environment": dict(spec.environment),
@@ -122,6 +124,8 @@ def _spec(values: dict[str, Any]) -> SandboxSpec:
         id=SandboxId(values["id"]),
         folder=None if values["folder"] is None else Path(values["folder"]),
         is_read_only=values["is_read_only"],
+        home=None if values.get("home") is None else Path(values["home"]),
+        read_only=tuple((Path(source), PurePosixPath(target)) for source, target in values.get("read_only", ())),
         limits=ResourceLimits(**values["limits"]),
         network=Network(values["network"]),
         environment=values["environment"],

@@ -23,6 +23,7 @@ _ENVIRONMENT: Final = {
 }
 _DEFAULT_SIZE: Final = 1 << 30
 _RUN_SIZE: Final = 16 << 20
+_BINDS: Final = "/binds"  # in the launcher's own root
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,9 +48,14 @@ class VisibleMachine:
         empty = [("", str(WORKSPACE)), ("", "/tmp")]  # noqa: S108 - where bubblewrap builds
         return (*((path, path) for path in (*there, *extra)), (str(self.etc), "/etc"), *empty)
 
-    @property
-    def mount_at(self) -> str | None:
-        return str(WORKSPACE) if self.has_own_root else None
+    def mounts(self, spec: SandboxSpec, folder: Path) -> list[tuple[Path, str]]:
+        if not self.has_own_root:
+            return []
+        return [(folder, str(WORKSPACE)), *((source, f"{_BINDS}/{at}") for at, source in enumerate(_bound(spec)))]
+
+    def source_of(self, spec: SandboxSpec, folder: Path) -> str:
+        """Where bubblewrap finds a folder that is bound beside the workspace."""
+        return f"{_BINDS}/{_bound(spec).index(folder)}" if self.has_own_root else str(folder)
 
     @property
     def source_of_etc(self) -> str:
@@ -63,12 +69,18 @@ class VisibleMachine:
     def filter(self, spec: SandboxSpec) -> bytes:
         return seccomp_filter(spec.network)
 
-    def path(self, folder: Path, inside: PurePosixPath) -> str:
-        del folder  # it is at the same place in every sandbox
+    def path(self, spec: SandboxSpec, inside: PurePosixPath) -> str:
+        del spec  # it is at the same place in every sandbox
         return str(WORKSPACE / inside)
 
-    def environment(self) -> Mapping[str, str]:
+    def environment(self, spec: SandboxSpec) -> Mapping[str, str]:
+        del spec
         return _ENVIRONMENT
+
+
+def _bound(spec: SandboxSpec) -> list[Path]:
+    """Folders beside the workspace."""
+    return sorted({source for source, _ in spec.read_only} | ({spec.home} if spec.home is not None else set()))
 
 
 def bubblewrap_line(
@@ -87,11 +99,17 @@ def bubblewrap_line(
         ("0755", str(_RUN_SIZE), "/run"),
         ("0755", size, str(HOME)),
     ):
-        line += ["--perms", mode, "--size", most, "--tmpfs", place]
+        if place != str(HOME) or spec.home is None:
+            line += ["--perms", mode, "--size", most, "--tmpfs", place]
+    if spec.home is not None:
+        line += ["--bind", machine.source_of(spec, spec.home), str(HOME)]
     line += ["--perms", "0755", "--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--symlink", "/run", "/var/run"]  # noqa: S108 - inside
     for extra in machine.extra_read_only:
         line += ["--ro-bind", str(extra), str(extra)]
-    line += ["--ro-bind" if spec.is_read_only else "--bind", machine.mount_at or str(folder), str(WORKSPACE)]
+    for source, target in spec.read_only:
+        line += ["--ro-bind", machine.source_of(spec, source), str(target)]
+    workspace = str(WORKSPACE) if machine.has_own_root else str(folder)
+    line += ["--ro-bind" if spec.is_read_only else "--bind", workspace, str(WORKSPACE)]
     line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(WORKSPACE)]
     return [*line, "--", *command]
 

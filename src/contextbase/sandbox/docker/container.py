@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, Self
 
 from contextbase.limits import ResourceLimits
@@ -135,19 +135,17 @@ def configuration(
             "ReadonlyRootfs": True,
             "Tmpfs": {
                 "/tmp": f"{_FOLDER_OPTIONS},size={_TEMPORARY},mode=1777",  # noqa: S108 - inside
-                str(HOME): f"{_FOLDER_OPTIONS},size={_TEMPORARY},{own}",
                 "/run": f"{_FOLDER_OPTIONS},size={_RUN},{own}",
             },
             "Mounts": [
-                {
-                    "Type": "bind",
-                    "Source": str(spec.folder),
-                    "Target": str(WORKSPACE),
-                    "ReadOnly": spec.is_read_only,
-                    "BindOptions": {"Propagation": "rprivate"},
-                }
+                _bind(spec.folder, WORKSPACE, is_read_only=spec.is_read_only),
+                *(_bind(source, target, is_read_only=True) for source, target in spec.read_only),
             ],
         }
+        if spec.home is None:
+            host["Tmpfs"][str(HOME)] = f"{_FOLDER_OPTIONS},size={_TEMPORARY},{own}"
+        else:
+            host["Mounts"].append(_bind(spec.home, HOME, is_read_only=False))
     environment = {
         "PATH": _PATH,
         "HOME": str(HOME),
@@ -172,6 +170,16 @@ def configuration(
             **{_OWN_LABELS + name: value for name, value in spec.labels.items()},
         },
         "HostConfig": host,
+    }
+
+
+def _bind(source: Path | None, target: PurePosixPath, *, is_read_only: bool) -> dict[str, Any]:
+    return {
+        "Type": "bind",
+        "Source": str(source),
+        "Target": str(target),
+        "ReadOnly": is_read_only,
+        "BindOptions": {"Propagation": "rprivate"},
     }
 
 

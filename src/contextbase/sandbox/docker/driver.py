@@ -192,6 +192,8 @@ class DockerDriver:
     async def _create(self, name: str, spec: SandboxSpec, mode: Mode) -> None:
         if spec.folder is not None and not spec.folder.is_absolute():
             raise InvalidInput(f"The folder of a sandbox is named from the root, not {str(spec.folder)!r}.")
+        if mode is Mode.CONTAINER and (spec.home is not None or spec.read_only):
+            raise InvalidInput("A sandbox that holds its files itself has no folders of this machine in it.")
         if any(not variable or "=" in variable for variable in spec.environment):
             raise InvalidInput("The name of a variable is not empty and holds no '='.")
         config = configuration(

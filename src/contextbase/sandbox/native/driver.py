@@ -71,7 +71,7 @@ class NativeDriver:
 
     async def create(self, spec: SandboxSpec) -> SandboxInfo:
         folder_of(spec)
-        await self._ready()
+        (await self._launching()).check(spec)
         async with self._lock(spec.id):
             record = SandboxSpecRecord(spec=spec, created_at=datetime.now(UTC))
             return self._info(await asyncio.to_thread(self._records.create, record))

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -83,6 +83,10 @@ class Starter:
         """Nothing is left in it."""
         self._leftovers.pop(sandbox_id, None)
 
+    def check(self, spec: SandboxSpec) -> None:
+        """`InvalidInput` for what cannot be had in sandboxes of this kind."""
+        self._enclosure.mounts(spec, folder_of(spec))
+
     async def hold(self, spec: SandboxSpec) -> RunningHolder:
         """Start a sandbox's holder, which outlives us."""
         folder = folder_of(spec)
@@ -93,6 +97,7 @@ class Starter:
             leaf.make(NO_LIMITS)
         place = None if group is None else group.place
         line = self._enclosure.holder_line(spec, folder, ends_with_parent=False)
+        mounts = self._enclosure.mounts(spec, folder)
         if not line:
             return RunningHolder.of_this_boot(0, 0, place)
         order = Order(
@@ -100,11 +105,11 @@ class Starter:
             uid=self._owner.uid,
             gid=self._owner.gid,
             holder=line,
-            mount_at=self._enclosure.mount_at,
+            mounts=[place for _, place in mounts],
             filter=self._enclosure.filter(spec).hex(),
         )
         async with self._closed_after(await self._launcher.open(() if leaf is None else leaf.members)) as conversation:
-            values = (await self._answered(conversation, order, mounted=folder)).values
+            values = (await self._answered(conversation, order, mounts=mounts)).values
         return RunningHolder.of_this_boot(values["holder"], values["started"], place)
 
     async def connect(self, spec: SandboxSpec, holder: RunningHolder, path: PurePosixPath) -> socket.socket:
@@ -114,7 +119,7 @@ class Starter:
             gid=self._owner.gid,
             process=holder.process,
             started=holder.started,
-            path=self._enclosure.path(folder_of(spec), path),
+            path=self._enclosure.path(spec, path),
         )
         async with self._closed_after(await self._launcher.open()) as conversation:
             said = await self._answered(conversation, order)
@@ -136,12 +141,12 @@ class Starter:
             task=Task.RUN,
             argv=command.argv,
             environment={
-                **self._enclosure.environment(),
+                **self._enclosure.environment(spec),
                 **({} if size is None else {"TERM": "xterm-256color"}),
                 **spec.environment,
                 **command.environment,
             },
-            path=self._enclosure.path(folder_of(spec), command.cwd),
+            path=self._enclosure.path(spec, command.cwd),
             terminal=None if size is None else (size.rows, size.columns),
         )
 
@@ -150,7 +155,7 @@ class Starter:
     ) -> LaunchedExecution:
         """Pack a folder to standard output, or unpack standard input into it."""
         pipes = Streams.pipes(has_input=task is Task.UNPACK)
-        path = self._enclosure.path(folder_of(spec), folder)
+        path = self._enclosure.path(spec, folder)
         return await self._start(spec, holder, pipes, words=f"the {task} of files", task=task, path=path)
 
     async def _start(
@@ -169,9 +174,9 @@ class Starter:
         theirs = () if pipes is None else pipes.theirs
         try:
             async with self._place(spec, holder, words) as place:
-                order = self._order(place, **values)
-                mounted = place.folder if holder is None else None
-                said = await self._started(place, order, theirs, mounted=mounted)
+                mounts = self._enclosure.mounts(spec, place.folder) if holder is None else ()
+                order = self._order(place, mounts=[target for _, target in mounts], **values)
+                said = await self._started(place, order, theirs, mounts=mounts)
                 streams = pipes or Streams.terminal(said.descriptors[0], has_input=has_input)
                 return self._followed(place, streams, max_output=max_output, longest=longest)
         except BaseException:
@@ -226,7 +231,6 @@ class Starter:
         spec, holder, leaf = place.spec, place.holder, place.leaf
         if holder is None:
             values["holder"] = self._enclosure.holder_line(spec, place.folder, ends_with_parent=True)
-            values["mount_at"] = self._enclosure.mount_at
         else:
             values |= {"process": holder.process, "started": holder.started}
             if leaf is not None:
@@ -250,10 +254,12 @@ class Starter:
                 limits["RLIMIT_DATA"] = spec.limits.max_memory
         return limits
 
-    async def _started(self, place: _Place, order: Order, streams: tuple[int, ...], *, mounted: Path | None) -> Said:
+    async def _started(
+        self, place: _Place, order: Order, streams: tuple[int, ...], *, mounts: Sequence[tuple[Path, str]]
+    ) -> Said:
         try:
             async with asyncio.timeout(_LONGEST_START):
-                return await self._answered(place.conversation, order, streams, mounted=mounted)
+                return await self._answered(place.conversation, order, streams, mounts=mounts)
         except MachineProblem:
             if place.holder is not None and not place.holder.is_there():
                 raise Conflict(_GONE) from None
@@ -274,16 +280,16 @@ class Starter:
         order: Order,
         streams: tuple[int, ...] = (),
         *,
-        mounted: Path | None = None,
+        mounts: Sequence[tuple[Path, str]] = (),
     ) -> Said:
-        """The first answer. `mounted`: the folder that a new holder has as its workspace."""
+        """The first answer. `mounts`: the folders that a new holder gets."""
         with ExitStack() as own:
             handed = list(streams)
             if not streams:
                 handed += [os.open(os.devnull, os.O_RDWR) for _ in range(3)]
                 own.callback(_close_all, tuple(handed))
-            if mounted is not None and self._enclosure.mount_at is not None:
-                mount = _mount_of(mounted)
+            for folder, _ in mounts:
+                mount = _mount_of(folder)
                 own.callback(os.close, mount)
                 handed.append(mount)
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # its last words are read below
@@ -348,8 +354,9 @@ def folder_of(spec: SandboxSpec) -> Path:
         raise InvalidInput("Sandboxes of this kind work in a folder and hold no files themselves; Docker ones do.")
     if not spec.folder.is_absolute():
         raise InvalidInput(f"The folder of a sandbox is an absolute path, not {spec.folder}.")
-    if not spec.folder.is_dir():
-        raise InvalidInput(f"There is no folder {spec.folder}.")
+    for folder in (spec.folder, *(source for source, _ in spec.read_only), *((spec.home,) if spec.home else ())):
+        if not folder.is_dir():
+            raise InvalidInput(f"There is no folder {folder}.")
     return spec.folder
 
 

@@ -37,7 +37,7 @@ from contextbase.sandbox.native.launcher.processes import started_at
 __all__ = ["run_errand"]
 
 _CONNECT_SECONDS: Final = 10
-_MOST_DESCRIPTORS: Final = 8
+_MOST_DESCRIPTORS: Final = 16
 _KILL_AGAIN: Final = 10  # milliseconds
 _LONGEST_END: Final = 1  # second
 _REHEARSAL: Final = Order(task=Task.RUN, uid=1, gid=1).as_bytes()
@@ -82,7 +82,7 @@ class _Errand:
         self._order = order
         self._server = server
         self._streams = descriptors[:3]
-        self._mount = descriptors[3] if len(descriptors) > 3 else None
+        self._mounts = descriptors[3:]
         self._groups = Groups(order.groups, order.stoppers)
         self._filter = bytes.fromhex(order.filter)
         self._joined: int | None = None  # the handle of a holder that others made, and may end at any time
@@ -138,10 +138,12 @@ class _Errand:
             for stream in self._streams:
                 if stat.S_ISFIFO(os.fstat(stream).st_mode):  # never the machine's /dev/null
                     os.fchown(stream, order.uid, order.gid)  # so that /dev/stdout can be opened by its name
-        if self._mount is not None and order.mount_at is not None:
+        if order.mounts:
             system.leave_mounts()
-            system.attach_mount(self._mount, order.mount_at)
-            os.close(self._mount)
+        for mount, target in zip(self._mounts, order.mounts, strict=True):
+            Path(target).mkdir(parents=True, exist_ok=True)
+            system.attach_mount(mount, target)
+            os.close(mount)
         system.become(order.uid, order.gid)
         system.hide_memory()
         system.forbid_new_privileges()

@@ -27,7 +27,7 @@ class StartRefusal(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """Beside it go descriptors: standard input, output and error, and the mount to attach, if one is.
+    """Beside it go descriptors: standard input, output and error, and the mounts to attach.
 
     With a `holder` to start, that is joined and ends with the task, unless the task is to hold.
     """
@@ -36,7 +36,7 @@ class Order:
     uid: int
     gid: int
     holder: Sequence[str] = ()  # the command line of a new one
-    mount_at: str | None = None  # where that one finds the workspace's mount
+    mounts: Sequence[str] = ()  # where that one finds the workspace's mount, and others
     process: int = 0  # the process to join, when there is a holder
     started: int = 0  # and when it was started, in ticks since the machine was
     groups: Sequence[str] = ()  # the files through which the command joins its control groups
