@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from uuid import uuid4
 
 import pytest
@@ -23,7 +24,9 @@ async def a_project(api: Api) -> Project:
 
 async def test_no_alias_is_in_the_document_and_every_other_route_is(api: Api) -> None:
     assert not [
-        path for path in api.app.openapi()["paths"] if path.startswith(("/api/v1/collab", "/api/v1/workspace/"))
+        path
+        for path in api.app.openapi()["paths"]
+        if path.startswith(("/api/v1/collab", "/api/v1/workspace/")) or path == f"{API}/upload"
     ]
     assert f"{API}/workspaces" in api.app.openapi()["paths"]
 
@@ -90,6 +93,87 @@ async def test_an_alias_refuses_as_its_route_does(api: Api) -> None:
     assert_problem(answer, 404, "not_found")
     answer = await api.stranger.post(f"{API}/workspace/me/complete", params={"project": project.name}, headers=headers)
     assert_problem(answer, 422, "invalid_input")
+
+
+async def a_workspace(api: Api, project: Project) -> str:
+    made = await api.client.post(f"{API}/workspaces", json={"project": project.name, "agent": f"w-{uuid4().hex[:8]}"})
+    assert made.status_code == 201, made.text
+    return str(made.json()["id"])
+
+
+async def test_files_of_a_workspace_are_managed_by_their_first_names(api: Api) -> None:
+    project = await a_project(api)
+    workspace = await a_workspace(api, project)
+    files = f"{API}/workspace/{workspace}"
+
+    async def done(method: str, verb: str, **options: Any) -> dict[str, Any]:
+        answer = await api.client.request(method, f"{files}/{verb}", **options)
+        assert answer.is_success, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    asked = {"operator": "somebody-else", "messageId": "m-1"}
+    first = await done("POST", "upload", data=asked, files={"file": ("data.csv", b"a,b\n")})
+    assert (first["fileRef"], first["path"]) == ("workspace:upload/data.csv", "upload/data.csv")
+    form = asked | {"workspaceId": workspace}
+    second = await api.client.post(f"{API}/upload", data=form, files={"file": ("data.csv", b"c,d\n")})
+    assert (second.status_code, second.json()["fileRef"]) == (201, "workspace:upload/data (1).csv")
+    listed = await done("GET", "list", params={"path": "upload"})
+    assert [(one["path"], one["type"], one["size"], one["mimeType"]) for one in listed["files"]] == [
+        ("upload/data (1).csv", "file", 4, "text/csv"),
+        ("upload/data.csv", "file", 4, "text/csv"),
+    ]
+    assert all(one["modifiedAt"] for one in listed["files"])
+    tree = await done("GET", "tree")
+    assert [folder["path"] for folder in tree["folders"]] == ["upload"]
+    read = await done("GET", "read/upload/data (1).csv", params={"offset": 2, "length": 1})
+    assert {name: read[name] for name in ("content", "start", "total", "readLength")} == {
+        "content": "d",
+        "start": 2,
+        "total": 4,
+        "readLength": 1,
+    }
+    assert (await api.client.get(f"{files}/download", params={"path": "upload/data.csv"})).content == b"a,b\n"
+    renamed = await done("POST", "rename", json={"path": "upload/data.csv", "target": "in/a.csv"} | asked)
+    assert (renamed["path"], renamed["previousPath"]) == ("in/a.csv", "upload/data.csv")
+    assert (await done("POST", "mkdir", json={"path": "empty"} | asked))["action"] == "mkdir"
+    deleted = await done("DELETE", "delete/in/a.csv", json=asked)
+    assert (deleted["action"], deleted["newHash"]) == ("delete", None)
+    assert {"files", "folders", "diskUsage", "lastModified", "lastSync"} <= (await done("GET", "info")).keys()
+    assert (await done("GET", "usage"))["diskUsage"] == 4 + len("plan\n")
+    assert (await done("POST", "sync", json=asked))["registered"] == 0
+    told = (await done("GET", "history"))["history"]
+    assert [one["action"] for one in told] == ["sync", "delete", "mkdir", "rename", "write", "write"]
+    assert {one["operator"] for one in told} == {"user:owner"}, "the token decides, not the body"
+    assert {one["messageId"] for one in told} == {"m-1"}
+
+
+async def test_an_upload_names_its_workspace_before_the_file(api: Api) -> None:
+    project = await a_project(api)
+    workspace = await a_workspace(api, project)
+    late = {"file": ("data.csv", bytes(3_000_000)), "workspaceId": (None, workspace)}
+    assert_problem(await api.client.post(f"{API}/upload", files=late), 400, "invalid_input")
+    none = await api.client.post(f"{API}/upload", data={"workspaceId": str(uuid4())}, files={"file": ("a", b"a")})
+    assert_problem(none, 404, "not_found")
+
+
+@pytest.mark.parametrize("path", ["../plan.md", "%2e%2e/plan.md", "/etc/passwd", "a%00b", "a%5c..%5cb", "x" * 300])
+async def test_no_aliased_path_leads_elsewhere(api: Api, path: str) -> None:
+    project = await a_project(api)
+    files = f"{API}/workspace/{await a_workspace(api, project)}"
+    plain = unquote(path)
+    answers = [
+        await api.client.get(f"{files}/read/{path}"),
+        await api.client.delete(f"{files}/delete/{path}"),
+        await api.client.get(f"{files}/list", params={"path": plain}),
+        await api.client.get(f"{files}/download", params={"path": plain}),
+        await api.client.post(f"{files}/mkdir", json={"path": plain}),
+        await api.client.post(f"{files}/rename", json={"path": "plan.md", "target": plain}),
+        await api.client.post(f"{files}/rename", json={"path": plain, "target": "b"}),
+    ]
+    for number, answer in enumerate(answers):
+        assert answer.status_code in (400, 404, 405, 422), (number, answer.text)
+        assert answer.json()["code"] in ("invalid_path", "invalid_input", "not_found", "method_not_allowed"), number
 
 
 def without_trace(body: dict[str, Any]) -> dict[str, Any]:

@@ -272,6 +272,24 @@ TABLE: dict[tuple[str, str], Route] = {
         fill=lambda *_: {"{agent_id}": "me"},
         first=ALIASED_WORKSPACE,
     ),
+    **{
+        (method, path): one
+        for (method, path), one in file_routes(
+            f"{API}/workspace/{{workspace}}", query, as_itself, first=A_WORKSPACE
+        ).items()
+        if not path.endswith(("/metadata/{path:path}", "/write/{path:path}"))
+    },
+    ("POST", f"{API}/upload"): route(
+        "read write",
+        "project",
+        lambda _, project: {
+            "params": {"project": project},
+            "data": {"workspaceId": "me"},
+            "files": {"file": ("new.txt", b"new")},
+        },
+        ok=201,
+        first=A_WORKSPACE,
+    ),
     **file_routes(f"{WORKSPACES}/{{workspace}}", query, as_itself, first=A_WORKSPACE),
     **file_routes(f"{API}/files/{{project}}", lambda **fields: lambda *_: {"params": fields}, by_name),
     ("POST", "/api/v1/commands"): route(

@@ -42,6 +42,8 @@ class RegisteredTree:
             if change is not None:
                 waiting[path] = change
                 above.update(TreePath.stored(path).folders)
+            if change is Mark.GONE:
+                waiting |= _left_standing(path)
         self.tree = changed(self.tree, waiting)
 
     def hash_of(self, path: str) -> ContentHash | None:
@@ -57,7 +59,7 @@ class RegisteredTree:
 
     def _move(self, source: str, target: str) -> None:
         found = self.tree.leaf(source) or self.tree.folder(source)
-        changes: dict[str, Change] = {source: Mark.GONE}
+        changes: dict[str, Change] = {source: Mark.GONE, **_left_standing(source)}
         if found is not None:
             changes[target] = found
         self.tree = changed(self.tree, changes)
@@ -66,6 +68,12 @@ class RegisteredTree:
         for path, name in moved.items():
             del self._hashes[path]
             self._hashes[target + path[len(source) :]] = name
+
+
+def _left_standing(path: str) -> dict[str, Change]:
+    """The folder of what is gone: on a disk it stays, also with nothing in it."""
+    parent, _, _ = path.rpartition("/")
+    return {parent: Mark.STANDS} if parent else {}
 
 
 def _change(row: Mapping[str, Any]) -> Change | None:

@@ -3,7 +3,7 @@
 from typing import cast
 
 from contextbase.files.file_tree import FolderNode
-from contextbase.files.model import FileDetails, FileEntry, FileOperation, OperationResult
+from contextbase.files.model import FileDetails, FileEntry, FileOperation, OperationResult, PlaceInfo, PlaceUsage
 from contextbase.ids import ContentHash
 from contextbase.wire.files import (
     FileDetailsView,
@@ -12,9 +12,11 @@ from contextbase.wire.files import (
     FileOperatorName,
     FileWriteView,
     FolderTreeView,
+    PlaceInfoView,
+    PlaceUsageView,
 )
 
-__all__ = ["details_view", "entry_view", "operation_view", "result_view", "tree_view"]
+__all__ = ["details_view", "entry_view", "info_view", "operation_view", "result_view", "tree_view", "usage_view"]
 
 
 def entry_view(entry: FileEntry) -> FileEntryView:
@@ -80,6 +82,26 @@ def result_view(reference: str, result: OperationResult) -> FileWriteView:
         mime=result.mime,
         seq=result.seq,
         review_id=result.review_id,
+    )
+
+
+def info_view(found: PlaceInfo) -> PlaceInfoView:
+    return PlaceInfoView(
+        files=found.files,
+        folders=found.folders,
+        diskUsage=found.disk_usage,
+        lastModified=found.last_modified,
+        lastSync=found.last_sync,
+    )
+
+
+def usage_view(found: PlaceUsage) -> PlaceUsageView:
+    return PlaceUsageView(
+        diskUsage=found.disk_usage,
+        uncommitted_bytes=found.uncommitted_bytes,
+        uncommitted_files=found.uncommitted_files,
+        most_bytes=found.most_bytes,
+        most_files=found.most_files,
     )
 
 

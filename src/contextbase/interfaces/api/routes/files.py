@@ -1,16 +1,15 @@
 """Files of projects and open workspaces: the same routes for both."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable
 from typing import Annotated, Any, Final
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from contextbase.errors import InvalidPath, PreconditionFailed
+from contextbase.errors import InvalidPath
 from contextbase.files.model import OperationContext, OperationResult
-from contextbase.files.ports import OpenedFile, Place
+from contextbase.files.ports import Place
 from contextbase.files.service import UPLOAD_FOLDER
 from contextbase.files.slices import MOST_AT_ONCE
 from contextbase.history.archive_writers import ArchiveFormat
@@ -18,14 +17,20 @@ from contextbase.ids import TreePath
 from contextbase.interfaces.api.answers import as_json
 from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.etags import ANY, etag_of, etags_in
-from contextbase.interfaces.api.file_views import details_view, entry_view, operation_view, result_view, tree_view
-from contextbase.interfaces.api.problems import problem_response
-from contextbase.interfaces.api.ranges import Unsatisfiable, requested_range
+from contextbase.interfaces.api.downloads import DOWNLOADS, Wanted, download_of
+from contextbase.interfaces.api.etags import etag_of
+from contextbase.interfaces.api.file_views import (
+    details_view,
+    entry_view,
+    info_view,
+    operation_view,
+    result_view,
+    tree_view,
+    usage_view,
+)
 from contextbase.interfaces.api.routes.commits import expectation
 from contextbase.interfaces.api.routes.workspaces import Named
 from contextbase.interfaces.api.uploaded_file import UploadedFile
-from contextbase.storage.model import Kind
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.files import (
     FileDetailsView,
@@ -42,19 +47,13 @@ from contextbase.wire.files import (
 )
 from contextbase.wire.snapshot import LONGEST_REF
 
-__all__ = ["STREAMED", "project_router", "workspace_router"]
+__all__ = ["STREAMED", "NamedPath", "QueriedPath", "folder_of", "project_router", "workspace_place", "workspace_router"]
 
-STREAMED: Final = r"/api/v1/(files|workspaces)/[^/]+/(upload|write/.*)"
+STREAMED: Final = r"/api/v1/(((files|workspaces?)/[^/]+/)?upload|(files|workspaces)/[^/]+/write/.*)"
 """The paths that take bodies of any length."""
 
 _MOST_TOLD: Final = 1000
 _LONGEST_PATH: Final = 3072
-_ARCHIVES: Final = {
-    ArchiveFormat.TAR: "application/x-tar",
-    ArchiveFormat.TAR_GZ: "application/gzip",
-    ArchiveFormat.ZIP: "application/zip",
-}
-_BYTES: Final[dict[str, Any]] = {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
 _FORM: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
@@ -75,15 +74,9 @@ _RAW: Final[dict[str, Any]] = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
-_DOWNLOADS: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "The content, or an archive of a folder; a file's ETag is its sha256."} | _BYTES,
-    206: {"description": "The range that was asked for."} | _BYTES,
-    304: {"description": "If-None-Match names its ETag."},
-    **problem_answers(412, 416),
-}
 
 
-async def _workspace(named: Named, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> Place:
+async def workspace_place(named: Named, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> Place:
     return agents.files.workspace(caller, named.project_id, named.agent, workspace_id=named.id)
 
 
@@ -134,7 +127,7 @@ NamedPath = Annotated[TreePath, Depends(_named_path)]
 QueriedPath = Annotated[str | None, Query(max_length=_LONGEST_PATH, description="Left out: the top folder.")]
 
 
-def _folder(path: str | None) -> TreePath | None:
+def folder_of(path: str | None) -> TreePath | None:
     return TreePath(path) if path else None
 
 
@@ -151,7 +144,7 @@ def _router(prefix: str, tag: str, opened: Callable[..., Any]) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
     ) -> Response:
         """A folder's files and folders, by name."""
-        page = await agents.files.list(place, _folder(path), after=after, limit=limit)
+        page = await agents.files.list(place, folder_of(path), after=after, limit=limit)
         return as_json(FileListView(entries=[entry_view(entry) for entry in page.entries], next_after=page.next_after))
 
     @router.get("/tree", response_model=FolderTreeView)
@@ -195,7 +188,7 @@ def _router(prefix: str, tag: str, opened: Callable[..., Any]) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> FileHistoryView:
         """What was done to the files, the newest first."""
-        page = await place.history(_folder(path), before=before, limit=limit)
+        page = await place.history(folder_of(path), before=before, limit=limit)
         return FileHistoryView(
             operations=[operation_view(one) for one in page.operations], next_before=page.next_before
         )
@@ -203,51 +196,22 @@ def _router(prefix: str, tag: str, opened: Callable[..., Any]) -> APIRouter:
     @router.get("/info")
     async def info(place: At, agents: AuthenticatedAgents) -> PlaceInfoView:
         """How many files and folders there are, how large, and when they changed last."""
-        found = await agents.files.info(place)
-        return PlaceInfoView(
-            files=found.files,
-            folders=found.folders,
-            diskUsage=found.disk_usage,
-            lastModified=found.last_modified,
-            lastSync=found.last_sync,
-        )
+        return info_view(await agents.files.info(place))
 
     @router.get("/usage")
     async def usage(place: At) -> PlaceUsageView:
         """How much room the files take."""
-        found = await place.usage()
-        return PlaceUsageView(
-            diskUsage=found.disk_usage,
-            uncommitted_bytes=found.uncommitted_bytes,
-            uncommitted_files=found.uncommitted_files,
-            most_bytes=found.most_bytes,
-            most_files=found.most_files,
-        )
+        return usage_view(await place.usage())
 
-    @router.get("/download", response_class=StreamingResponse, responses=_DOWNLOADS)
+    @router.get("/download", response_class=StreamingResponse, responses=DOWNLOADS)
     async def download(
-        *,
         place: At,
+        wanted: Wanted,
         path: QueriedPath = None,
         form: Annotated[ArchiveFormat, Query(alias="format", description="Of a folder.")] = ArchiveFormat.ZIP,
-        range_: Annotated[str | None, Header(alias="Range", max_length=200)] = None,
-        if_range: Annotated[str | None, Header(max_length=200)] = None,
-        if_match: Annotated[str | None, Header(max_length=8000)] = None,
-        if_none_match: Annotated[str | None, Header(max_length=8000)] = None,
     ) -> Response:
         """A file, also in parts, or a folder as an archive."""
-        wanted = _folder(path)
-        if wanted is None or (await place.details(wanted)).entry.kind is Kind.DIRECTORY:
-            return await _archive(place, wanted, form)
-        async with AsyncExitStack() as stack:
-            opened = await stack.enter_async_context(place.opened(wanted))
-            etag = "" if opened.details.hash is None else etag_of(opened.details.hash)
-            asked, known = etags_in(if_match), etags_in(if_none_match)
-            if asked is not None and not asked & {ANY, str(opened.details.hash)}:
-                raise PreconditionFailed(f"{wanted} has other content than If-Match asks for: its ETag is {etag}.")
-            if asked is None and known is not None and known & {ANY, str(opened.details.hash)}:
-                return Response(status_code=304, headers={"ETag": etag})
-            return await _content(opened, etag, range_ if if_range in (None, etag) else None, stack)
+        return await download_of(place, folder_of(path), form, wanted)
 
     @router.post("/sync")
     async def sync(place: At, context: Message) -> FileSyncView:
@@ -282,7 +246,7 @@ def _router(prefix: str, tag: str, opened: Callable[..., Any]) -> APIRouter:
         """A new file from a form. It never takes another's place: `data.csv` becomes `data (1).csv`. Needs 'write'."""
         file = UploadedFile(request)
         await file.open()
-        result = await agents.files.upload(place, file.name, file.content(), context, folder=_folder(path))
+        result = await agents.files.upload(place, file.name, file.content(), context, folder=folder_of(path))
         return _told(place, response, result)
 
     @router.delete("/delete/{path:path}", responses=problem_answers(412))
@@ -302,7 +266,7 @@ def _router(prefix: str, tag: str, opened: Callable[..., Any]) -> APIRouter:
         return _told(place, response, await place.rename(TreePath(body.path), TreePath(body.target), context))
 
     @router.post("/mkdir")
-    async def make_folder(body: FolderCreate, response: Response, place: At, context: Message) -> FileWriteView:
+    async def makefolder_of(body: FolderCreate, response: Response, place: At, context: Message) -> FileWriteView:
         """Make a folder, with those it lies in. Needs 'write'."""
         return _told(place, response, await place.make_folder(TreePath(body.path), context))
 
@@ -315,58 +279,5 @@ def _told(place: Place, response: Response, result: OperationResult) -> FileWrit
     return result_view(place.reference, result)
 
 
-async def _archive(place: Place, path: TreePath | None, form: ArchiveFormat) -> Response:
-    stack = AsyncExitStack()
-    pieces = await stack.enter_async_context(place.archive(path, form))
-
-    async def all_pieces() -> AsyncIterator[bytes]:
-        async with stack:
-            async for piece in pieces:
-                if piece:
-                    yield piece
-
-    name = quote(f"{path.name if path else place.reference}.{form}", safe="")
-    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
-    return StreamingResponse(all_pieces(), media_type=_ARCHIVES[form], headers=headers)
-
-
-async def _content(opened: OpenedFile, etag: str, range_header: str | None, stack: AsyncExitStack) -> Response:
-    """What keeps the file open goes from the stack to the answer."""
-    path, size = opened.details.entry.path, opened.content.size
-    headers = {
-        "Accept-Ranges": "bytes",
-        "ETag": etag,
-        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(path.name, safe='')}",
-    }
-    try:
-        part = requested_range(range_header, size)
-    except Unsatisfiable:
-        headers["Content-Range"] = f"bytes */{size}"
-        detail = f"The content has {size} bytes; nothing of it is in that range."
-        return problem_response(416, "invalid_input", detail, headers=headers)
-    start, end = part or (0, size)
-    headers["Content-Length"] = str(end - start)
-    if part is not None:
-        headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
-    pieces = opened.content.stream(start, end)
-    stack.push_async_callback(pieces.aclose)
-    first = await anext(pieces, b"")  # what is missing is an error, not half an answer
-    kept = stack.pop_all()
-
-    async def all_pieces() -> AsyncIterator[bytes]:
-        async with kept:
-            yield first
-            async for piece in pieces:
-                yield piece
-
-    mime = opened.details.entry.mime
-    return StreamingResponse(
-        all_pieces(),
-        status_code=200 if part is None else 206,
-        headers=headers,
-        media_type=mime if mime and mime.isascii() else "application/octet-stream",
-    )
-
-
-workspace_router = _router("/api/v1/workspaces/{workspace}", "files", _workspace)
+workspace_router = _router("/api/v1/workspaces/{workspace}", "files", workspace_place)
 project_router = _router("/api/v1/files/{project}", "files", _project)
