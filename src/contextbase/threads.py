@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar
 
-__all__ = ["ended", "in_thread"]
+__all__ = ["WriteBehind", "ended", "in_thread"]
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -30,3 +31,33 @@ async def in_thread(function: Callable[Arguments, Result], *args: Arguments.args
     except asyncio.CancelledError:
         await ended(work)
         raise
+
+
+class WriteBehind:
+    """Blocking work, one piece after the other, while the next piece is got ready. None is under way when the block has
+    ended; what failed is raised by the next `start`, or at the end."""
+
+    def __init__(self) -> None:
+        self._under_way: asyncio.Task[Any] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        under_way, self._under_way = self._under_way, None
+        if under_way is None:
+            return
+        if error is None:
+            await under_way
+        else:
+            await ended(under_way)
+
+    async def start(
+        self, function: Callable[Arguments, Any], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> None:
+        """Returns when the piece before is done."""
+        if self._under_way is not None:
+            await self._under_way
+        self._under_way = asyncio.create_task(in_thread(function, *args, **kwargs))

@@ -60,9 +60,13 @@ def test_landing(folder: Path) -> None:
 
 def test_files(folder: Path) -> None:
     installed("filesystem")  # with this account's settings of npm, which a benchmark's environment has not
-    figures = figures_of("files", "--rounds", "3", "--files", "60", "--seconds", "1", folder=folder)
+    require_program("curl", "apt-get install curl")
+    small = ("--rounds", "3", "--files", "60", "--seconds", "1", "--tree", "1200", "--mebibytes", "2")
+    figures = figures_of("files", *small, folder=folder)
     assert figures.keys() >= {"mcp_read_ms", "fs_server_read_ms", "mcp_connect_ms", "mcp_tool_list_characters"}
     assert figures.keys() >= {"search_ms", "git_grep_ms", "ripgrep_ms", "index_s", "landing_with_index_ratio"}
+    assert figures.keys() >= {"list_ms", "tree_ms", "info_ms", "scandir_ms", "find_ms"}
+    assert figures.keys() >= {"upload_mb_s", "download_mb_s", "cp_mb_s", "upload_ratio", "download_ratio"}
 
 
 def test_feed(folder: Path) -> None:

@@ -21,7 +21,7 @@ from contextbase.files.workspace_tree import leaf_of, whole_tree
 from contextbase.identity.model import Caller
 from contextbase.ids import ContentHash, TreePath
 from contextbase.storage.model import Kind
-from contextbase.threads import in_thread
+from contextbase.threads import WriteBehind, in_thread
 from contextbase.workspaces.file_editor import FileEditor, StagedFile
 from contextbase.workspaces.folder_scan import ScannedFolder
 from contextbase.workspaces.model import Quota, View, WorkspaceId
@@ -140,21 +140,16 @@ class WorkspaceVisit:
 
     async def _fill(self, staged: StagedFile, path: TreePath, content: AsyncIterable[bytes]) -> None:
         """Written and hashed in a thread, while the next pieces arrive."""
-        waiting = bytearray()
-        writing: asyncio.Task[None] | None = None
-        try:
+        waiting, size = bytearray(), 0
+        async with WriteBehind() as behind:
             async for piece in content:
                 waiting += piece
-                if staged.size + len(waiting) > self._parts.largest_file:
+                size += len(piece)
+                if size > self._parts.largest_file:
                     raise TooLarge(f"The file has more than {self._parts.largest_file} bytes, the most there may be.")
                 if len(waiting) >= _BATCH:
-                    if writing is not None:
-                        await writing
-                    writing = asyncio.create_task(in_thread(self.editor.append, staged, path, bytes(waiting)))
+                    await behind.start(self.editor.append, staged, path, bytes(waiting))
                     waiting.clear()
-        finally:
-            if writing is not None:
-                await writing
         await in_thread(self.editor.append, staged, path, bytes(waiting))
 
     async def put_free(self, staged: StagedFile, folder: TreePath | None, name: str) -> TreePath:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from contextbase.durable import explained, flush, make_folder
 from contextbase.errors import BlobMissing
@@ -96,7 +97,7 @@ class LocalBlobStore:
                         os.link(spooled.file, name, dst_dir_fd=folder, follow_symlinks=False)
                     except FileExistsError:
                         if not _is_there(folder, name, size=spooled.size):  # damaged, or put there by hand
-                            os.rename(spooled.file, name, dst_dir_fd=folder)
+                            _replace(spooled.file, folder, name)
                 # Also when the name was there already: the other writer may not have come this far yet.
                 flush(folder)
                 return _published(folder, name, spooled)
@@ -214,6 +215,13 @@ def _is_there(folder: int, name: str, *, size: int) -> bool:
     except FileNotFoundError:
         return False
     return stat.S_ISREG(status.st_mode) and status.st_size == size
+
+
+def _replace(path: Path, folder: int, name: str) -> None:
+    """By a second name of the file, which keeps its first: it may be put again."""
+    second = path.with_name(f"{uuid4().hex}{path.suffix}")
+    os.link(path, second, follow_symlinks=False)
+    os.rename(second, name, dst_dir_fd=folder)
 
 
 def _seal(path: Path) -> None:

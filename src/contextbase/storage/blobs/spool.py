@@ -15,7 +15,7 @@ from contextbase.durable import explained, make_folder
 from contextbase.errors import MachineProblem
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.integrity import PIECE_SIZE, check_expected, hash_of
-from contextbase.threads import in_thread
+from contextbase.threads import WriteBehind, in_thread
 
 __all__ = ["SpoolFolder", "Spooled"]
 
@@ -36,6 +36,9 @@ class Spooled:
         if isinstance(self.held, bytes):
             raise TypeError("This content is short and stays in memory; it has no file.")
         return self.held
+
+    def is_file_in(self, folder: Path) -> bool:
+        return isinstance(self.held, Path) and self.held.parent == folder
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if isinstance(self.held, bytes):
@@ -65,22 +68,23 @@ class SpoolFolder:
     ) -> AsyncIterator[Spooled]:
         """The content, spooled until the block ends; what is a `Spooled` already is not copied again.
 
-        Content that does not hash to `expected` raises `BlobCorrupted`. With `reuse=False` the file is always a
-        fresh one in this folder, for a caller that will link it elsewhere.
+        Content that does not hash to `expected` raises `BlobCorrupted`. With `reuse=False` the content is always in a
+        file of this folder, for a caller that will link it elsewhere.
         """
-        if reuse and isinstance(content, Spooled):
+        if isinstance(content, Spooled) and (reuse or content.is_file_in(self._folder)):
             check_expected(content.hash, expected)
             yield content
             return
         file = _TemporaryFile(self._folder)
         try:
             buffer = bytearray()
-            async for piece in content:
-                for offset in range(0, len(piece), PIECE_SIZE):
-                    buffer += memoryview(piece)[offset : offset + PIECE_SIZE]
-                    if len(buffer) >= PIECE_SIZE:
-                        await in_thread(file.write, buffer)
-                        buffer = bytearray()
+            async with WriteBehind() as behind:
+                async for piece in content:
+                    for offset in range(0, len(piece), PIECE_SIZE):
+                        buffer += memoryview(piece)[offset : offset + PIECE_SIZE]
+                        if len(buffer) >= PIECE_SIZE:
+                            await behind.start(file.write, buffer)
+                            buffer = bytearray()
             if not file.made and len(buffer) < self._memory_limit:
                 held = bytes(buffer)
                 spooled = Spooled(hash=await hash_of(held), size=len(held), held=held)
