@@ -48,6 +48,8 @@ def commit_time(seq: int) -> int:
 class MemorySnapshots:
     project_id: ProjectId = _PROJECT
     epoch: UUID = _EPOCH
+    folder: str = ""  # where everything is in the project, ended by '/'; tests name paths from there
+    beside: Tree = field(default_factory=dict)  # what else each snapshot but the first has, by its path in the project
     trees: list[Tree] = field(default_factory=lambda: [{}])
     blobs: dict[ContentHash, bytes | Path] = field(default_factory=dict)
     asked: list[tuple[int, int]] = field(default_factory=list)  # the differences that were read
@@ -70,13 +72,13 @@ class MemorySnapshots:
 
     async def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[MirrorEntry]:
         self.asked.append((older.seq, newer))
-        before, after = self.trees[older.seq], self.trees[newer]
+        before, after = self._in_project(older.seq), self._in_project(newer)
         for path in sorted(before.keys() | after.keys(), key=lambda path: path[::-1]):  # in no useful order
             if before.get(path) != after.get(path):
                 yield self._entry(path, after.get(path), newer, existed=path in before)
 
     async def standing(self, snapshot: SnapshotKey, folders: Collection[TreePath]) -> frozenset[TreePath]:
-        tree = self.trees[snapshot.seq]
+        tree = self._in_project(snapshot.seq)
         found = {path for path, node in tree.items() if node is FOLDER}
         for path in tree:
             found.update(path[:at] for at, character in enumerate(path) if character == "/")
@@ -88,6 +90,10 @@ class MemorySnapshots:
     ) -> AsyncIterator[Mapping[ContentHash, bytes | Path]]:
         assert snapshot.project_id == self.project_id
         yield {content_hash: self.blobs[content_hash] for content_hash in hashes}
+
+    def _in_project(self, seq: Seq) -> Tree:
+        beside = self.beside if seq else {}
+        return beside | {f"{self.folder}{path}": node for path, node in self.trees[seq].items()}
 
     def _entry(self, path: str, node: Node | None, seq: Seq, *, existed: bool) -> MirrorEntry:
         kind, content = Kind.DELETED, None

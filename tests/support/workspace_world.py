@@ -72,8 +72,10 @@ class WorkspaceWorld:
         _, secret = await self.services.identity.create_token(self.owner, request)
         return await self.services.identity.authenticate(secret)
 
-    async def create(self, name: str, *, at: Seq | None = None) -> Path:
-        created = await self.agents.workspaces.create(await self.agent(name), self.project_id, at=at)
+    async def create(self, name: str, *, at: Seq | None = None, of: str | None = None) -> Path:
+        """`of`: a folder of the project."""
+        agent, folder = await self.agent(name), None if of is None else TreePath(of)
+        created = await self.agents.workspaces.create(agent, self.project_id, at=at, folder=folder)
         return created.record.path
 
     async def status(self, name: str) -> set[TreePath]:

@@ -56,6 +56,7 @@ class Site:
     snapshots: MemorySnapshots
     mirrors: Mirrors
     provider: FolderBackend
+    folder: TreePath | None = None  # of the project, that workspaces are made of
 
     @property
     def mirror(self) -> Mirror:
@@ -63,7 +64,7 @@ class Site:
 
     async def create(self, *, seq: int | None = None, masked: tuple[str, ...] = ()) -> Workspace:
         snapshot = self.snapshots.head if seq is None else self.snapshots.key(seq)
-        view = View(snapshot=snapshot, masked=frozenset(TreePath(path) for path in masked))
+        view = View(snapshot=snapshot, masked=frozenset(TreePath(path) for path in masked), folder=self.folder)
         return await self.provider.create_workspace(WorkspaceId(int=uuid4().int), view)
 
     async def detect(self, workspace: Workspace) -> WorkspaceChanges:

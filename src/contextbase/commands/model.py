@@ -6,7 +6,7 @@ from datetime import datetime
 
 from contextbase.errors import InvalidInput
 from contextbase.identity.model import Principal
-from contextbase.ids import ProjectId
+from contextbase.ids import ProjectId, TreePath
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.model import Command, CommandOutcome, Network, Output, SandboxId
 from contextbase.vocabulary import CommitWhen
@@ -25,6 +25,7 @@ class RunRequest:
     limits: ResourceLimits
     network: Network = Network.NONE
     environment: Mapping[str, str] = field(default_factory=dict)
+    folder: TreePath | None = None  # what of the project its workspace has; None: all
     commit_when: CommitWhen = CommitWhen.SUCCESS
     wish: Wish
 

@@ -62,7 +62,7 @@ class CommandService:
         self._running += 1
         try:
             agent = agent or _name_of_new(caller)
-            created = await self.workspaces.create(caller, project_id, agent)
+            created = await self.workspaces.create(caller, project_id, agent, folder=request.folder)
             if not created.is_new:
                 raise Conflict(
                     f"{created.record.principal.name} has an open workspace; complete or abandon it, or let another "

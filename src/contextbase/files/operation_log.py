@@ -19,6 +19,7 @@ from contextbase.storage.model import Kind
 from contextbase.streams.model import NewEvent, Scope
 from contextbase.streams.repository import StreamRepository
 from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.place_paths import PlacePaths
 
 __all__ = ["NewOperation", "OperationBatch", "OperationLog"]
 
@@ -55,6 +56,7 @@ class OperationBatch:
 
     project_id: ProjectId
     workspace_id: WorkspaceId
+    paths: PlacePaths  # of the workspace, whose own the operations name
     operations: Sequence[NewOperation]
     by: Caller
     message_id: str | None = None
@@ -154,9 +156,12 @@ def _event(batch: OperationBatch, operation: NewOperation) -> NewEvent:
         "operator_type": operation.operator_type,
         "message_id": batch.message_id,
     }
-    return NewEvent(
-        kind=f"file.{operation.action}", principal_id=operation.principal_id, path=operation.path, payload=payload
-    )
+    place = _in_project(batch, operation.path)
+    return NewEvent(kind=f"file.{operation.action}", principal_id=operation.principal_id, path=place, payload=payload)
+
+
+def _in_project(batch: OperationBatch, path: TreePath | None) -> TreePath | None:
+    return None if path is None else batch.paths.in_project(path)
 
 
 def _audited(batch: OperationBatch, at: datetime) -> list[AuditEntry]:
@@ -172,10 +177,10 @@ def _audited(batch: OperationBatch, at: datetime) -> list[AuditEntry]:
             by=actor,
             action=f"file.{one.action}",
             summary=f"{name} {_VERBS[one.action]} {one.previous_path or one.path} in a workspace.",
-            path=one.previous_path or one.path,
+            path=_in_project(batch, one.previous_path or one.path),
             old_hash=one.old_hash,
             new_hash=one.new_hash,
-            details=details if one.previous_path is None else details | {"target": one.path},
+            details=details if one.previous_path is None else details | {"target": _in_project(batch, one.path)},
         )
         for one in batch.operations
     ]

@@ -15,7 +15,7 @@ import asyncpg
 
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
-from contextbase.files.file_tree import Change, FileLeaf, FolderNode, Mark, built, changed, filtered
+from contextbase.files.file_tree import EMPTY, Change, FileLeaf, FolderNode, Mark, built, changed, filtered
 from contextbase.gate.service import OpenedProject
 from contextbase.identity.levels import PathAuthority
 from contextbase.ids import ProjectId, Seq, TreePath
@@ -59,7 +59,9 @@ class TreeIndex:
 
     async def given(self, view: View) -> FolderNode:
         """What a workspace was given."""
-        whole = await self._whole(view.snapshot)
+        whole: FolderNode = await self._whole(view.snapshot)
+        for part in () if view.folder is None else view.folder.parts:
+            whole = whole.folders.get(part, EMPTY)
         return changed(whole, dict.fromkeys(view.masked, Mark.GONE)) if view.masked else whole
 
     async def _whole(self, snapshot: SnapshotKey) -> FolderNode:

@@ -52,6 +52,7 @@ async def synced(
     batch = OperationBatch(
         project_id=visit.record.project_id,
         workspace_id=visit.record.id,
+        paths=visit.record.paths,
         operations=[*operations, own],
         by=caller,
         message_id=context.message_id,
@@ -80,9 +81,10 @@ async def _old_hashes(
             asked[registered.given_as(one.path)] = one.path
     if asked:
         view = await visit.view()
+        places = {view.paths.in_project(path): own for path, own in asked.items()}
         async with parts.database.connection() as connection:
-            rows = await connection.fetch(_SQL.hashes_at, view.snapshot.project_id, view.snapshot.seq, list(asked))
-        hashes |= {asked[TreePath.stored(row["path"])]: ContentHash(row["content_hash"]) for row in rows}
+            rows = await connection.fetch(_SQL.hashes_at, view.snapshot.project_id, view.snapshot.seq, list(places))
+        hashes |= {places[TreePath.stored(row["path"])]: ContentHash(row["content_hash"]) for row in rows}
     return hashes
 
 

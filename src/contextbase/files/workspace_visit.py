@@ -193,6 +193,7 @@ class WorkspaceVisit:
         batch = OperationBatch(
             project_id=self.record.project_id,
             workspace_id=self.record.id,
+            paths=self.record.paths,
             operations=[operation],
             by=own,
             message_id=context.message_id,

@@ -60,6 +60,7 @@ class CommandOptions(ExecOptions, total=False):
 
     limits: LimitsBody
     network: NetworkName
+    folder: str  # of the project: all that the command has, as its workspace
     commit: CommitWhenName
     message: str
     run: str  # a name of yours for the execution

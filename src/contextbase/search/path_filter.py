@@ -31,6 +31,16 @@ class PathFilter:
             (unwanted if glob.startswith("!") else wanted).append(_pattern(glob.removeprefix("!")))
         return cls(below=below, wanted=tuple(wanted), unwanted=tuple(unwanted))
 
+    def within(self, folder: TreePath | None) -> "PathFilter":
+        """The same paths, named from above the folder."""
+        if folder is None:
+            return self
+        return PathFilter(
+            below=folder if self.below is None else TreePath.stored(f"{folder}/{self.below}"),
+            wanted=tuple(f"{folder}/{pattern}" for pattern in self.wanted),
+            unwanted=tuple(f"{folder}/{pattern}" for pattern in self.unwanted),
+        )
+
     def passes(self, path: TreePath) -> bool:
         if self.below is not None and path != self.below and not path.is_below(self.below):
             return False

@@ -35,8 +35,13 @@ class FolderReader(Protocol):
         """New and changed links, in path order."""
         ...
 
-    def shows(self, path: TreePath) -> bool:
-        """Whether what the snapshot has at the path is in the folder, unchanged."""
+    @property
+    def folder(self) -> TreePath | None:
+        """What of the snapshot it has as its top; None: all of it. Its paths are those in there."""
+        ...
+
+    def shown_at(self, path: TreePath) -> TreePath | None:
+        """Where what the snapshot has at a path of the project is in the folder, unchanged; None: nowhere."""
         ...
 
     async def read(self, paths: Sequence[TreePath]) -> list[bytes | None]:

@@ -6,6 +6,7 @@ hold. So neither an answer nor its cursor depends on anything hidden.
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from heapq import nsmallest
 from typing import Final
 from uuid import UUID
@@ -102,7 +103,8 @@ class SearchService:
         What agents change between two pages is found where it stands then."""
         start = SearchCursor(epoch=folder.epoch, seq=folder.seq)
         start = start if cursor is None else SearchCursor.read(cursor, query)
-        snapshot = await self._files(_whole(project_id, folder), query)
+        within = replace(query, files=query.files.within(folder.folder))
+        snapshot = await self._files(_whole(project_id, folder), within)
         source = SearchedWorkspace(snapshot=snapshot, folder=folder, files=query.files)
         search = ContentSearch(source, query, start, limit=limit, compute=self._compute)
         return await search.run(caller.principal.id)
@@ -169,7 +171,7 @@ def _whole(project_id: ProjectId, folder: FolderReader) -> VisibleSnapshot:
 
 async def _with_folder(portions: AsyncIterator[list[TreePath]], folder: FolderReader) -> AsyncIterator[list[TreePath]]:
     async for portion in portions:
-        yield [path for path in portion if folder.shows(path)]
+        yield [path for place in portion if (path := folder.shown_at(place)) is not None]
     yield [*(file.path for file in folder.changed), *folder.links]
 
 

@@ -1,6 +1,7 @@
 """The files of a workspace that a search looks into: of its snapshot those that may match, of its folder all others."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from heapq import merge
 from typing import Final
 
@@ -26,11 +27,14 @@ class SearchedWorkspace:
             for file in self._folder.changed
             if self._files.passes(file.path) and (file.path >= at if at else file.path > after)
         ]
-        async for page in self._snapshot.pages(after, at=at):
+        above = "" if self._folder.folder is None else f"{self._folder.folder}/"
+        async for page in self._snapshot.pages(above + after, at=at and above + at):
             if not page:
                 continue
-            last = page[-1].path
-            unchanged = (file for file in page if self._folder.shows(file.path))
+            last = page[-1].path.removeprefix(above)
+            unchanged = [
+                replace(file, path=path) for file in page if (path := self._folder.shown_at(file.path)) is not None
+            ]
             come = [file for file in changed if file.path <= last]
             changed = changed[len(come) :]
             yield list(merge(unchanged, come, key=lambda file: file.path))

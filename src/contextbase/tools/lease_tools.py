@@ -1,9 +1,11 @@
 """Reserving files, so that other agents know who is on what."""
 
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final
 
 from contextbase.identity.model import Action
+from contextbase.ids import TreePath
 from contextbase.leases import Lease
 from contextbase.leases.service import LeaseService
 from contextbase.tools.arguments import ArgumentKind, Parameter
@@ -53,7 +55,7 @@ class LeaseTools:
     async def reserve_files(self, call: ToolCall) -> ToolResult:
         """All or none: what was got before one is refused is given back."""
         place, wait = call.place, call.arguments.number("wait", 0)
-        patterns = dict.fromkeys(call.arguments.texts("paths"))
+        patterns = dict.fromkeys(_in_project(place, call.arguments.texts("paths")))
         before = {lease.token for lease in await self._own(place)}
         got: list[Lease] = []
         try:
@@ -68,22 +70,30 @@ class LeaseTools:
                     await self._leases.release(place.acting, place.project_id, lease.token)
             raise
         until = min(lease.expires_at for lease in got)
+        reserved = ", ".join(place.paths.named(lease.pattern) for lease in got)
         text = (
-            f"Reserved {', '.join(lease.pattern for lease in got)} until {until:%H:%M:%S} UTC. Call reserve_files "
-            "again before that if you need them longer, and release_files when you are done."
+            f"Reserved {reserved} until {until:%H:%M:%S} UTC. Call reserve_files again before that if you need them "
+            "longer, and release_files when you are done."
         )
         data = {
-            "leases": [{"pattern": one.pattern, "token": one.token, "until": one.expires_at.isoformat()} for one in got]
+            "leases": [
+                {
+                    "pattern": place.paths.named(one.pattern),
+                    "token": one.token,
+                    "until": one.expires_at.isoformat(),
+                }
+                for one in got
+            ]
         }
         return ToolResult(text=text, data=data)
 
     async def release_files(self, call: ToolCall) -> ToolResult:
-        place, patterns = call.place, set(call.arguments.texts("paths"))
+        place, patterns = call.place, set(_in_project(call.place, call.arguments.texts("paths")))
         released = []
         for lease in await self._own(place):
             if not patterns or lease.pattern in patterns:
                 await self._leases.release(place.acting, place.project_id, lease.token)
-                released.append(lease.pattern)
+                released.append(place.paths.named(lease.pattern))
         text = f"Released {', '.join(released)}." if released else "You had none of these reserved."
         return ToolResult(text=text, data={"released": released})
 
@@ -91,6 +101,10 @@ class LeaseTools:
         principal = place.acting.principal
         owner = str(principal)
         return await self._leases.page(place.acting, place.project_id, owner=owner, limit=_MOST_OWN)
+
+
+def _in_project(place: ToolPlace, patterns: Iterable[str]) -> list[str]:
+    return [place.paths.in_project(TreePath.stored(pattern)) for pattern in patterns]
 
 
 def _key(place: ToolPlace, pattern: str) -> str:

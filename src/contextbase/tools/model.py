@@ -7,6 +7,7 @@ from typing import Any, Final
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, Seq
 from contextbase.tools.arguments import Arguments, Parameter
+from contextbase.workspaces.place_paths import PlacePaths
 
 __all__ = ["LONGEST_ANSWER", "Tool", "ToolCall", "ToolPlace", "ToolRequest", "ToolResult"]
 
@@ -33,6 +34,7 @@ class ToolPlace:
     agent: str | None  # that agent
     project_id: ProjectId
     project: str  # its name
+    paths: PlacePaths  # how the workspace names the project's paths
     base: Seq | None  # the snapshot the workspace was made from; None: there is no workspace
 
     @property

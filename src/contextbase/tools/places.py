@@ -8,6 +8,7 @@ from contextbase.identity.model import Action
 from contextbase.ids import ProjectId
 from contextbase.storage.projects import ProjectService
 from contextbase.tools.model import ToolPlace, ToolRequest
+from contextbase.workspaces.place_paths import WHOLE_PROJECT
 from contextbase.workspaces.service import WorkspaceService
 
 __all__ = ["ToolPlaces", "place_files"]
@@ -31,6 +32,7 @@ class ToolPlaces:
             agent=request.agent,
             project_id=project_id,
             project=name,
+            paths=WHOLE_PROJECT if record is None else record.paths,
             base=None if record is None else record.base,
         )
 

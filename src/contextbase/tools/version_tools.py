@@ -2,16 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
-from contextbase.compare import render_unified
+from contextbase.compare import FileDiff, render_unified
 from contextbase.gate.model import ChangeStatus
 from contextbase.history.diffs import Diffs
 from contextbase.identity.model import Action
 from contextbase.ids import Seq, TreePath
 from contextbase.reads.commit_log import CommitLog, LogEntry
 from contextbase.tools.arguments import ArgumentKind, Parameter
-from contextbase.tools.model import LONGEST_ANSWER, Tool, ToolCall, ToolResult
+from contextbase.tools.model import LONGEST_ANSWER, Tool, ToolCall, ToolPlace, ToolResult
 from contextbase.tools.wording import fitting, listed, moment_shown
 from contextbase.workspaces.checkpoints import Committed, Wish
 from contextbase.workspaces.commit_plan import PendingChange
@@ -83,7 +84,7 @@ class VersionTools:
         page = await self._log.log(
             call.place.acting,
             call.place.project_id,
-            path=TreePath.parse(text) if text else None,
+            path=call.place.paths.in_project(TreePath.parse(text)) if text else call.place.paths.folder,
             before=Seq(before) if before else None,
             limit=_MOST_COMMITS,
         )
@@ -109,11 +110,13 @@ class VersionTools:
                 place.project_id,
                 first or "head~1",
                 last or "head",
-                path=below,
-                after=after,
+                path=place.paths.folder if below is None else place.paths.in_project(below),
+                after=place.paths.in_project(TreePath.stored(after)) if after else "",
                 limit=_MOST_DIFFS,
             )
-            files, following = [file.diff for file in page.files], page.next_after
+            files, following = [_in_folder(file.diff, place) for file in page.files], page.next_after
+            if following is not None:
+                following = place.paths.named(following)
             nothing = f"Nothing differs between {page.old} and {page.new}."
         shown, is_all = fitting(map(render_unified, files), LONGEST_ANSWER)
         if not is_all:
@@ -168,6 +171,15 @@ class VersionTools:
         }
         note = "" if is_all else "More paths than these arrived."
         return ToolResult(text="\n".join(lines), note=note, data=data)
+
+
+def _in_folder(diff: FileDiff, place: ToolPlace) -> FileDiff:
+    old, new = diff.old_path, diff.new_path
+    return replace(
+        diff,
+        old_path=None if old is None else place.paths.named(old),
+        new_path=None if new is None else place.paths.named(new),
+    )
 
 
 def _commit_line(entry: LogEntry) -> str:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from contextbase.vocabulary import Limit, Network, OutputStream, SandboxState
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.problem import Problem
-from contextbase.wire.workspace import AgentName, WorkspaceCompleteView, WorkspaceView
+from contextbase.wire.workspace import AgentName, WorkspaceCompleteView, WorkspaceFolder, WorkspaceView
 
 __all__ = [
     "CommandBody",
@@ -85,6 +85,7 @@ class CommandCreate(CommandBody):
     agent: AgentName | None = Field(
         default=None, description="Who runs it; left out: an agent of its own if you may make agents, else you."
     )
+    folder: WorkspaceFolder = None
     limits: LimitsBody = Field(default_factory=LimitsBody)
     network: NetworkName = "none"
     commit: CommitWhenName = Field(default="success", description="When what it changed is committed.")

@@ -29,6 +29,7 @@ __all__ = [
     "WorkspaceCreate",
     "WorkspaceDiffPage",
     "WorkspaceDiffView",
+    "WorkspaceFolder",
     "WorkspaceName",
     "WorkspacePage",
     "WorkspaceRefreshView",
@@ -65,6 +66,12 @@ WorkspaceName = Annotated[
 ]
 
 
+WorkspaceFolder = Annotated[
+    Annotated[str, Field(min_length=1, max_length=2048)] | None,
+    Field(description="A folder of the project, such as docs: all that the workspace has, as its top; null: all."),
+]
+
+
 class WorkspaceCreate(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -73,6 +80,7 @@ class WorkspaceCreate(BaseModel):
     at: Annotated[int, Field(ge=0)] | Annotated[str, Field(max_length=LONGEST_REF)] | None = Field(
         default=None, description="The snapshot to start from: a seq, or a ref (head~3, a time, a tag); null: the head."
     )
+    folder: WorkspaceFolder = None
 
 
 class WorkspaceCommit(BaseModel):
@@ -102,6 +110,10 @@ class WorkspaceView(BaseModel):
     project_id: UUID
     agent: str = Field(description="Whose it is, for example agent:indexer.")
     path: str = Field(description="Where the agent works, on `machine`.")
+    folder: str | None = Field(
+        default=None,
+        description="What of the project it has as its top; its paths are those in there. null: all.",
+    )
     base_seq: int = Field(description="The snapshot it was made from.")
     shown_seq: int = Field(description="The snapshot it was last refreshed to; `base_seq` if that never happened.")
     epoch: UUID = Field(description="The epoch of both.")

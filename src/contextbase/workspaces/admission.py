@@ -63,12 +63,14 @@ class Admission:
             opened = await self._gate.opened(connection, acting, record.project_id)
             if opened.epoch != record.epoch or opened.policy.version == record.policy_version:
                 return
-            now = await self._sight.at(connection, record.project_id, opened, record.base)
+            whole = await self._sight.at(connection, record.project_id, opened, record.base)
             held = await self._registry.held(connection, record.id) if record.has_held else {}
         provider = (await self._node.site()).provider
         then = (await provider.open_workspace(record.id)).view
-        came_since = (path for path, one in held.items() if one.content is not None)
-        if not hides_more(now.masked, then) and all(map(opened.authority.sees, came_since)):
+        came_since = (record.paths.in_project(path) for path, one in held.items() if one.content is not None)
+        is_hidden = record.folder is not None and whole.hides(record.folder)
+        now = whole.within(record.folder)
+        if not is_hidden and not hides_more(now.masked, then) and all(map(opened.authority.sees, came_since)):
             return
         with suppress(Conflict):  # a process is in it: it sees what it saw, until it ends
             await self._occupants.leave(record.id)

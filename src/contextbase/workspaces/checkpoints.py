@@ -199,8 +199,8 @@ def _sync(work: Path, owner: Owner) -> None:
 
 def _notice(record: WorkspaceRecord, settled: SettledChange) -> NewEvent:
     """Tells the agent that its change is not in the head, or not all of it."""
-    answer = settled.answered.answer
-    payload: dict[str, object] = {"workspace_id": str(record.id), "path": answer.path}
+    answer, place = settled.answered.answer, record.paths.in_project(settled.answered.answer.path)
+    payload: dict[str, object] = {"workspace_id": str(record.id), "path": place}
     if answer.status is ChangeStatus.REFUSED:
         payload |= {"code": answer.code, "reason": answer.reason, "kept_at": settled.kept_at}
     else:
@@ -208,4 +208,4 @@ def _notice(record: WorkspaceRecord, settled: SettledChange) -> NewEvent:
     if answer.status is ChangeStatus.IN_REVIEW:
         payload |= {"review_id": str(answer.review_id), "reason": answer.reason}
     kind = _NOTICES[answer.status]
-    return NewEvent(kind=kind, principal_id=record.principal.id, path=answer.path, payload=payload)
+    return NewEvent(kind=kind, principal_id=record.principal.id, path=place, payload=payload)

@@ -6,14 +6,13 @@ folder had then, and the snapshot from which that path goes on. Only what differ
 
 import os
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from contextbase.gate.model import ChangeAction, ContentKind, RequestedChange
 from contextbase.gate.model import Content as SentContent
 from contextbase.gate.trusted import MovedFolder
-from contextbase.identity.levels import matches
 from contextbase.ids import Seq, TreePath
 from contextbase.storage.model import Kind
 from contextbase.workspaces.credentials import reason_to_hold_back
@@ -212,10 +211,10 @@ def _is_among(path: TreePath, places: Collection[str]) -> bool:
 
 
 def screened(
-    found: WorkspaceChanges, changes: Iterable[PendingChange], allowed: Collection[str]
+    found: WorkspaceChanges, changes: Iterable[PendingChange], is_allowed: Callable[[TreePath], bool]
 ) -> tuple[list[PendingChange], list[Reported]]:
-    """The changes without files that look like credentials, and those. `allowed`: patterns of paths that may be shared
-    all the same."""
+    """The changes without files that look like credentials, and those. `is_allowed`: whether a path may be
+    shared all the same."""
     kept: list[PendingChange] = []
     held_back: list[Reported] = []
     for change in changes:
@@ -223,7 +222,7 @@ def screened(
         is_known = (
             change.before is not None and change.content is not None and change.before.hash == change.content.hash
         )
-        if credential is None or is_known or any(matches(pattern, change.path) for pattern in allowed):
+        if credential is None or is_known or is_allowed(change.path):
             kept.append(change)
             continue
         reason = reason_to_hold_back(change.path, credential)

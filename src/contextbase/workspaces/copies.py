@@ -132,7 +132,7 @@ class CopyBackend:
                 self._quotas.gather(str(path))
             self._places.hand_over(str(path))
             _copy(stack, path, owner=self._mirrors.owner)
-            manifest = _Manifest.of(path, LayerView(stack.folders))
+            manifest = _Manifest.of(path, LayerView(stack.shown))
             _sync(path)  # a file that a power cut emptied must not look like one the agent emptied
             if self._quotas is not None:
                 self._quotas.limit(str(path))
@@ -306,7 +306,7 @@ class _Manifest:
 
 
 def _copy(stack: Stack, target: Path, *, owner: Owner, read_only: bool = False) -> None:
-    view = LayerView(stack.folders)
+    view = LayerView(stack.shown)
     chown = owner != Owner.of_this_process()
     folders = [target]
     for path, kind in view.below(""):

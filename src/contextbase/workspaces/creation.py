@@ -9,7 +9,7 @@ from contextbase.db.database import Database
 from contextbase.errors import ContextbaseError, InvalidInput
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Caller
-from contextbase.ids import ProjectId, Seq
+from contextbase.ids import ProjectId, Seq, TreePath
 from contextbase.workspaces.activity import Activity
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import View, WorkspaceId
@@ -47,11 +47,13 @@ class WorkspaceCreation:
         """Its folder may be there before its row."""
         return workspace_id in self._under_way
 
-    async def new(self, acting: Caller, project_id: ProjectId, at: Seq | None) -> WorkspaceRecord | None:
-        """None when the agent has one already."""
+    async def new(
+        self, acting: Caller, project_id: ProjectId, at: Seq | None, folder: TreePath | None
+    ) -> WorkspaceRecord | None:
+        """None when the agent has one already. `NotFound` if there is no such folder, and the agent may not make it."""
         provider = (await self._node.site()).provider
         remembered = None if at is not None else self._gate.last_opened(acting, project_id)
-        view = None if remembered is None else self._sight.known(project_id, remembered)
+        view = None if remembered is None else self._sight.known(project_id, remembered, folder)
         if remembered is not None and view is not None:
             # A trip to the database less, if what we remember is true: the row says so, while the folder is made.
             record = new_record(acting, self._node, provider, remembered, view)
@@ -61,7 +63,10 @@ class WorkspaceCreation:
             opened = await self._gate.opened(connection, acting, project_id)
             if at is not None and at > opened.seq:
                 raise InvalidInput(f"There is no snapshot {at}: the project's are 0 to {opened.seq}.")
-            view = await self._sight.of_snapshot(connection, project_id, opened, opened.seq if at is None else at)
+            seq = opened.seq if at is None else at
+            view = await self._sight.of_snapshot(connection, project_id, opened, seq)
+            if folder is not None:
+                view = await self._sight.of_folder(connection, view, opened.authority, folder)
         record = new_record(acting, self._node, provider, opened, view)
         made_at = await self._make(acting, provider, record, view)
         return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)

@@ -47,8 +47,13 @@ class WorkspaceFolderReader:
     def links(self) -> Sequence[TreePath]:
         return self._links
 
-    def shows(self, path: TreePath) -> bool:
-        return path not in self._replaced and not self._view.hides(path)
+    @property
+    def folder(self) -> TreePath | None:
+        return self._view.folder
+
+    def shown_at(self, path: TreePath) -> TreePath | None:
+        place = self._view.paths.in_folder(path)
+        return None if place is None or place in self._replaced or self._view.hides(place) else place
 
     async def read(self, paths: Sequence[TreePath]) -> list[bytes | None]:
         return await in_thread(self._read_all, paths) if paths else []

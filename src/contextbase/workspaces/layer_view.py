@@ -66,6 +66,10 @@ class LayerView:
                     if kind is not None:
                         yield entry.name, kind
 
+    def places_of(self, folder: str) -> tuple[str, ...]:
+        """The folders of the layers that show it together, the topmost first; none if it is no folder."""
+        return self._merged(folder)
+
     def modified_at(self, folder: str) -> int:
         return os.lstat(self._merged(folder)[0]).st_mtime_ns
 

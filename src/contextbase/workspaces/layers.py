@@ -99,6 +99,10 @@ class LayerWriter:
             make_whiteout(os.fsencode(path), folder=self._tree)
             self._made += 1
 
+    def show(self, folder: TreePath, *, below: LayerView) -> None:
+        """Have the folder, so that it can be a view's top whether it lies below or not."""
+        self._make_folders(folder, 0, like=below if below.places_of(folder) else None)
+
     def finish(self, *, older: Seq, newer: Seq, total: int) -> Layer:
         """Durable when it returns."""
         for path, time in sorted(self._folder_times.items(), reverse=True):

@@ -89,7 +89,8 @@ class Mirror:
             folders = tuple(str(tree) for tree in [*(layer.tree for layer in reversed(chain)), self._empty])
             # Always: how many layers there are must not tell whether something is hidden.
             folders = (await in_thread(self._mask, view, folders), *folders)
-        stack = Stack(view=view, folders=folders)
+            shown = folders if view.folder is None else await in_thread(_folder_in, folders, view.folder)
+        stack = Stack(view=view, folders=folders, shown=shown)
         self._remember(stack)
         return stack
 
@@ -176,12 +177,16 @@ class Mirror:
         return sorted(topmost)
 
     def _mask(self, view: View, below: Sequence[str]) -> str:
-        seq = view.snapshot.seq
-        folder = self._masks / self._names.name("mask", str(seq), *sorted(view.masked))
+        seq, masked = view.snapshot.seq, sorted(view.masked_in_project)
+        about = ("mask",) if view.folder is None else ("mask of a folder", view.folder)
+        folder = self._masks / self._names.name(*about, str(seq), *masked)
         if not any(layer.folder == folder for layer in read_layers(self._masks)):
             writer = LayerWriter(folder, owner=self._owner)
             try:
-                writer.white_out(sorted(view.masked), changed_at=0, below=LayerView(below))
+                given = LayerView(below)
+                writer.white_out(masked, changed_at=0, below=given)
+                if view.folder is not None:
+                    writer.show(view.folder, below=given)
                 writer.finish(older=seq, newer=seq, total=0)
             finally:
                 writer.close()
@@ -236,6 +241,11 @@ class Mirror:
                     yield
             finally:
                 os.close(descriptor)
+
+
+def _folder_in(layers: tuple[str, ...], folder: TreePath) -> tuple[str, ...]:
+    """What shows one folder of a stack. The mask always has it; the layer that is empty is empty for each folder."""
+    return (*LayerView(layers).places_of(folder), layers[-1])
 
 
 async def _batches(entries: AsyncIterator[MirrorEntry]) -> AsyncIterator[list[MirrorEntry]]:

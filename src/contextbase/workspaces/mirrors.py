@@ -45,8 +45,8 @@ class Mirrors:
 
     def layer_view(self, stack: Stack) -> LayerView:
         """Shared by all who stand on the same layers: what one looked up, the next knows."""
-        view = self._views.pop(stack.folders, None) or LayerView(stack.folders)
-        self._views[stack.folders] = view  # now the newest
+        view = self._views.pop(stack.shown, None) or LayerView(stack.shown)
+        self._views[stack.shown] = view  # now the newest
         while len(self._views) > _MOST_VIEWS:
             self._views.pop(next(iter(self._views)), None)
         return view

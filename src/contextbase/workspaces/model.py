@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -14,6 +14,7 @@ from contextbase.storage.model import Kind
 from contextbase.vocabulary import FolderChangeKind, ScanProblem
 from contextbase.workspaces.credentials import Credential
 from contextbase.workspaces.ignore_rules import IgnoreRule
+from contextbase.workspaces.place_paths import PlacePaths
 
 __all__ = [
     "NOTHING_HELD",
@@ -64,10 +65,25 @@ class MirrorEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class View:
-    """A snapshot as one principal may see it."""
+    """A snapshot, or a folder of it, as one principal may see it. Paths are the folder's own."""
 
     snapshot: SnapshotKey
-    masked: frozenset[TreePath] = frozenset()  # the topmost paths of the snapshot that are hidden
+    masked: frozenset[TreePath] = frozenset()  # the topmost paths that are hidden
+    folder: TreePath | None = None  # what is shown as the top; None: the project's own top
+
+    @property
+    def paths(self) -> PlacePaths:
+        return PlacePaths(self.folder)
+
+    @property
+    def masked_in_project(self) -> frozenset[TreePath]:
+        return frozenset(map(self.paths.in_project, self.masked))
+
+    def within(self, folder: TreePath | None) -> "View":
+        """The same of one of its folders. One that is hidden shows nothing."""
+        paths = PlacePaths(folder)
+        below = frozenset(path for place in self.masked if (path := paths.in_folder(place)) is not None)
+        return replace(self, masked=below, folder=folder)
 
     def hides(self, path: TreePath) -> bool:
         place: TreePath | None = path if self.masked else None

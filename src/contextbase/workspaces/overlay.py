@@ -168,7 +168,7 @@ class OverlayBackend:
     def _mount(self, workspace_id: WorkspaceId, stack: Stack) -> None:
         upper, work = self._places.kept(workspace_id)
         options = overlay_options(self._xattr_kind)
-        mount_overlay(self._places.path(workspace_id), lower=stack.folders, upper=upper, work=work, options=options)
+        mount_overlay(self._places.path(workspace_id), lower=stack.shown, upper=upper, work=work, options=options)
 
     def _open(self, workspace_id: WorkspaceId) -> Workspace:
         """The kernel would mount one upper twice, and spoil it: only who holds the lock, and sees no mount, may."""
@@ -242,7 +242,7 @@ class OverlayBackend:
                 if not mirror.pin_known(path.name, stack):
                     return False
                 path.mkdir(mode=0o755, exist_ok=True)
-                mount_overlay(str(path), lower=stack.folders, options=overlay_options(self._xattr_kind))
+                mount_overlay(str(path), lower=stack.shown, options=overlay_options(self._xattr_kind))
             return True
 
     def _unmount_view(self, path: Path) -> None:

@@ -29,7 +29,8 @@ class Stack:
     """A view, and the folders that show it, the topmost first."""
 
     view: View
-    folders: tuple[str, ...]
+    folders: tuple[str, ...]  # of the whole snapshot: what is kept
+    shown: tuple[str, ...]  # of the view's folder: in those, as far as they have it
 
     def is_there(self) -> bool:
         """Whether no folder is missing: a view without one of its layers is another view."""
@@ -76,7 +77,10 @@ class Pins:
                 seq=Seq(written["seq"]),
             )
             masked = frozenset(TreePath.stored(path) for path in written["masked"])
-            return Stack(view=View(snapshot=snapshot, masked=masked), folders=tuple(written["folders"]))
+            folder = None if written.get("folder") is None else TreePath.stored(written["folder"])
+            view = View(snapshot=snapshot, masked=masked, folder=folder)
+            folders = tuple(written["folders"])
+            return Stack(view=view, folders=folders, shown=tuple(written.get("shown", folders)))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
@@ -122,11 +126,13 @@ def _link(source: str, pin: str) -> None:
 
 def _serialized(stack: Stack) -> bytes:
     snapshot = stack.view.snapshot
-    written = {
+    written: dict[str, object] = {
         "project_id": str(snapshot.project_id),
         "epoch": str(snapshot.epoch),
         "seq": snapshot.seq,
         "masked": sorted(stack.view.masked),
         "folders": stack.folders,
     }
+    if stack.view.folder is not None:
+        written |= {"folder": stack.view.folder, "shown": stack.shown}
     return json.dumps(written).encode()

@@ -12,7 +12,7 @@ import asyncpg
 from contextbase.audit.chain import AuditExtension
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
-from contextbase.errors import NotFound
+from contextbase.errors import InvalidInput, NotFound
 from contextbase.identity.model import Principal, PrincipalKind
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind, Sharing
@@ -20,6 +20,7 @@ from contextbase.vocabulary import WorkspaceState
 from contextbase.workspaces.checkpoint_record import Checkpoint
 from contextbase.workspaces.commit_plan import CommittedPath
 from contextbase.workspaces.model import FolderContent, WorkspaceId
+from contextbase.workspaces.place_paths import PlacePaths
 from contextbase.workspaces.refresh.journal import RefreshJournal
 
 __all__ = ["WorkspaceRecord", "WorkspaceRepository", "WorkspaceState"]
@@ -39,7 +40,8 @@ class WorkspaceRecord:
     epoch: UUID
     base: Seq
     policy_version: int
-    scope: str | None  # the folder that the token it was made with was for, '' for none; None: not known, an old one
+    scope: str | None  # the folder that it shows nothing outside of, '' for none; None: not known, an old one
+    folder: TreePath | None  # what of the project it has as its top; None: all of it
     state: WorkspaceState
     checkpoint: int  # how many were made
     pending: Checkpoint | None
@@ -48,6 +50,10 @@ class WorkspaceRecord:
     created_at: datetime
     seen_at: datetime
     ended_at: datetime | None
+
+    @property
+    def paths(self) -> PlacePaths:
+        return PlacePaths(self.folder)
 
     @property
     def shown(self) -> Seq:
@@ -242,6 +248,13 @@ class WorkspaceRepository:
         """Forget one whose folder was never finished; False when there is none."""
         return bool(await connection.execute(_SQL.drop_workspace, workspace_id) != "DELETE 0")
 
+    async def is_folder(self, connection: Connection, project_id: ProjectId, seq: Seq, path: TreePath) -> bool:
+        """Whether it is one in a snapshot; `InvalidInput` if a file or link stands there."""
+        node = (await self.nodes_at(connection, project_id, seq, [path])).get(path)
+        if node is not None and node.kind is not Kind.DIRECTORY:
+            raise InvalidInput(f"{path} is a file: a workspace can be made of a folder.")
+        return bool(await connection.fetch(_SQL.standing_folders, project_id, seq, [path]))
+
     async def nodes_at(
         self, connection: Connection, project_id: ProjectId, seq: Seq, paths: list[TreePath]
     ) -> dict[TreePath, FolderContent]:
@@ -311,6 +324,7 @@ def _columns_of_new(record: WorkspaceRecord, on_head: bool) -> tuple[object, ...
         record.policy_version,
         on_head,
         record.scope,
+        record.folder,
     )
 
 
@@ -346,6 +360,7 @@ def _record(row: asyncpg.Record | None) -> WorkspaceRecord | None:
         base=Seq(row["base_seq"]),
         policy_version=row["policy_version"],
         scope=row["scope"],
+        folder=None if row["folder"] is None else TreePath.stored(row["folder"]),
         state=WorkspaceState(row["state"]),
         checkpoint=row["checkpoint"],
         pending=None if row["pending"] is None else Checkpoint.from_json(row["pending"]),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from contextbase.gate.service import OpenedProject
 from contextbase.identity.model import Caller
-from contextbase.ids import SystemClock, new_uuid
+from contextbase.ids import SystemClock, TreePath, new_uuid
 from contextbase.workspaces.checkpoints import Committed
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import View, WorkspaceId
@@ -44,7 +44,8 @@ def new_record(
         epoch=view.snapshot.epoch,
         base=view.snapshot.seq,
         policy_version=opened.policy.version,
-        scope=acting.grant.path_prefix or "",
+        scope=_scope(acting.grant.path_prefix, view.folder),
+        folder=view.folder,
         state=WorkspaceState.OPEN,
         checkpoint=0,
         pending=None,
@@ -54,3 +55,10 @@ def new_record(
         seen_at=now,
         ended_at=None,
     )
+
+
+def _scope(granted: TreePath | None, folder: TreePath | None) -> str:
+    """The narrower of the two; what is shown lies in both."""
+    if granted is None or folder is None:
+        return granted or folder or ""
+    return granted if granted.is_below(folder) else folder

@@ -8,10 +8,11 @@ from typing import Final
 
 from contextbase.db.database import Database
 from contextbase.errors import BlobCorrupted, Conflict, ContextbaseError, TooLarge, Unavailable
-from contextbase.gate.model import ChangeAnswer, CommitRequest
+from contextbase.gate.model import ChangeAnswer, CommitRequest, RequestedChange
 from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
-from contextbase.gate.trusted import TrustedTerms
+from contextbase.gate.trusted import MovedFolder, TrustedTerms
+from contextbase.identity.levels import matches
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.blobs.catalog import BlobCatalog
@@ -31,6 +32,8 @@ from contextbase.workspaces.editor import left_in
 from contextbase.workspaces.folder import Folder
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import Quota, Reported, ScanProblem, WorkspaceChanges
+from contextbase.workspaces.place_paths import PlacePaths
+from contextbase.workspaces.place_reads import PlaceReads
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository
 
 __all__ = ["AnsweredChange", "ScanResult", "Sender"]
@@ -57,6 +60,7 @@ class AnsweredChange:
     answer: ChangeAnswer
     seq: Seq  # the commit's; the head's, if nothing of the part needed one
     is_committed: bool  # whether it is the part's own commit
+    has_left: bool = False  # the project has it outside of the workspace's folder by now
 
 
 class Sender:
@@ -94,10 +98,15 @@ class Sender:
             asked = {change.path for change in found.changes} | renamed | held.keys()
             shown = [path for path in asked if not found.view.hides(path)]
             given = found.view.snapshot.seq
-            standing = await self._registry.nodes_at(connection, record.project_id, given, shown)
+            standing = await PlaceReads(self._registry, record).nodes_at(connection, given, shown)
         work = await provider.work_folder(record.id)
-        allowed = (*sharing.allowed_secrets, *allow)
-        changes, held_back = screened(found, outgoing(found, held, standing), allowed)
+
+        def is_allowed(path: TreePath) -> bool:
+            in_project = record.paths.in_project(path)
+            by_project = any(matches(pattern, in_project) for pattern in sharing.allowed_secrets)
+            return by_project or any(matches(pattern, path) for pattern in allow)
+
+        changes, held_back = screened(found, outgoing(found, held, standing), is_allowed)
         reported = sorted((*found.reported, *held_back), key=lambda reported: reported.name)
         return ScanResult(
             found=replace(found, reported=tuple(reported)),
@@ -154,13 +163,14 @@ class Sender:
             try:
                 request = CommitRequest(
                     project_id=record.project_id,
-                    changes=tuple(map(to_change, part)),
+                    changes=tuple(_at_gate(to_change(change), record.paths) for change in part),
                     message=checkpoint.message,
                     epoch=record.epoch,
                     key=checkpoint.key(record.id, number, part),
                     run=checkpoint.run,
                 )
-                terms = TrustedTerms(is_spelt_out=True, moved=checkpoint.moved_with(number))
+                moved = tuple(_moved_at_gate(folder, record.paths) for folder in checkpoint.moved_with(number))
+                terms = TrustedTerms(is_spelt_out=True, moved=moved)
                 answer = await self._gate.commit_trusted(caller, request, terms)
             except Unavailable:
                 raise  # whether it happened is not known: the next call sends it again
@@ -171,7 +181,13 @@ class Sender:
                     await self._registry.cancel_checkpoint(connection, record.id, checkpoint.number)
                 raise
             answered += [
-                AnsweredChange(change=change, answer=one, seq=answer.seq, is_committed=answer.committed)
+                AnsweredChange(
+                    change=change,
+                    answer=_in_folder(one, change, record.paths),
+                    seq=answer.seq,
+                    is_committed=answer.committed,
+                    has_left=one.result_path is not None and record.paths.in_folder(one.result_path) is None,
+                )
                 for change, one in zip(part, answer.changes, strict=False)  # then come others' files in moved folders
             ]
         return answered, None
@@ -245,6 +261,25 @@ class Sender:
         finally:
             os.close(file)
         return True
+
+
+def _at_gate(change: RequestedChange, paths: PlacePaths) -> RequestedChange:
+    if paths.folder is None:
+        return change
+    target = None if change.target is None else paths.in_project(change.target)
+    return replace(change, path=paths.in_project(change.path), target=target)
+
+
+def _moved_at_gate(folder: MovedFolder, paths: PlacePaths) -> MovedFolder:
+    return replace(folder, path=paths.in_project(folder.path), target=paths.in_project(folder.target))
+
+
+def _in_folder(answer: ChangeAnswer, change: PendingChange, paths: PlacePaths) -> ChangeAnswer:
+    """As the agent knows the paths; where a file is outside of its folder is not told."""
+    if paths.folder is None:
+        return answer
+    result = None if answer.result_path is None else paths.in_folder(answer.result_path)
+    return replace(answer, path=paths.in_folder(answer.path) or change.path, result_path=result)
 
 
 def _read(work: Path, batch: Sequence[PendingChange]) -> tuple[dict[ContentHash, bytes], set[str]]:

@@ -72,13 +72,14 @@ class WorkspaceService:
         agent: str | None = None,
         *,
         at: Seq | None = None,
+        folder: TreePath | None = None,
     ) -> Created:
-        """The agent's workspace on a snapshot (None: the head). If it has one already, that one, as it is; `Conflict`
-        if that one was made from another snapshot than the one asked for."""
+        """The agent's workspace on a snapshot (None: the head), of the project or of a folder in it. If it has one
+        already, that one, as it is; `Conflict` if that one was made from another snapshot or folder than asked for."""
         acting = await self._agents.acting(caller, project_id, agent, make=True)
         acting.require(Action.READ, project_id)
         for _ in range(_MOST_TRIES):
-            if (made := await self._creation.new(acting, project_id, at)) is not None:
+            if (made := await self._creation.new(acting, project_id, at, folder)) is not None:
                 return Created(record=made, is_new=True)
             async with AsyncExitStack() as stack:
                 try:
@@ -89,6 +90,11 @@ class WorkspaceService:
                     raise Conflict(
                         f"{acting.principal.name} has a workspace on snapshot {existing.base}; complete or abandon it "
                         f"before you make one on snapshot {at}."
+                    )
+                if folder not in (None, existing.folder):
+                    raise Conflict(
+                        f"{acting.principal.name} has a workspace of {existing.folder or 'the whole project'}; "
+                        f"complete or abandon it before you make one of {folder}."
                     )
                 await self._admission.refuse_narrowed(acting, existing)
                 await (await self.node.site()).provider.open_workspace(existing.id)

@@ -61,7 +61,9 @@ class FolderSettlement:
 def needs_folder(answered: Sequence[AnsweredChange], versions: Versions) -> bool:
     """Whether anything is to be done in the folder."""
     return any(
-        one.answer.status in _TOLD or _result(one, versions) not in (None, (one.change.path, one.change.content))
+        one.has_left
+        or one.answer.status in _TOLD
+        or _result(one, versions) not in (None, (one.change.path, one.change.content))
         for one in answered
     )
 
@@ -155,6 +157,9 @@ class _Settling:
 
     def _take_in(self, one: AnsweredChange) -> None:
         change, result = one.change, _result(one, self._versions)
+        if one.has_left:
+            self._let_go(one)
+            return
         if result is None or result == (change.path, change.content):
             self.settlement.held |= _as_it_is(one, self._versions)
             return
@@ -175,6 +180,17 @@ class _Settling:
             self.settlement.held[change.path] = _LEFT
         else:
             self.settlement.held[change.path] = CommittedPath(base=change.base, content=change.content)
+
+    def _let_go(self, one: AnsweredChange) -> None:
+        """Others have moved it out of the workspace's folder: the project has the agent's work there."""
+        change = one.change
+        if change.content is not None and not self._put(change.path, expected=change.content, content=None):
+            self.settlement.held |= _not_taken_in(one)
+            return
+        for path in (change.path, change.renamed_from):
+            if path is not None:
+                self.settlement.held[path] = _LEFT
+        self._notices.append(f"{change.path}: others have moved it out of this folder; your changes are in it there.")
 
     def _shown_at(self, path: TreePath) -> FolderContent | None:
         """What the folder has at a path that the agent did not send: nothing, or what a refresh brought there."""
@@ -256,7 +272,7 @@ def _as_it_is(one: AnsweredChange, versions: Versions) -> dict[TreePath, Committ
     change, status = one.change, one.answer.status
     if status is ChangeStatus.REFUSED:
         return {}
-    if status in _IN and _result(one, versions) not in (None, (change.path, change.content)):
+    if status in _IN and (one.has_left or _result(one, versions) not in (None, (change.path, change.content))):
         return _not_taken_in(one)
     is_in = status in _IN
     base = one.seq if is_in else change.base

@@ -5,8 +5,9 @@ from collections.abc import Hashable
 from typing import Final
 
 from contextbase.db.database import Connection
+from contextbase.errors import NotFound
 from contextbase.gate.service import OpenedProject
-from contextbase.identity.levels import PathAuthority
+from contextbase.identity.levels import Level, PathAuthority
 from contextbase.ids import ProjectId, Seq, TreePath
 from contextbase.threads import in_thread
 from contextbase.workspaces.masks import masked_paths
@@ -24,6 +25,7 @@ class ViewCache:
     def __init__(self, registry: WorkspaceRepository) -> None:
         self._registry = registry
         self._known: OrderedDict[Hashable, frozenset[TreePath]] = OrderedDict()
+        self._standing: OrderedDict[tuple[SnapshotKey, TreePath], bool] = OrderedDict()  # whether it is a folder
 
     async def of_head(self, connection: Connection, project_id: ProjectId, opened: OpenedProject) -> View:
         """The head, as its opener may see it."""
@@ -48,12 +50,36 @@ class ViewCache:
         snapshot = SnapshotKey(project_id=project_id, epoch=opened.epoch, seq=seq)
         return View(snapshot=snapshot, masked=await self._masked(connection, snapshot, opened.authority))
 
-    def known(self, project_id: ProjectId, opened: OpenedProject) -> View | None:
-        """As `of_head`, if it can be told from memory."""
+    async def of_folder(self, connection: Connection, view: View, authority: PathAuthority, folder: TreePath) -> View:
+        """What a view shows of a folder. `NotFound` if that is hidden, or is not there and may not be made: the same
+        for both."""
+        key = (view.snapshot, folder)
+        if key not in self._standing:
+            snapshot = view.snapshot
+            self._standing[key] = await self._registry.is_folder(connection, snapshot.project_id, snapshot.seq, folder)
+            while len(self._standing) > _MOST_KNOWN:
+                self._standing.popitem(last=False)
+        found = self._shown_folder(view, authority, folder)
+        if found is None:
+            raise NotFound(f"There is no folder {folder} that you may see, and you may not make it.")
+        return found
+
+    def _shown_folder(self, view: View, authority: PathAuthority, folder: TreePath) -> View | None:
+        if view.hides(folder):
+            return None
+        if not self._standing[view.snapshot, folder] and authority.level(folder) < Level.READ_ADD:
+            return None
+        return view.within(folder)
+
+    def known(self, project_id: ProjectId, opened: OpenedProject, folder: TreePath | None = None) -> View | None:
+        """As `of_head`, or `of_folder` of it, if it can be told from memory."""
         snapshot = SnapshotKey(project_id=project_id, epoch=opened.epoch, seq=opened.seq)
         authority = opened.authority
         masked = frozenset() if authority.sees_everything else self._known.get((snapshot, authority.sight))
-        return None if masked is None else View(snapshot=snapshot, masked=masked)
+        if masked is None or (folder is not None and (snapshot, folder) not in self._standing):
+            return None
+        view = View(snapshot=snapshot, masked=masked)
+        return view if folder is None else self._shown_folder(view, authority, folder)
 
     async def masked_around(
         self, connection: Connection, snapshot: SnapshotKey, prefix: TreePath

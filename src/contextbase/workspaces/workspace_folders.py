@@ -140,5 +140,6 @@ class WorkspaceFolders:
     def _view_name(self, view: View) -> str:
         """Equal for equal views."""
         snapshot = view.snapshot
+        about = ("view",) if view.folder is None else ("view of a folder", view.folder)
         parts = [str(snapshot.project_id), str(snapshot.epoch), str(snapshot.seq), *sorted(view.masked)]
-        return f"{_VIEW}{self._names.name('view', *parts)}"
+        return f"{_VIEW}{self._names.name(*about, *parts)}"

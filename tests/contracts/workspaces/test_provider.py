@@ -12,7 +12,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.support.snapshots import FOLDER, Link, Script, commit_time
+from tests.support.snapshots import FOLDER, Link, MemorySnapshots, Script, commit_time
 from tests.support.workspaces import PROVIDERS, Site, new_site, open_site, read_tree, shown, unmount_all
 
 from contextbase.errors import Conflict, NotFound
@@ -21,14 +21,34 @@ from contextbase.workspaces import workspace_folders
 from contextbase.workspaces.model import ScanProblem, View, WorkspaceId
 from contextbase.workspaces.syscalls import Rename, rename
 
+_OF_FOLDER = " of a folder"
+_BESIDE = {
+    "README.md": b"not yours\n",
+    "secret.txt": b"outside\n",
+    "part/beside.txt": b"outside, too\n",
+    "part/sub.txt": b"next to it\n",
+    "part/subway/line": b"its name begins alike\n",
+}
 
-@pytest.fixture(params=[*PROVIDERS, "overlay by user", *(f"{provider} on XFS" for provider in PROVIDERS)])
+
+@pytest.fixture(
+    params=[
+        *PROVIDERS,
+        "overlay by user",
+        *(f"{provider} on XFS" for provider in PROVIDERS),
+        *(f"{provider}{_OF_FOLDER}" for provider in (*PROVIDERS, "overlay by user")),
+    ]
+)
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
     """By user: with the kernel's marks in the name space that mounts in user namespaces have. On XFS files share
-    blocks, and where the kernel has quotas each workspace is a project that nothing can be renamed into."""
-    provider, _, disk = request.param.partition(" on ")
+    blocks, and where the kernel has quotas each workspace is a project that nothing can be renamed into. Of a folder:
+    everything is in a folder of the project, beside others."""
+    provider, _, disk = request.param.removesuffix(_OF_FOLDER).partition(" on ")
+    is_of_folder = request.param.endswith(_OF_FOLDER)
+    snapshots = MemorySnapshots(folder="part/sub/", beside=dict(_BESIDE)) if is_of_folder else MemorySnapshots()
     folder = request.getfixturevalue("xfs") / uuid4().hex if disk else tmp_path / "site"
-    async with open_site(folder, provider) as site:
+    async with open_site(folder, provider, snapshots=snapshots) as site:
+        site.folder = TreePath("part/sub") if is_of_folder else None
         site.snapshots.commit(
             {
                 "README.md": b"# Hello\n",
@@ -350,14 +370,14 @@ async def test_a_write_to_a_hidden_path_is_found_as_a_new_file(site: Site) -> No
 
 
 async def test_read_only_views_are_shared_and_cannot_be_written(site: Site) -> None:
-    view = View(snapshot=site.snapshots.head, masked=frozenset({TreePath("data")}))
+    view = View(snapshot=site.snapshots.head, masked=frozenset({TreePath("data")}), folder=site.folder)
     path, again = await asyncio.gather(site.provider.open_view(view), site.provider.open_view(view))
     assert path == again
     assert (path / "README.md").read_bytes() == b"# Hello\n"
     assert not (path / "data").exists()
     assert path.stat().st_mode & 0o222 == 0 or not os.access(path, os.W_OK)
     site.snapshots.commit({"README.md": b"newer"})
-    assert await site.provider.open_view(View(snapshot=site.snapshots.head)) != path
+    assert await site.provider.open_view(View(snapshot=site.snapshots.head, folder=site.folder)) != path
     await site.provider.close_view(view)
     await site.provider.close_view(view)
     assert not path.exists()
@@ -365,7 +385,7 @@ async def test_read_only_views_are_shared_and_cannot_be_written(site: Site) -> N
 
 
 async def test_syncing_says_what_was_done(site: Site) -> None:
-    total = len(site.snapshots.trees[1])
+    total = len(site.snapshots.trees[1]) + len(site.snapshots.beside)
     first = await site.provider.sync_lower(site.snapshots.head)
     assert (first.synced, first.skipped, first.total) == (total, 0, total)
     again = await site.provider.sync_lower(site.snapshots.head)

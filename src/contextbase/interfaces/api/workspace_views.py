@@ -40,6 +40,7 @@ def workspace_view(record: WorkspaceRecord) -> WorkspaceView:
         project_id=record.project_id,
         agent=str(record.principal),
         path=str(record.path),
+        folder=record.folder,
         base_seq=record.base,
         shown_seq=record.shown,
         epoch=record.epoch,

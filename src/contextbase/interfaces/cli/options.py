@@ -6,7 +6,7 @@ import typer
 
 from contextbase.interfaces.cli.completion import complete_path
 
-__all__ = ["By", "DryRun", "Limit", "Message", "PathFilter", "ProjectPath", "Run", "Workspace", "Yes"]
+__all__ = ["By", "DryRun", "Folder", "Limit", "Message", "PathFilter", "ProjectPath", "Run", "Workspace", "Yes"]
 
 Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", help="Show at most N.", min=1)]
 Message = Annotated[str, typer.Option("--message", "-m", help="A message for the log.")]
@@ -31,6 +31,16 @@ PathFilter = Annotated[
     typer.Option(
         "--path",
         help="Only this file, or this folder and all below it.",
+        show_default=False,
+        autocompletion=complete_path,
+    ),
+]
+Folder = Annotated[
+    str | None,
+    typer.Option(
+        "--folder",
+        metavar="PATH",
+        help="Only this folder of the project, as the top of the workspace. Default: all of it.",
         show_default=False,
         autocompletion=complete_path,
     ),

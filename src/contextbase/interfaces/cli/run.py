@@ -15,7 +15,7 @@ from rich.live import Live
 from contextbase.errors import ContextbaseError, InvalidInput, Unavailable
 from contextbase.interfaces.cli.command_input import Stdin, input_of
 from contextbase.interfaces.cli.connection import Data, Project, address, connect, named
-from contextbase.interfaces.cli.options import Message
+from contextbase.interfaces.cli.options import Folder, Message
 from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json
 from contextbase.interfaces.cli.run_text import (
     AgentProgress,
@@ -89,6 +89,7 @@ def run(
     agent: Annotated[
         str | None, typer.Option("--agent", "-a", help="Which agent runs it. Default: a new one.", show_default=False)
     ] = None,
+    folder: Folder = None,
     message: Message = "",
     commit: Annotated[str, typer.Option(help="When to commit what it changed: success, always or never.")] = "success",
     environment: Environment = None,
@@ -116,6 +117,8 @@ def run(
         message=message,
         environment=variables_of(environment),
     )
+    if folder is not None:
+        options["folder"] = folder
     if timeout is not None:
         options["timeout"] = timeout
     if stdin is not None:

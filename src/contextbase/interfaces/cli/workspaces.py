@@ -11,7 +11,7 @@ from contextbase.errors import Forbidden, InvalidInput
 from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.connection import Data, NamedProject, Project, agent_here, connect, named
 from contextbase.interfaces.cli.diff import Values, patches
-from contextbase.interfaces.cli.options import Limit, Message, Yes
+from contextbase.interfaces.cli.options import Folder, Limit, Message, Yes
 from contextbase.interfaces.cli.output import (
     Json,
     error_console,
@@ -80,6 +80,7 @@ def create(
             show_default=False,
         ),
     ] = None,
+    folder: Folder = None,
     agent: Agent = None,
     project: Project = None,
     data: Data = None,
@@ -89,7 +90,7 @@ def create(
 
     If the agent has a workspace already, that one is printed, as it is."""
     with connect(data) as client:
-        workspace = client.workspaces.create(named(project), agent=agent, at=at)
+        workspace = client.workspaces.create(named(project), agent=agent, at=at, folder=folder)
     _print_path(workspace, as_json=as_json)
 
 

@@ -45,10 +45,13 @@ class AsyncWorkspaces:
         self._connection = connection
 
     @checked
-    async def create(self, project: str, *, agent: str | None = None, at: str | int | None = None) -> WorkspaceView:
+    async def create(
+        self, project: str, *, agent: str | None = None, at: str | int | None = None, folder: str | None = None
+    ) -> WorkspaceView:
         """Create a folder on a snapshot of the project (`at`: a seq, a ref such as head~3, or a tag; None: the head).
-        An agent that has one there already gets that one; raises `Conflict` if it is on another snapshot than `at`."""
-        body = WorkspaceCreate(project=project, agent=agent, at=at)
+        With `folder`, that folder of the project is all it has, as its top. An agent that has a workspace already gets
+        that one; raises `Conflict` if that is on another snapshot than `at`, or of another folder."""
+        body = WorkspaceCreate(project=project, agent=agent, at=at, folder=folder)
         return await self._connection.retried(
             lambda: self._connection.call(WorkspaceView, "POST", _WORKSPACES, body, read_seconds=_LONGEST_SECONDS)
         )

@@ -85,10 +85,11 @@ class RefreshMerges:
         own = await in_thread(_own_content, target.work, target.pending[one.change.path], mine)
         if own is None:
             return KeptReason.IN_THE_WAY
+        place = target.record.paths.in_project(one.change.path)
         sides = (_bytes_of(given, contents), _bytes_of(head, contents), own)
         merged = await self._merges.settled(
             target.record.principal.id,
-            lambda merging: merging(*sides, path=one.change.path, policy=target.merge_policy),
+            lambda merging: merging(*sides, path=place, policy=target.merge_policy),
         )
         await asyncio.sleep(0)  # a short merge is made right here, and there may be many
         if merged.outcome is MergeOutcome.CONFLICT or merged.content is None or merged.other is not None:

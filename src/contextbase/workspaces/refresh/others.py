@@ -3,6 +3,7 @@
 from contextbase.db.database import Connection
 from contextbase.ids import TreePath
 from contextbase.workspaces.commit_plan import NOTHING
+from contextbase.workspaces.place_reads import PlaceReads
 from contextbase.workspaces.refresh.plan import OthersChange
 from contextbase.workspaces.refresh.target import RefreshTarget
 from contextbase.workspaces.repository import WorkspaceRepository
@@ -16,10 +17,10 @@ async def others_changes(
     """Every path that may be seen, and at which the head has something else than the snapshot that the folder's copy is
     based on. Under a new policy also what could not be seen before."""
     record, opened, view, held = target.record, target.opened, target.look.found.view, target.look.held
-    project_id = record.project_id
+    reads = PlaceReads(registry, record)
     is_new_policy = opened.policy.version != record.policy_version
     since = view.snapshot.seq if is_new_policy else record.shown
-    differences = await registry.differences(connection, project_id, since, opened.seq) if since < opened.seq else []
+    differences = await reads.differences(connection, since, opened.seq) if since < opened.seq else []
     changes: dict[TreePath, OthersChange] = {}
 
     def add_unseen(path: TreePath) -> None:
@@ -34,7 +35,7 @@ async def others_changes(
         else:
             changes[path] = OthersChange(path=path, base=view.snapshot.seq, given=given, shown=given, head=head)
     if is_new_policy:
-        uncovered = await registry.nodes_within(connection, project_id, opened.seq, view.masked)
+        uncovered = await reads.nodes_within(connection, opened.seq, view.masked)
         heads |= uncovered
         for path in uncovered:
             if path not in held and path not in changes and target.shows(path):
@@ -44,8 +45,8 @@ async def others_changes(
         for path, one in held.items()
         if one.base < opened.seq and (is_new_policy or one.base != since or path in heads) and target.shows(path)
     }
-    then = await registry.nodes_at_each(connection, project_id, asked)
-    now = await registry.nodes_at_each(connection, project_id, dict.fromkeys(asked, opened.seq))
+    then = await reads.nodes_at_each(connection, asked)
+    now = await reads.nodes_at_each(connection, dict.fromkeys(asked, opened.seq))
     for path, base in asked.items():
         if then.get(path) != now.get(path):
             changes[path] = OthersChange(

@@ -21,6 +21,7 @@ from contextbase.workspaces.commit_plan import CommittedPath
 from contextbase.workspaces.editor import NOTICES, FolderEditor
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import FolderChangeKind, FolderContent, Owner, SnapshotKey
+from contextbase.workspaces.place_reads import PlaceReads
 from contextbase.workspaces.ports import LocalContent, SnapshotSource
 from contextbase.workspaces.refresh.edits import MayBeShown, Outcome, StagedEdits, clear_leftovers
 from contextbase.workspaces.refresh.journal import RefreshJournal, RefreshStep
@@ -121,7 +122,7 @@ class Refreshes:
         opened, refreshed = target.opened, Refreshed(seq=target.opened.seq, since=record.shown)
         async with self._database.connection() as connection:
             changes = await others_changes(connection, self._registry, target)
-        plans = plan(changes, target.look.changes, target.look.found, target.merge_policy.strategy_for)
+        plans = plan(changes, target.look.changes, target.look.found, target.strategy_for)
         refreshed.keep((one.change.path, one.reason) for one in plans if one.reason is not None)
         agreed = [one.change for one in plans if one.action is RefreshAction.AGREE]
         left = await self._folders_left(target, plans)
@@ -163,9 +164,9 @@ class Refreshes:
     async def _folders_left(self, target: RefreshTarget, plans: Sequence[PathPlan]) -> tuple[TreePath, ...]:
         """The folders that may go with the last file in them: no nodes, and not what the agent made."""
         left = emptied_folders(plans) - target.pending.keys()
-        seq, project_id = target.opened.seq, target.record.project_id
+        reads = PlaceReads(self._registry, target.record)
         async with self._database.connection() as connection:
-            nodes = await self._registry.nodes_at(connection, project_id, seq, list(left))
+            nodes = await reads.nodes_at(connection, target.opened.seq, left)
         nodes_left = {path for path, content in nodes.items() if content.kind is Kind.DIRECTORY}
         return tuple(sorted(left - nodes_left, reverse=True))
 

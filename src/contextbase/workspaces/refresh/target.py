@@ -6,7 +6,7 @@ from pathlib import Path
 
 from contextbase.gate.service import OpenedProject
 from contextbase.ids import TreePath
-from contextbase.merge import MergePolicy
+from contextbase.merge import MergePolicy, Strategy
 from contextbase.workspaces.commit_plan import PendingChange
 from contextbase.workspaces.repository import WorkspaceRecord
 from contextbase.workspaces.sender import ScanResult
@@ -16,8 +16,8 @@ __all__ = ["RefreshTarget", "may_be_shown"]
 
 def may_be_shown(path: TreePath, record: WorkspaceRecord, opened: OpenedProject) -> bool:
     """Whether its opener may see the path, and the token that the workspace was made with was for it, too."""
-    scope = record.scope
-    return (not scope or path == scope or path.is_below(scope)) and opened.authority.sees(path)
+    scope, place = record.scope, record.paths.in_project(path)
+    return (not scope or place == scope or place.is_below(scope)) and opened.authority.sees(place)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +31,9 @@ class RefreshTarget:
 
     def shows(self, path: TreePath) -> bool:
         return may_be_shown(path, self.record, self.opened)
+
+    def strategy_for(self, path: TreePath) -> Strategy:
+        return self.merge_policy.strategy_for(self.record.paths.in_project(path))
 
     @property
     def merge_policy(self) -> MergePolicy:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 
 from contextbase.commands.model import CommitWhen, RunRequest, RunStep, lowered
 from contextbase.commands.shell import shell_argv
+from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.event_stream import EVENT_STREAM
@@ -54,6 +55,7 @@ async def run_command(
         limits=lowered(agents.sandbox_limits, body.limits.model_dump()),
         network=Network(body.network),
         environment=body.environment,
+        folder=None if body.folder is None else TreePath.parse(body.folder),
         commit_when=CommitWhen(body.commit),
         wish=Wish(message=body.message, run=body.run),
     )
