@@ -34,6 +34,13 @@ def test_what_could_not_be_committed_is_told_with_the_name_of_the_agent_that_has
     assert cb("workspace", "complete", "--agent", named[1], "--discard").code == 0
 
 
+def test_a_command_in_a_folder_of_the_project_sees_that_folder_alone(cb: Cli) -> None:
+    assert cb("run", "--", "sh", "-c", "mkdir docs; echo a > docs/a.md; echo top > top.txt").code == 0
+    done = cb("run", "--folder", "docs", "--", "sh", "-c", "ls; echo b > b.md")
+    assert (done.code, done.stdout) == (0, "a.md\n"), done.stderr
+    assert cb("cat", "docs/b.md").stdout == "b\n"
+
+
 def with_input(given: str | bytes, *arguments: str) -> Done:
     program = Path(sys.executable).with_name("contextbase")
     data = given.encode() if isinstance(given, str) else given

@@ -51,6 +51,19 @@ def test_the_audit_trail_shows_on_whose_behalf_an_agent_works(shared: Cli) -> No
     assert "agent:one for user:owner" in row
 
 
+def test_create_of_a_folder_shows_that_folder_alone(shared: Cli) -> None:
+    (Path(shared("workspace", "create", "-a", "whole").stdout.rstrip()) / "docs").mkdir()
+    (Path(shared("workspace", "path", "-a", "whole").stdout.rstrip()) / "docs" / "a.md").write_text("a\n")
+    assert shared("workspace", "complete", "-a", "whole").code == 0
+    made = shared("workspace", "create", "-a", "clerk", "--folder", "docs/")
+    folder = Path(made.stdout.rstrip())
+    assert [file.name for file in folder.iterdir()] == ["a.md"]
+    (folder / "a.md").write_text("b\n")
+    assert shared("workspace", "commit", "-a", "clerk", "--refresh").code == 0
+    assert shared("workspace", "complete", "-a", "clerk").code == 0
+    assert shared("cat", "docs/a.md").stdout == "b\n"
+
+
 def test_create_at_a_snapshot_shows_the_files_of_then(shared: Cli) -> None:
     then = shared("log", "--json", "-n", "1").json[0]["seq"]
     shared("rm", "plan.md")

@@ -87,6 +87,27 @@ async def test_a_workspace_starts_from_the_snapshot_that_a_seq_a_ref_or_a_tag_me
     assert narrow.status_code == 404  # nothing was made
 
 
+async def test_a_workspace_of_a_folder_has_the_folders_own_paths(api: Api) -> None:
+    project = await a_project(api)
+    await project.write("docs/a.md", "a\n")
+    agent = await an_agent(project)
+    folder = await agent.create(project, folder="docs/")
+    assert [file.name for file in folder.iterdir()] == ["a.md"]
+    assert (await agent.done("GET", "/me"))["folder"] == "docs"
+    (folder / "b.md").write_text("b\n")
+    status = await agent.done("GET", "/me/status")
+    assert [change["path"] for change in status["changes"]] == ["b.md"]
+    committed = await agent.done("POST", "/me/commit?refresh=true")
+    assert [change["path"] for change in committed["changes"]] == ["b.md"]
+    assert_problem(await agent.ask("POST", "", json={"project": project.name, "folder": "locked"}), 409, "conflict")
+    assert (await agent.done("POST", "/me/complete"))["removed"]
+    refused = await agent.ask("POST", "", json={"project": project.name, "folder": "plan.md"})
+    assert_problem(refused, 400, "invalid_input")
+    refused = await agent.ask("POST", "", json={"project": project.name, "folder": "../docs"})
+    assert_problem(refused, 400, "invalid_path")
+    assert (await agent.done("POST", "", json={"project": project.name}))["folder"] is None
+
+
 async def test_a_refresh_tells_what_arrived_what_was_merged_and_why_the_rest_is_kept(api: Api) -> None:
     project = await a_project(api)
     await project.write("list.json", '{\n  "a": 1,\n  "b": 1\n}\n')
@@ -339,7 +360,7 @@ async def test_a_json_body_is_taken_whatever_type_curl_calls_it(api: Api, conten
     assert "new.txt" in await project.paths()
     await post(f"/agent:{agent.name}/complete?project={project.name}", "")
     refused = await api.stranger.post(WORKSPACES, content=b"project=a", headers=headers)
-    assert_problem(refused, 422, "invalid_input")
+    assert_problem(refused, 400, "invalid_input")
 
 
 async def test_an_agent_is_told_when_its_change_waits_for_review_or_lost_against_the_head(api: Api) -> None:

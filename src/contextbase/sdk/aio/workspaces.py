@@ -168,13 +168,14 @@ class AsyncWorkspaces:
         *,
         agent: str | None = None,
         at: str | int | None = None,
+        folder: str | None = None,
         message: str = "",
         run: str | None = None,
     ) -> AsyncIterator[OpenWorkspace]:
         """A workspace on this machine for a block, completed at its end. If the block raises, the workspace stays open
         with the work in it, and a note on the exception says so. Raises `HeldElsewhere` if the folder is not on this
         machine."""
-        opened = await self._opened(project, agent, at)
+        opened = await self._opened(project, agent, at, folder)
         try:
             yield opened
         except BaseException as error:
@@ -182,8 +183,8 @@ class AsyncWorkspaces:
             raise
         opened.completed = await self.complete(workspace=opened.view.id, message=message, run=run)
 
-    async def _opened(self, project: str, agent: str | None, at: str | int | None) -> OpenWorkspace:
-        view = await self.create(project, agent=agent, at=at)
+    async def _opened(self, project: str, agent: str | None, at: str | int | None, folder: str | None) -> OpenWorkspace:
+        view = await self.create(project, agent=agent, at=at, folder=folder)
         path = Path(view.path)
         if not await in_thread(path.is_dir):
             raise HeldElsewhere(

@@ -167,13 +167,14 @@ class Workspaces:
         *,
         agent: str | None = None,
         at: str | int | None = None,
+        folder: str | None = None,
         message: str = "",
         run: str | None = None,
     ) -> Iterator[OpenWorkspace]:
         """A workspace on this machine for a block, completed at its end. If the block raises, the workspace stays open
         with the work in it, and a note on the exception says so. Raises `HeldElsewhere` if the folder is not on this
         machine."""
-        opened = self._opened(project, agent, at)
+        opened = self._opened(project, agent, at, folder)
         try:
             yield opened
         except BaseException as error:
@@ -181,8 +182,8 @@ class Workspaces:
             raise
         opened.completed = self.complete(workspace=opened.view.id, message=message, run=run)
 
-    def _opened(self, project: str, agent: str | None, at: str | int | None) -> OpenWorkspace:
-        view = self.create(project, agent=agent, at=at)
+    def _opened(self, project: str, agent: str | None, at: str | int | None, folder: str | None) -> OpenWorkspace:
+        view = self.create(project, agent=agent, at=at, folder=folder)
         path = Path(view.path)
         if not in_thread(path.is_dir):
             raise HeldElsewhere(
