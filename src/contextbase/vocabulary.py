@@ -10,6 +10,7 @@ __all__ = [
     "ContentKind",
     "DiffKind",
     "DiffStatus",
+    "FileAction",
     "FileChangeKind",
     "FolderChangeKind",
     "GrantSource",
@@ -29,6 +30,7 @@ __all__ = [
     "ScopeKind",
     "SessionState",
     "SkipReason",
+    "SliceEncoding",
     "StopReason",
     "SyncStatus",
     "TreeConflict",
@@ -302,3 +304,16 @@ class QueueState(StrEnum):
     READY = "ready"
     CLAIMED = "claimed"
     PARKED = "parked"
+
+
+class FileAction(StrEnum):
+    WRITE = "write"
+    DELETE = "delete"
+    RENAME = "rename"
+    MAKE_FOLDER = "mkdir"
+    SYNC = "sync"
+
+
+class SliceEncoding(StrEnum):
+    TEXT = "text"
+    BASE64 = "base64"

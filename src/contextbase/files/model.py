@@ -9,6 +9,7 @@ from uuid import UUID
 from contextbase.gate.model import Expectation, check_message_id
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.storage.model import Kind
+from contextbase.vocabulary import FileAction
 
 __all__ = [
     "EXTERNAL",
@@ -37,14 +38,6 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def moment(nanoseconds: int) -> datetime | None:
     """Since 1970; 0: nobody knows."""
     return _EPOCH + timedelta(microseconds=nanoseconds // 1000) if nanoseconds else None
-
-
-class FileAction(StrEnum):
-    WRITE = "write"
-    DELETE = "delete"
-    RENAME = "rename"
-    MAKE_FOLDER = "mkdir"
-    SYNC = "sync"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from contextlib import aclosing
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -14,6 +13,7 @@ from contextbase.errors import Conflict, InvalidInput
 from contextbase.files.ports import FileContent
 from contextbase.files.text_index import BYTES_SNIFFED, Charset, TextIndex, TextScan, candidates
 from contextbase.threads import in_thread
+from contextbase.vocabulary import SliceEncoding
 
 __all__ = ["MOST_AT_ONCE", "FileSlice", "SliceEncoding", "SliceReader", "part_of_content"]
 
@@ -22,11 +22,6 @@ _SMALL: Final = 64 * 1024  # decoded faster than handed to a thread
 _SCANS_AT_ONCE: Final = 2
 _MOST_CHECKPOINTS: Final = 1_000_000  # about 16 MB
 _WEIGHT: Final = 32  # of an index, in checkpoints, whatever it holds
-
-
-class SliceEncoding(StrEnum):
-    TEXT = "text"
-    BASE64 = "base64"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -95,7 +95,9 @@ class Snapshots:
             if row is None:
                 raise Conflict(f"There is a tag '{name}' already; delete it first, or choose another name.")
             summary = f"Named snapshot {seq} '{name}'."
-            await self._note(connection, caller, project_id, "tag.create", summary, tag=name, snapshot=seq)
+            about = {"tag": name, "snapshot": seq}  # not the row's seq: commits are proved by rows that have one
+            now = self.clock.now()
+            await self.audit.note(connection, project_id, "tag.create", summary, at=now, by=caller.actor, **about)
         return _tag(row, caller.principal.kind, caller.principal.name)
 
     async def tags(self, caller: Caller, project_id: ProjectId, *, after: str = "", limit: int = 100) -> list[Tag]:
@@ -115,24 +117,9 @@ class Snapshots:
             if seq is None:
                 raise NotFound(f"There is no tag '{name[:120]}'; `contextbase tag list` lists what there is.")
             summary = f"Took the name '{name}' from snapshot {seq}."
-            await self._note(connection, caller, project_id, "tag.delete", summary, tag=name, snapshot=seq)
-
-    async def _note(
-        self,
-        connection: Connection,
-        caller: Caller,
-        project_id: ProjectId,
-        action: str,
-        summary: str,
-        *,
-        tag: str,
-        snapshot: int,
-    ) -> None:
-        """The seq is a detail, too: rows with one of their own are what commits are proved by."""
-        now = self.clock.now()
-        await self.audit.note(
-            connection, project_id, action, summary, at=now, by=caller.actor, tag=tag, snapshot=snapshot
-        )
+            about = {"tag": name, "snapshot": seq}  # not the row's seq: commits are proved by rows that have one
+            now = self.clock.now()
+            await self.audit.note(connection, project_id, "tag.delete", summary, at=now, by=caller.actor, **about)
 
 
 def _within(seq: int, head: Seq, ref: str) -> Seq:

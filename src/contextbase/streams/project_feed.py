@@ -16,7 +16,7 @@ from contextbase.streams.feed_window import FeedWindow
 from contextbase.streams.model import START, Scope
 from contextbase.streams.notifier import Notifier
 from contextbase.streams.repository import StreamRepository
-from contextbase.streams.window import TICK_SECONDS, SharedWindows
+from contextbase.streams.window import TICK_SECONDS, SharedWindows, WindowOwner
 
 __all__ = ["FeedFollower", "ProjectFeed"]
 
@@ -24,7 +24,7 @@ _AT_ONCE: Final = 200
 _MOST_READINGS: Final = 25  # of _AT_ONCE commits, to fill one page past what is hidden
 
 
-class ProjectFeed:
+class ProjectFeed(WindowOwner[FeedWindow]):
     """Reading takes a viewpoint, made from the caller's authority. Load that authority after the heads: then nothing
     that landed under a stricter policy is filtered by an older one."""
 
@@ -89,18 +89,6 @@ class ProjectFeed:
         """Share the process's window on a project while the block lasts."""
         async with self._windows.opened(Scope.project(heads.project_id)) as window:
             yield FeedFollower(self, window)
-
-    @property
-    def followed(self) -> frozenset[Scope]:
-        return self._windows.scopes
-
-    @property
-    def ended(self) -> bool:
-        return self._windows.ended
-
-    def end(self) -> None:
-        """Send every follower home: the server stops."""
-        self._windows.end()
 
 
 class FeedFollower:

@@ -16,7 +16,7 @@ from contextbase.streams.event_window import EventWindow, page_of_events
 from contextbase.streams.model import START, NewEvent, Position, Scope, ScopeKind, StreamHead, StreamPage
 from contextbase.streams.notifier import Notifier
 from contextbase.streams.repository import StreamRepository, encoded
-from contextbase.streams.window import TICK_SECONDS, SharedWindows
+from contextbase.streams.window import TICK_SECONDS, SharedWindows, WindowOwner
 
 __all__ = ["EventFollower", "StreamService"]
 
@@ -25,7 +25,7 @@ _TRIES: Final = 5
 _KEEPS_BODY: Final = "stream_events_keep_their_body"
 
 
-class StreamService:
+class StreamService(WindowOwner[EventWindow]):
     """A session's, a user's and the system's events take no lock but that of their own stream."""
 
     def __init__(
@@ -120,18 +120,6 @@ class StreamService:
         if event is None or event.body is None:
             raise NotFound(f"The event {number} of {readable.scope} has no body of its own, or was removed.")
         return self._bodies.content(event.body)
-
-    @property
-    def followed(self) -> frozenset[Scope]:
-        return self._windows.scopes
-
-    @property
-    def ended(self) -> bool:
-        return self._windows.ended
-
-    def end(self) -> None:
-        """Send every follower home: the server stops."""
-        self._windows.end()
 
     async def prune(self) -> int:
         """Remove events that are older than their scope's retention; returns how many."""

@@ -13,7 +13,7 @@ from contextbase.errors import ContextbaseError, NotFound
 from contextbase.streams.model import Scope
 from contextbase.streams.notifier import Notifier
 
-__all__ = ["TICK_SECONDS", "SharedWindows", "Window"]
+__all__ = ["TICK_SECONDS", "SharedWindows", "Window", "WindowOwner"]
 
 _log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class SharedWindows(Generic[AnyWindow]):
         return frozenset(self._followed)
 
     def end(self) -> None:
-        """Send every follower home: the server stops."""
+        """Wake every follower and let none wait again: the server stops."""
         self._ended = True
         for followed in self._followed.values():
             followed.window.wake()
@@ -141,3 +141,21 @@ class SharedWindows(Generic[AnyWindow]):
                 followed.task.cancel()
                 with suppress(asyncio.CancelledError):
                     await followed.task
+
+
+class WindowOwner(Generic[AnyWindow]):
+    """A service whose readers share windows."""
+
+    _windows: SharedWindows[AnyWindow]
+
+    @property
+    def followed(self) -> frozenset[Scope]:
+        return self._windows.scopes
+
+    @property
+    def ended(self) -> bool:
+        return self._windows.ended
+
+    def end(self) -> None:
+        """Wake every follower and let none wait again: the server stops."""
+        self._windows.end()

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contextbase.vocabulary import Kind
+from contextbase.vocabulary import FileAction, Kind, SliceEncoding
 
 __all__ = [
     "FileDetailsView",
@@ -25,7 +25,6 @@ __all__ = [
     "RenameRequest",
 ]
 
-FileActionName = Literal["write", "delete", "rename", "mkdir", "sync"]
 FileOperatorName = Literal["web_ui", "agent", "external_agent", "saas_adapter", "api", "system", "external"]
 _BY_NAME = ConfigDict(populate_by_name=True)
 
@@ -57,7 +56,7 @@ class FileSliceView(BaseModel):
     model_config = _BY_NAME
 
     content: str
-    encoding: Literal["text", "base64"]
+    encoding: SliceEncoding
     charset: str | None = Field(description="Such as utf-8 or gb18030. Null: it is not text.")
     start: int
     total: int
@@ -95,7 +94,7 @@ class PlaceUsageView(BaseModel):
 
 class FileOperationView(BaseModel):
     at: datetime
-    action: FileActionName
+    action: FileAction
     path: str | None = Field(description="Null: a sync, of the whole place.")
     previous_path: str | None = Field(description="Of a rename.")
     kind: Kind = Field(description="What stands at the path since.")
@@ -120,7 +119,7 @@ class FileWriteView(BaseModel):
     model_config = _BY_NAME
 
     file_ref: str = Field(alias="fileRef", description="Such as workspace:upload/data.csv.")
-    action: FileActionName
+    action: FileAction
     path: str
     status: Literal["written", "unchanged", "merged", "superseded", "in_review"]
     previous_path: str | None

@@ -54,7 +54,7 @@ def tree_view(name: str, path: str, node: FolderNode) -> FolderTreeView:
 def operation_view(operation: FileOperation) -> FileOperationView:
     return FileOperationView(
         at=operation.at,
-        action=operation.action.value,
+        action=operation.action,
         path=operation.path,
         previous_path=operation.previous_path,
         kind=operation.kind,
@@ -72,7 +72,7 @@ def operation_view(operation: FileOperation) -> FileOperationView:
 def result_view(reference: str, result: OperationResult) -> FileWriteView:
     return FileWriteView(
         fileRef=f"{reference}:{result.path}",
-        action=result.action.value,
+        action=result.action,
         path=result.path,
         status=result.status.value,
         previous_path=result.previous_path,

@@ -164,7 +164,7 @@ def _router(prefix: str, tag: str, opened: Callable[..., Any]) -> APIRouter:
         file, found = await agents.files.read(place, path, offset=offset, length=length)
         view = FileSliceView(
             content=found.content,
-            encoding=found.encoding.value,
+            encoding=found.encoding,
             charset=found.charset,
             start=found.start,
             total=found.total,
