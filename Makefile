@@ -24,12 +24,13 @@ test: setup ## install what the tests need and run them all; PYTEST_ARGS=... to 
 	@sh scripts/system-packages.sh
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
-check: setup ## lint, types, import contracts, generated code, docs
+check: setup ## lint, types, import contracts, names, generated code, docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/generate_blocking_sdk.py --check
+	$(BIN)/python scripts/check_names.py
 	$(BIN)/python scripts/check_docs.py
 
 format: setup ## let ruff rewrite what it can, and generate the blocking SDK

@@ -23,13 +23,3 @@ def test_every_public_name_of_a_module_is_there(name: str) -> None:
 
 def test_the_list_of_modules_is_the_whole_package() -> None:
     assert {"contextbase.errors", "contextbase.db.embedded", "contextbase.interfaces.cli.main"} <= set(MODULES)
-
-
-def test_a_public_class_name_means_one_thing_in_the_whole_package() -> None:
-    """The blocking SDK counts, too: its classes are generated without the `Async` of their twins."""
-    places: dict[str, list[str]] = {}
-    for module in MODULES:
-        for name, found in vars(importlib.import_module(module)).items():
-            if isinstance(found, type) and found.__module__ == module and not name.startswith("_"):
-                places.setdefault(name, []).append(module)
-    assert {name: where for name, where in places.items() if len(where) > 1} == {}

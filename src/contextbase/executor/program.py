@@ -19,7 +19,7 @@ from contextbase.executor.journal import EventJournal
 from contextbase.executor.loopback import LoopbackPorts
 from contextbase.executor.processes import RunProcesses
 from contextbase.executor.run_calls import RunCalls
-from contextbase.executor.runs import Runs
+from contextbase.executor.runs import RunSupervisor
 
 __all__ = ["main"]
 
@@ -58,7 +58,7 @@ async def _serve(folder: Path, build: str) -> None:
     await ports.open()
     processes = RunProcesses()
     place = _place(home, ports)
-    runs = Runs(journal=journal, place=place, processes=processes)
+    runs = RunSupervisor(journal=journal, place=place, processes=processes)
     calls = Calls(RunCalls(runs=runs, journal=journal, place=place, about=about).handlers())
 
     async def opened(stream: ChannelStream) -> None:

@@ -7,7 +7,7 @@ from contextbase.agents.model import AgentPlace, AgentTurn
 from contextbase.agents.registry import adapters
 from contextbase.executor.calls import CallAnswer, CallHandler, CallRefused, ExecutorCall
 from contextbase.executor.journal import EventJournal
-from contextbase.executor.runs import RunInProgress, Runs
+from contextbase.executor.runs import RunInProgress, RunSupervisor
 
 __all__ = ["RunCalls"]
 
@@ -15,7 +15,9 @@ _TEXTS: Final = ("small_model", "resume", "system_prompt", "notes")
 
 
 class RunCalls:
-    def __init__(self, *, runs: Runs, journal: EventJournal, place: AgentPlace, about: Mapping[str, Any]) -> None:
+    def __init__(
+        self, *, runs: RunSupervisor, journal: EventJournal, place: AgentPlace, about: Mapping[str, Any]
+    ) -> None:
         self._runs = runs
         self._journal = journal
         self._place = place

@@ -14,7 +14,7 @@ from contextbase.executor.journal import EventJournal
 from contextbase.executor.processes import MARK, RunProcesses
 from contextbase.executor.questions import Questions
 
-__all__ = ["RunInProgress", "Runs"]
+__all__ = ["RunInProgress", "RunSupervisor"]
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class RunInProgress(Exception):
     """Another run is in the sandbox."""
 
 
-class Runs:
+class RunSupervisor:
     def __init__(self, *, journal: EventJournal, place: AgentPlace, processes: RunProcesses) -> None:
         self.questions = Questions()
         self._journal = journal
