@@ -1,5 +1,5 @@
-"""Checks two rules of the code that no other tool knows: a public class name means one thing in the whole package,
-and a module has at most 400 lines. Prints each problem and exits 1 if there is one."""
+"""Checks rules of the code that no other tool knows: a public class name means one thing in the whole package, a module
+has at most 400 lines, and migrations are numbered one by one. Prints each problem and exits 1 if there is one."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ _CLASS = re.compile(r"^class ([A-Z]\w*)", re.MULTILINE)
 
 def main() -> int:
     texts = {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in ROOT.rglob("*.py")}
-    problems = [*names_twice(texts), *too_long(texts)]
+    problems = [*names_twice(texts), *too_long(texts), *misnumbered_migrations()]
     for problem in problems:
         print(problem)
     print(f"names: {len(texts)} modules, {len(problems)} problems")
@@ -38,6 +38,15 @@ def too_long(texts: dict[str, str]) -> list[str]:
         f"{module} has {lines} lines, over {MOST_LINES}: split it by noun"
         for module, lines in lengths.items()
         if lines > MOST_LINES
+    ]
+
+
+def misnumbered_migrations() -> list[str]:
+    names = sorted(file.name for file in (ROOT / "contextbase/db/migrations").glob("*.sql"))
+    return [
+        f"the migration {name} should be number {number:04}: give the one that landed last the next number"
+        for number, name in enumerate(names, start=1)
+        if not name.startswith(f"{number:04}_")
     ]
 
 
