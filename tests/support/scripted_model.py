@@ -12,6 +12,7 @@ from uuid import uuid4
 from contextbase.identity.model import Principal, PrincipalKind
 from contextbase.models.gateway import ModelGateway
 from contextbase.models.http_stream import AsgiApp, HttpLimits, serve
+from contextbase.models.memory import MemoryLedger
 from contextbase.models.model import ModelContext
 from contextbase.models.ports import ModelAnswer, ModelRequest
 from contextbase.models.scripted import ScriptedModel
@@ -106,7 +107,8 @@ class RecordedModel:
 def running_scripted_model(prompt: str) -> Iterator[RecordedModel]:
     """In a thread of its own, for tests that wait for a program."""
     model = RecordedModel(prompt)
-    gateway = ModelGateway(upstreams=FixedUpstreams({}, ChosenUpstream(name="scripted", transport=model)))
+    upstreams = FixedUpstreams({}, ChosenUpstream(name="scripted", transport=model))
+    gateway = ModelGateway(upstreams=upstreams, ledger=MemoryLedger())
     is_ready, loop, ended = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
     context = model_context(main_model="scripted")
 

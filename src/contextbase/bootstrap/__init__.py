@@ -62,4 +62,4 @@ async def open_services(
         open_agent_services(foundation, core) as agents,
         open_model_services(foundation) as models,
     ):
-        yield Services(core=core, agents=agents, models=models, chores=chore_runner(foundation, core, agents))
+        yield Services(core=core, agents=agents, models=models, chores=chore_runner(foundation, core, agents, models))

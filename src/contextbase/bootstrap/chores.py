@@ -5,6 +5,7 @@ from datetime import timedelta
 from contextbase.bootstrap.agents import AgentServices
 from contextbase.bootstrap.core import CoreServices
 from contextbase.bootstrap.foundation import Foundation
+from contextbase.bootstrap.models import ModelServices
 from contextbase.chores import Chore, ChoreRunner, Leadership, Where
 from contextbase.chores.metrics import ChoreMetrics
 from contextbase.chores.repository import ChoreRepository
@@ -12,11 +13,13 @@ from contextbase.chores.repository import ChoreRepository
 __all__ = ["chore_runner"]
 
 
-def chore_runner(foundation: Foundation, core: CoreServices, agents: AgentServices) -> ChoreRunner:
+def chore_runner(
+    foundation: Foundation, core: CoreServices, agents: AgentServices, models: ModelServices
+) -> ChoreRunner:
     repository, metrics = ChoreRepository(), ChoreMetrics(foundation.metrics)
     server = agents.workspaces.node.name
     return ChoreRunner(
-        [*_of_leader(core), *_of_machine(agents)],
+        [*_of_leader(core, models), *_of_machine(agents)],
         database=foundation.database,
         repository=repository,
         leadership=Leadership(
@@ -32,12 +35,18 @@ def chore_runner(foundation: Foundation, core: CoreServices, agents: AgentServic
     )
 
 
-def _of_leader(core: CoreServices) -> list[Chore]:
+def _of_leader(core: CoreServices, models: ModelServices) -> list[Chore]:
     """They touch the database alone."""
     return [
         Chore(name="prune-events", every=timedelta(hours=1), run=core.streams.prune, where=Where.LEADER),
         Chore(name="refresh-reviews", every=timedelta(seconds=30), run=core.review_upkeep.keep_up, where=Where.LEADER),
         Chore(name="index-contents", every=timedelta(seconds=5), run=core.search_indexer.index_all, where=Where.LEADER),
+        Chore(
+            name="release-model-budgets",
+            every=timedelta(hours=1),
+            run=models.ledger.release_stale,
+            where=Where.LEADER,
+        ),
     ]
 
 

@@ -6,11 +6,17 @@ from dataclasses import dataclass
 
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.config import Settings
+from contextbase.identity.repository import IdentityRepository
+from contextbase.models.catalog import ModelCatalog
 from contextbase.models.gateway import ModelGateway
-from contextbase.models.http_transport import HttpTransport, UpstreamAddress, upstream_client
+from contextbase.models.http_transport import UpstreamAddress, upstream_client
+from contextbase.models.ledger import DatabaseLedger
 from contextbase.models.model import ModelProtocol
+from contextbase.models.probe import UpstreamProbe
+from contextbase.models.repository import ModelRepository
 from contextbase.models.scripted import ScriptedModel
-from contextbase.models.upstreams import ChosenUpstream, FixedUpstreams
+from contextbase.models.sealing import KeySealer
+from contextbase.models.upstreams import StoredUpstreams
 
 __all__ = ["ModelServices", "open_model_services"]
 
@@ -18,17 +24,43 @@ __all__ = ["ModelServices", "open_model_services"]
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelServices:
     gateway: ModelGateway  # an ASGI application for `models.http_stream.serve`
+    catalog: ModelCatalog
+    probe: UpstreamProbe
+    ledger: DatabaseLedger
 
 
 @asynccontextmanager
 async def open_model_services(foundation: Foundation) -> AsyncIterator[ModelServices]:
-    async with upstream_client(idle_seconds=foundation.settings.models.idle_seconds) as client:
-        upstreams = {
-            address.protocol: ChosenUpstream(name=address.name, transport=HttpTransport(client, address))
-            for address in _addresses(foundation.settings)
-        }
-        scripted = ChosenUpstream(name="scripted", transport=ScriptedModel())
-        yield ModelServices(gateway=ModelGateway(upstreams=FixedUpstreams(upstreams, scripted)))
+    settings, database, repository = foundation.settings.models, foundation.database, ModelRepository()
+    sealer = KeySealer(foundation.audit_key.secret)
+    configured = {address.protocol: address for address in _addresses(foundation.settings)}
+    ledger = DatabaseLedger(
+        database=database,
+        repository=repository,
+        clock=foundation.clock,
+        run_budget=None if settings.run_budget is None else round(settings.run_budget * 1_000_000),
+    )
+    catalog = ModelCatalog(
+        database=database,
+        repository=repository,
+        identity=IdentityRepository(),
+        sealer=sealer,
+        audit=foundation.audit,
+        clock=foundation.clock,
+    )
+    async with upstream_client(idle_seconds=settings.idle_seconds) as client:
+        upstreams = StoredUpstreams(
+            database=database,
+            repository=repository,
+            sealer=sealer,
+            client=client,
+            configured=configured,
+            scripted=ScriptedModel(),
+        )
+        gateway = ModelGateway(upstreams=upstreams, ledger=ledger)
+        probe = UpstreamProbe(catalog=catalog, sealer=sealer, client=client, configured=configured)
+        yield ModelServices(gateway=gateway, catalog=catalog, probe=probe, ledger=ledger)
+        await gateway.close()
 
 
 def _addresses(settings: Settings) -> list[UpstreamAddress]:

@@ -223,6 +223,10 @@ class ModelSettings(SettingsGroup):
     openai_url: HttpUrl = Field(
         default="https://api.openai.com", description="Base URL of OpenAI's API, or of one that speaks it."
     )
+    run_budget: Annotated[float, Field(ge=0, le=1_000_000)] | None = Field(
+        default=None,
+        description="Most that one run's model requests may cost, in units of the prices (dollars); unset: no limit.",
+    )
     idle_seconds: Annotated[float, Field(ge=1, le=3600)] = Field(
         default=600.0, description="How long a model service may be silent in the middle of an answer."
     )

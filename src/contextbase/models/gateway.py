@@ -7,16 +7,27 @@ import logging
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import UUID
 
-from contextbase.errors import ModelUpstreamUnavailable
+from contextbase.errors import ContextbaseError, ModelUpstreamUnavailable
+from contextbase.ids import new_uuid
 from contextbase.models.dialects import GatewayError, GatewayProblem, error_body
 from contextbase.models.headers import passed_in, passed_out
 from contextbase.models.http_stream import AsgiReceive, AsgiSend
 from contextbase.models.metering import UsageMeter
-from contextbase.models.model import CURRENT_CONTEXT, Dialect, ModelContext, ModelOperation, ModelProtocol
-from contextbase.models.ports import HeaderList, ModelAnswer, ModelRequest
+from contextbase.models.model import (
+    CURRENT_CONTEXT,
+    Dialect,
+    ModelContext,
+    ModelOperation,
+    ModelProtocol,
+    TokenCounts,
+    UsageRecord,
+)
+from contextbase.models.ports import HeaderList, ModelAnswer, ModelRequest, UsageLedger
+from contextbase.models.prices import ModelPrice
 from contextbase.models.request_body import read_document
-from contextbase.models.upstreams import Upstreams
+from contextbase.models.upstreams import ChosenUpstream, Upstreams
 
 __all__ = ["ModelGateway", "WaitLimits"]
 
@@ -31,6 +42,10 @@ _PATHS: Final = {
 _MODELS: Final = "/v1/models"
 _QUERIES: Final = frozenset({b"beta=true"})
 _BUSY: Final = 429
+_FAILED: Final = 400
+_OUTPUT_LIMITS: Final = ("max_tokens", "max_output_tokens", "max_completion_tokens")
+_UNSAID_OUTPUT: Final = 16_000
+_MOST_OUTPUT: Final = 1_000_000
 _JSON: Final = (b"content-type", b"application/json")
 
 
@@ -44,8 +59,10 @@ class WaitLimits:
 
 
 class ModelGateway:
-    def __init__(self, *, upstreams: Upstreams, waits: WaitLimits | None = None) -> None:
+    def __init__(self, *, upstreams: Upstreams, ledger: UsageLedger, waits: WaitLimits | None = None) -> None:
         self._upstreams = upstreams
+        self._ledger = ledger
+        self._settling: set[asyncio.Task[None]] = set()
         self._waits = waits or WaitLimits()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: AsgiReceive, send: AsgiSend) -> None:
@@ -65,22 +82,52 @@ class ModelGateway:
         except ModelUpstreamUnavailable as error:
             _log.warning(error.message, extra={"code": error.code})
             await answer.problem(GatewayProblem.UPSTREAM_DOWN, error.message)
+        except ContextbaseError as error:
+            _log.error("the model gateway failed", extra={"code": error.code}, exc_info=error)
+            await answer.problem(GatewayProblem.UPSTREAM_DOWN, "The server cannot ask a model now. Try again later.")
+
+    async def close(self) -> None:
+        """Wait until everything is settled."""
+        if self._settling:
+            await asyncio.wait(self._settling)
 
     async def _forward(self, context: ModelContext, request: ModelRequest, answer: "_Answer") -> None:
         upstream = await self._upstreams.choose(context, request)
+        if request.operation is not ModelOperation.ANSWER:  # costs nothing
+            async with upstream.transport.open(request) as got:
+                await answer.forwarded(got)
+            return
+        request_id = new_uuid()
+        await self._ledger.reserve(context, request_id, _most(request, upstream.price))
         meter = UsageMeter(
             request.dialect, is_stream=bool(request.document.get("stream")), request_bytes=len(request.body)
         )
-        waited = 0.0
-        while True:
-            async with upstream.transport.open(request) as got:
-                seconds = self._pause(got, waited)
-                if seconds is None:
-                    await answer.forwarded(got, meter)
-                    return
-            await context.on_wait(seconds)
-            await asyncio.sleep(seconds)
-            waited += seconds
+        billed: ModelAnswer | None = None
+        try:
+            waited = 0.0
+            while True:
+                async with upstream.transport.open(request) as got:
+                    seconds = self._pause(got, waited)
+                    if seconds is None:
+                        billed = got if got.status < _FAILED else None
+                        await answer.forwarded(got, meter)
+                        return
+                await context.on_wait(seconds)
+                await asyncio.sleep(seconds)
+                waited += seconds
+        finally:
+            record = None if billed is None else _record(request_id, upstream, request, billed, meter.counts())
+            await self._settled(context, request_id, record)
+
+    async def _settled(self, context: ModelContext, request_id: UUID, record: UsageRecord | None) -> None:
+        """To the end, also when the client has gone."""
+        task = asyncio.create_task(self._ledger.settle(context, request_id, record))
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+        try:
+            await asyncio.shield(task)
+        except ContextbaseError as error:  # what was set aside comes back by itself, a day later
+            _log.error("a model request was not settled", extra={"code": error.code}, exc_info=error)
 
     def _pause(self, got: ModelAnswer, waited: float) -> float | None:
         """How long to wait before the request is sent again; None if the answer is to be passed on."""
@@ -103,10 +150,11 @@ class _Answer:
         self.protocol = protocol
         self._has_begun = False
 
-    async def forwarded(self, got: ModelAnswer, meter: UsageMeter) -> None:
+    async def forwarded(self, got: ModelAnswer, meter: UsageMeter | None = None) -> None:
         await self._start(got.status, passed_in(got.headers))
         async for piece in got.body:
-            meter.feed(piece)
+            if meter is not None:
+                meter.feed(piece)
             await self._send({"type": "http.response.body", "body": piece, "more_body": True})
         await self._send({"type": "http.response.body"})
 
@@ -156,6 +204,31 @@ async def _body(receive: AsgiReceive) -> bytes:
         pieces.append(message.get("body", b""))
         if not message.get("more_body", False):
             return b"".join(pieces)
+
+
+def _most(request: ModelRequest, price: ModelPrice) -> int:
+    """What it can cost at the most, about: all input is new to the cache, and the whole output is used."""
+    named = [request.document.get(name) for name in _OUTPUT_LIMITS]
+    output = max((value for value in named if isinstance(value, int) and value > 0), default=_UNSAID_OUTPUT)
+    prompt, output = len(request.body) // 4, min(output, _MOST_OUTPUT)
+    return max(
+        price.cost(TokenCounts(input=prompt, output=output)), price.cost(TokenCounts(cache_write=prompt, output=output))
+    )
+
+
+def _record(
+    request_id: UUID, upstream: ChosenUpstream, request: ModelRequest, got: ModelAnswer, counts: TokenCounts
+) -> UsageRecord:
+    named = _header(got.headers, b"request-id") or _header(got.headers, b"x-request-id")
+    return UsageRecord(
+        id=request_id,
+        upstream=upstream.name,
+        upstream_request_id=named.decode(errors="replace")[:200] if named and upstream.names_requests else None,
+        model=request.model[:200],
+        status=got.status,
+        counts=counts,
+        cost=upstream.price.cost(counts),
+    )
 
 
 def _header(headers: HeaderList, name: bytes) -> bytes | None:

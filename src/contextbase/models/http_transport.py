@@ -7,7 +7,8 @@ from typing import Final
 
 import httpx
 
-from contextbase.errors import ModelUpstreamUnavailable
+from contextbase.errors import Forbidden, ModelUpstreamUnavailable, Unavailable
+from contextbase.models.addresses import AddressChecker
 from contextbase.models.model import ModelProtocol
 from contextbase.models.ports import HeaderList, ModelAnswer, ModelRequest
 
@@ -36,24 +37,44 @@ def upstream_client(*, idle_seconds: float) -> httpx.AsyncClient:
 
 
 class HttpTransport:
-    def __init__(self, client: httpx.AsyncClient, address: UpstreamAddress) -> None:
+    def __init__(
+        self, client: httpx.AsyncClient, address: UpstreamAddress, checker: AddressChecker | None = None
+    ) -> None:
+        """With a checker it is connected to at an address that was checked, and to no other."""
         self._client = client
         self._address = address
+        self._checker = checker
 
     @asynccontextmanager
     async def open(self, request: ModelRequest) -> AsyncIterator[ModelAnswer]:
-        base = self._address.base_url.rstrip("/").removesuffix("/v1")
-        url = f"{base}{request.path}{'?' if request.query else ''}{request.query}"
-        headers = [*request.headers, *self._own_headers(request.headers)]
-        try:
-            outgoing = self._client.build_request("POST", url, headers=headers, content=request.body)
-            response = await self._client.send(outgoing, stream=True)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self._unavailable(error, "does not answer") from None
+        path = f"{request.path}{'?' if request.query else ''}{request.query}"
+        response = await self._sent("POST", path, request.headers, request.body)
         try:
             yield ModelAnswer(status=response.status_code, headers=response.headers.raw, body=self._pieces(response))
         finally:
             await response.aclose()
+
+    async def probe(self) -> int:
+        """The status of a request that costs nothing: the list of models."""
+        response = await self._sent("GET", "/v1/models", [], b"")
+        await response.aclose()
+        return response.status_code
+
+    async def _sent(self, method: str, path: str, headers: HeaderList, body: bytes) -> httpx.Response:
+        base = self._address.base_url.rstrip("/").removesuffix("/v1")
+        try:
+            url, own, extensions = httpx.URL(f"{base}{path}"), self._own_headers(headers), {}
+            if self._checker is not None:
+                found = await self._checker.resolve(url.host, url.port or (443 if url.scheme == "https" else 80))
+                own = [*own, (b"host", url.netloc)]
+                extensions = {"sni_hostname": url.host}  # whom the certificate must name
+                url = url.copy_with(host=found.host)
+            outgoing = self._client.build_request(
+                method, url, headers=[*headers, *own], content=body, extensions=extensions
+            )
+            return await self._client.send(outgoing, stream=True)
+        except (httpx.HTTPError, httpx.InvalidURL, Forbidden, Unavailable) as error:
+            raise self._unavailable(error, "does not answer") from None
 
     async def _pieces(self, response: httpx.Response) -> AsyncIterator[bytes]:
         try:

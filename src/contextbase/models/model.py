@@ -7,15 +7,23 @@ from typing import Final
 from uuid import UUID
 
 from contextbase.identity.model import Principal
-from contextbase.ids import ProjectId
+from contextbase.ids import PrincipalId, ProjectId
 
 __all__ = [
     "CURRENT_CONTEXT",
+    "AllowedModel",
+    "BudgetScope",
+    "BudgetUse",
     "Dialect",
     "ModelContext",
     "ModelOperation",
     "ModelProtocol",
+    "ModelRole",
+    "ModelUpstream",
+    "RunUsage",
     "TokenCounts",
+    "UpstreamScope",
+    "UsageRecord",
 ]
 
 CURRENT_CONTEXT: Final = "current"
@@ -39,6 +47,26 @@ class Dialect(StrEnum):
     @property
     def protocol(self) -> ModelProtocol:
         return ModelProtocol.ANTHROPIC if self is Dialect.MESSAGES else ModelProtocol.OPENAI
+
+
+class ModelRole(StrEnum):
+    """What a model is for: the work itself, or small questions beside it."""
+
+    MAIN = "main"
+    SMALL = "small"
+
+
+class UpstreamScope(StrEnum):
+    """Whose an upstream is. Of several the first in this order answers."""
+
+    USER = "user"
+    PROJECT = "project"
+    PLATFORM = "platform"
+
+
+class BudgetScope(StrEnum):
+    USER = "user"
+    PROJECT = "project"
 
 
 class ModelOperation(StrEnum):
@@ -74,3 +102,58 @@ class TokenCounts:
     cache_read: int = 0
     cache_write: int = 0
     is_estimate: bool = False  # the upstream did not say, as when its answer was cut
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelUpstream:
+    """A model service that somebody added. Its key stays sealed."""
+
+    id: UUID
+    name: str
+    protocol: ModelProtocol
+    base_url: str
+    scope: UpstreamScope
+    project_id: ProjectId | None
+    principal_id: PrincipalId | None
+    may_be_private: bool
+    sealed_key: bytes | None
+    subject: str = ""  # the project's or the user's name, where upstreams are listed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AllowedModel:
+    name: str
+    protocol: ModelProtocol
+    role: ModelRole
+    prices: tuple[int, int, int, int] | None = None  # input, output, cache read, cache write; None: the built-in ones
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BudgetUse:
+    """A budget, and what is gone of it this month; micro-units."""
+
+    scope: BudgetScope
+    subject: str
+    monthly_limit: int
+    spent: int
+    reserved: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UsageRecord:
+    """One request to an upstream, as it is settled."""
+
+    id: UUID
+    upstream: str
+    upstream_request_id: str | None
+    model: str
+    status: int
+    counts: TokenCounts
+    cost: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunUsage:
+    requests: int
+    counts: TokenCounts
+    cost: int

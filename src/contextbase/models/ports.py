@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from uuid import UUID
 
-from contextbase.models.model import Dialect, ModelOperation
+from contextbase.models.model import Dialect, ModelContext, ModelOperation, UsageRecord
 
-__all__ = ["HeaderList", "ModelAnswer", "ModelRequest", "ModelTransport"]
+__all__ = ["HeaderList", "ModelAnswer", "ModelRequest", "ModelTransport", "UsageLedger"]
 
 HeaderList = Sequence[tuple[bytes, bytes]]
 
@@ -41,4 +42,19 @@ class ModelTransport(Protocol):
         """Send the request; leaving the block ends it, also in the middle of the answer.
 
         Raises `ModelUpstreamUnavailable` when no answer begins, or when one breaks off."""
+        ...
+
+
+class UsageLedger(Protocol):
+    """What requests may cost, and did."""
+
+    async def reserve(self, context: ModelContext, request_id: UUID, amount: int) -> None:
+        """Set micro-units aside for a request, in every budget that it falls under.
+
+        Raises `GatewayError` (budget exhausted) if one of them leaves no room; then nothing is set aside."""
+        ...
+
+    async def settle(self, context: ModelContext, request_id: UUID, record: UsageRecord | None) -> None:
+        """Give back what was set aside, and write down what it was instead; None: it cost nothing. A second call for
+        the same request, or for the same request of the upstream, changes nothing."""
         ...

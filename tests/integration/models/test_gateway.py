@@ -1,18 +1,17 @@
 """The gateway between a client and a model service, both on real sockets."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import httpx
 import pytest
+from tests.support.model_service import ModelService
 from tests.support.scripted_model import listening, model_context, script
 
 from contextbase.models.gateway import ModelGateway, WaitLimits
-from contextbase.models.http_stream import AsgiReceive, AsgiSend
 from contextbase.models.http_transport import HttpTransport, UpstreamAddress, upstream_client
+from contextbase.models.memory import MemoryLedger
 from contextbase.models.model import ModelContext, ModelProtocol
 from contextbase.models.scripted import ScriptedModel
 from contextbase.models.upstreams import ChosenUpstream, FixedUpstreams
@@ -20,38 +19,9 @@ from contextbase.models.upstreams import ChosenUpstream, FixedUpstreams
 KEY = "sk-real-key-of-the-server"
 
 
-class Service:
-    """A model service that keeps what it was sent, and answers with what a test gave it."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, dict[str, str], bytes]] = []
-        self.answers: list[tuple[int, dict[str, str], list[bytes]]] = []
-        self.goes_on = asyncio.Event()  # before the last piece of an answer
-        self.goes_on.set()
-        self.was_cut = asyncio.Event()
-
-    async def __call__(self, scope: MutableMapping[str, Any], receive: AsgiReceive, send: AsgiSend) -> None:
-        body = b""
-        while (message := await receive())["more_body"]:
-            body += message["body"]
-        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
-        self.requests.append((f"{scope['path']}?{scope['query_string'].decode()}", headers, body))
-        status, more, pieces = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        named = [(name.encode(), value.encode()) for name, value in more.items()]
-        await send({"type": "http.response.start", "status": status, "headers": named})
-        try:
-            for piece in pieces[:-1]:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await self.goes_on.wait()
-        except asyncio.CancelledError:
-            self.was_cut.set()
-            raise
-        await send({"type": "http.response.body", "body": pieces[-1]})
-
-
 @asynccontextmanager
 async def gateway_to(
-    service: Service, *, context: ModelContext | None = None, has_run: bool = True
+    service: ModelService, *, context: ModelContext | None = None, has_run: bool = True
 ) -> AsyncIterator[httpx.AsyncClient]:
     run = context or model_context(main_model="m-large", small_model="m-small")
     async with listening(service) as upstream, upstream_client(idle_seconds=60) as client:
@@ -66,7 +36,9 @@ async def gateway_to(
         }
         fallback = ChosenUpstream(name="scripted", transport=ScriptedModel())
         gateway = ModelGateway(
-            upstreams=FixedUpstreams(chosen, fallback), waits=WaitLimits(one_seconds=5, all_seconds=6)
+            upstreams=FixedUpstreams(chosen, fallback),
+            ledger=MemoryLedger(),
+            waits=WaitLimits(one_seconds=5, all_seconds=6),
         )
         async with (
             listening(gateway, {"current": lambda: run if has_run else None}) as url,
@@ -79,7 +51,7 @@ BODY = b'{ "model":"m-large",  "max_tokens": 5, "messages":[{"role":"user","cont
 
 
 async def test_a_body_passes_byte_for_byte_and_the_servers_key_replaces_the_clients() -> None:
-    service = Service()
+    service = ModelService()
     service.answers = [(200, {"request-id": "req_1", "set-cookie": "a=b", "anthropic-ratelimit-x": "9"}, [b"{}"])]
     async with gateway_to(service) as client:
         answer = await client.post(
@@ -106,7 +78,7 @@ async def test_a_body_passes_byte_for_byte_and_the_servers_key_replaces_the_clie
 
 
 async def test_openai_requests_carry_the_key_as_openai_wants_it() -> None:
-    service = Service()
+    service = ModelService()
     service.answers = [(200, {"x-request-id": "req_2"}, [b"{}"])]
     async with gateway_to(service) as client:
         for path in ("/v1/responses", "/v1/chat/completions"):
@@ -116,7 +88,7 @@ async def test_openai_requests_carry_the_key_as_openai_wants_it() -> None:
 
 
 async def test_each_piece_of_an_answer_passes_as_it_comes() -> None:
-    service = Service()
+    service = ModelService()
     service.answers = [(200, {"content-type": "text/event-stream"}, [b"data: 1\n\n", b"data: 2\n\n"])]
     service.goes_on.clear()
     async with gateway_to(service) as client, client.stream("POST", "/v1/messages", content=BODY) as answer:
@@ -127,7 +99,7 @@ async def test_each_piece_of_an_answer_passes_as_it_comes() -> None:
 
 
 async def test_a_client_that_goes_away_ends_the_call_upstream() -> None:
-    service = Service()
+    service = ModelService()
     service.answers = [(200, {}, [b"data: 1\n\n", b"never"])]
     service.goes_on.clear()
     async with gateway_to(service) as client:
@@ -137,7 +109,7 @@ async def test_a_client_that_goes_away_ends_the_call_upstream() -> None:
 
 
 async def test_a_busy_service_is_waited_for_visibly() -> None:
-    service, waits = Service(), []
+    service, waits = ModelService(), []
 
     async def on_wait(seconds: float) -> None:
         waits.append(seconds)
@@ -152,7 +124,7 @@ async def test_a_busy_service_is_waited_for_visibly() -> None:
 
 @pytest.mark.parametrize("headers", [{"retry-after": "3600"}, {"retry-after": "0.1", "x-should-retry": "false"}])
 async def test_a_service_that_is_busy_for_long_is_not_waited_for(headers: dict[str, str]) -> None:
-    service = Service()
+    service = ModelService()
     service.answers = [(429, headers, [b"busy"])]
     async with gateway_to(service) as client:
         answer = await client.post("/v1/messages", content=BODY)
@@ -167,7 +139,7 @@ async def test_a_service_that_is_down_is_told_in_the_clients_protocol(path: str,
     async with upstream_client(idle_seconds=5) as client:
         address = UpstreamAddress(name="gone", protocol=ModelProtocol.ANTHROPIC, base_url="http://127.0.0.1:1", key=KEY)
         down = ChosenUpstream(name="gone", transport=HttpTransport(client, address))
-        gateway = ModelGateway(upstreams=FixedUpstreams({}, down))
+        gateway = ModelGateway(upstreams=FixedUpstreams({}, down), ledger=MemoryLedger())
         run = model_context()
         async with listening(gateway, {"current": lambda: run}) as url, httpx.AsyncClient(base_url=url) as outside:
             answer = await outside.post(path, content=BODY)
@@ -190,7 +162,7 @@ async def test_a_service_that_is_down_is_told_in_the_clients_protocol(path: str,
     ],
 )
 async def test_a_body_that_two_readers_could_read_differently_is_refused(body: bytes) -> None:
-    service = Service()
+    service = ModelService()
     service.answers = [(200, {}, [b""])]
     async with gateway_to(service) as client:
         assert (await client.post("/v1/messages", content=body)).status_code == 400
@@ -198,14 +170,14 @@ async def test_a_body_that_two_readers_could_read_differently_is_refused(body: b
 
 
 async def test_without_a_run_nothing_is_asked() -> None:
-    service = Service()
+    service = ModelService()
     async with gateway_to(service, has_run=False) as client:
         answer = await client.post("/v1/messages", content=BODY)
     assert (answer.status_code, answer.json()["error"]["type"]) == (403, "permission_error")
 
 
 async def test_only_known_paths_are_forwarded() -> None:
-    service = Service()
+    service = ModelService()
     async with gateway_to(service) as client:
         for method, path in [("POST", "/v1/files"), ("GET", "/v1/messages"), ("POST", "/v1/messages/batches")]:
             assert (await client.request(method, path)).status_code == 404
@@ -213,7 +185,7 @@ async def test_only_known_paths_are_forwarded() -> None:
 
 
 async def test_the_models_of_the_run_are_listed_as_each_protocol_does() -> None:
-    service = Service()
+    service = ModelService()
     async with gateway_to(service) as client:
         openai = (await client.get("/v1/models")).json()
         anthropic = (await client.get("/v1/models", headers={"anthropic-version": "2023-06-01"})).json()
@@ -222,7 +194,9 @@ async def test_the_models_of_the_run_are_listed_as_each_protocol_does() -> None:
 
 
 async def test_an_answer_that_breaks_off_is_left_without_its_end() -> None:
-    gateway = ModelGateway(upstreams=FixedUpstreams({}, ChosenUpstream(name="scripted", transport=ScriptedModel())))
+    gateway = ModelGateway(
+        upstreams=FixedUpstreams({}, ChosenUpstream(name="scripted", transport=ScriptedModel())), ledger=MemoryLedger()
+    )
     run, plan = model_context(), script({"text": "a"}, {"cut": True})
     body = {"model": "m", "stream": True, "tools": [{"name": "T"}], "messages": [{"role": "user", "content": plan}]}
     async with listening(gateway, {"current": lambda: run}) as url, httpx.AsyncClient(base_url=url) as client:

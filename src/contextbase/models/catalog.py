@@ -1,0 +1,201 @@
+"""What administrators decide about models: services, allowed models with prices, budgets. Each change is audited."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from contextbase.audit.model import SYSTEM_CHAIN
+from contextbase.audit.repository import AuditRepository
+from contextbase.db.database import Connection, Database
+from contextbase.errors import Conflict, Forbidden, InvalidInput, NotFound
+from contextbase.identity.model import Action, Caller, PrincipalKind, PrincipalName
+from contextbase.identity.repository import IdentityRepository
+from contextbase.ids import Clock, ProjectId, new_uuid
+from contextbase.models.ledger import first_of_month
+from contextbase.models.model import (
+    AllowedModel,
+    BudgetScope,
+    BudgetUse,
+    ModelProtocol,
+    ModelUpstream,
+    UpstreamScope,
+)
+from contextbase.models.repository import ModelRepository
+from contextbase.models.sealing import KeySealer
+
+__all__ = ["ModelCatalog", "NewUpstream"]
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewUpstream:
+    """A service that somebody adds; checked when it is built."""
+
+    name: str
+    protocol: ModelProtocol
+    base_url: str
+    key: str = field(default="", repr=False)
+    scope: UpstreamScope = UpstreamScope.PLATFORM
+    project_id: ProjectId | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise InvalidInput("An upstream's name has 1 to 100 lower-case letters, digits or ._-")
+        try:
+            parts = urlsplit(self.base_url)
+            is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.username
+            parts.port  # noqa: B018 - raises if it is none
+        except ValueError:
+            is_url = False
+        if not is_url or parts.query or parts.fragment or len(self.base_url) > 2000:
+            raise InvalidInput("An upstream's URL is such as https://api.example.com, without a user or a query.")
+        if not self.key.isascii() or any(character.isspace() for character in self.key) or len(self.key) > 10_000:
+            raise InvalidInput("A key is one line of ASCII characters without spaces.")
+        if (self.scope is UpstreamScope.PROJECT) != (self.project_id is not None):
+            raise InvalidInput("An upstream of a project, and no other, names the project.")
+
+
+class ModelCatalog:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        repository: ModelRepository,
+        identity: IdentityRepository,
+        sealer: KeySealer,
+        audit: AuditRepository,
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._repository = repository
+        self._identity = identity
+        self._sealer = sealer
+        self._audit = audit
+        self._clock = clock
+
+    async def upstreams(self, caller: Caller) -> list[ModelUpstream]:
+        """Those that the caller may manage."""
+        caller.require(Action.READ, caller.grant.project_id)
+        async with self._database.connection() as connection:
+            return [each for each in await self._repository.upstreams(connection) if _may_manage(caller, each)]
+
+    async def add_upstream(self, caller: Caller, new: NewUpstream) -> ModelUpstream:
+        """Raises `Conflict` if the name, or the scope's place for that protocol, is taken."""
+        is_administrator = _is_administrator(caller)
+        if new.scope is UpstreamScope.USER:
+            caller.require(Action.WRITE)
+            if caller.principal.kind is not PrincipalKind.USER:
+                raise Forbidden("Only users have model services of their own.")
+        else:
+            caller.require(Action.ADMIN, new.project_id)
+        upstream_id = new_uuid()
+        upstream = ModelUpstream(
+            id=upstream_id,
+            name=new.name,
+            protocol=new.protocol,
+            base_url=new.base_url.rstrip("/"),
+            scope=new.scope,
+            project_id=new.project_id,
+            principal_id=caller.principal.id if new.scope is UpstreamScope.USER else None,
+            may_be_private=is_administrator and new.scope is not UpstreamScope.USER,
+            sealed_key=self._sealer.seal(upstream_id, new.key) if new.key else None,
+        )
+        async with self._database.transaction() as connection:
+            try:
+                await self._repository.add_upstream(connection, upstream, caller.principal.id)
+            except asyncpg.UniqueViolationError:
+                raise Conflict(
+                    f"There is an upstream named '{new.name}', or one for {new.protocol} in this scope. Remove "
+                    "it first: `contextbase model disconnect`."
+                ) from None
+            await self._note(connection, caller, "model.connect", f"Added the model service '{new.name}'.")
+        return upstream
+
+    async def remove_upstream(self, caller: Caller, name: str) -> None:
+        async with self._database.transaction() as connection:
+            await self._manageable(connection, caller, name)
+            await self._repository.delete_upstream(connection, name)
+            await self._note(connection, caller, "model.disconnect", f"Removed the model service '{name}'.")
+
+    async def upstream(self, caller: Caller, name: str) -> ModelUpstream:
+        """Raises `NotFound` if there is none that the caller may manage."""
+        async with self._database.connection() as connection:
+            return await self._manageable(connection, caller, name)
+
+    async def models(self, caller: Caller) -> list[AllowedModel]:
+        caller.require(Action.READ, caller.grant.project_id)
+        async with self._database.connection() as connection:
+            return await self._repository.models(connection)
+
+    async def allow_model(self, caller: Caller, model: AllowedModel) -> None:
+        """Add it, or change what it is for and what it costs."""
+        caller.require(Action.ADMIN)
+        if not 1 <= len(model.name.encode()) <= 200 or not model.name.isprintable():
+            raise InvalidInput("A model's name has 1 to 200 printable characters.")
+        if model.prices is not None and not all(0 <= price < 2**40 for price in model.prices):
+            raise InvalidInput("A price is 0 or more micro-units for a million tokens.")
+        async with self._database.transaction() as connection:
+            await self._repository.put_model(connection, model)
+            await self._note(connection, caller, "model.allow", f"Allowed the model '{model.name}' as {model.role}.")
+
+    async def forbid_model(self, caller: Caller, name: str) -> None:
+        caller.require(Action.ADMIN)
+        async with self._database.transaction() as connection:
+            if not await self._repository.delete_model(connection, name):
+                raise NotFound(f"The model '{name[:200]}' is not in the list; `contextbase model list` shows it.")
+            await self._note(connection, caller, "model.forbid", f"Removed the model '{name}' from the list.")
+
+    async def budgets(self, caller: Caller) -> list[BudgetUse]:
+        caller.require(Action.ADMIN)
+        async with self._database.connection() as connection:
+            return await self._repository.budgets(connection, first_of_month(self._clock.now()))
+
+    async def set_user_budget(self, caller: Caller, name: str, limit: int | None) -> None:
+        """What a user may spend in a month, in micro-units; None: no limit."""
+        parsed = PrincipalName.parse(name)
+        caller.require(Action.ADMIN)
+        async with self._database.transaction() as connection:
+            kind = PrincipalKind.USER if parsed.kind is None else parsed.kind
+            principal = await self._identity.find_principal(connection, kind, parsed.name)
+            if principal is None:
+                raise NotFound(f"There is no principal {kind}:{parsed.name}.")
+            if limit is None:
+                await self._repository.delete_budget(connection, BudgetScope.USER, principal.id)
+            else:
+                await self._repository.put_budget(connection, BudgetScope.USER, principal.id, limit)
+            await self._note(connection, caller, "model.budget", f"Set the model budget of {kind}:{parsed.name}.")
+
+    async def set_project_budget(self, caller: Caller, project_id: ProjectId, limit: int | None) -> None:
+        caller.require(Action.ADMIN)
+        async with self._database.transaction() as connection:
+            if limit is None:
+                await self._repository.delete_budget(connection, BudgetScope.PROJECT, project_id)
+            else:
+                await self._repository.put_budget(connection, BudgetScope.PROJECT, project_id, limit)
+            await self._note(connection, caller, "model.budget", f"Set the model budget of the project {project_id}.")
+
+    async def _manageable(self, connection: Connection, caller: Caller, name: str) -> ModelUpstream:
+        for each in await self._repository.upstreams(connection):
+            if each.name == name and _may_manage(caller, each):
+                return each
+        raise NotFound(f"There is no upstream '{name[:120]}' that you may manage.")
+
+    async def _note(self, connection: Connection, caller: Caller, action: str, summary: str) -> None:
+        await self._audit.note(connection, SYSTEM_CHAIN, action, summary, at=self._clock.now(), by=caller.actor)
+
+
+def _is_administrator(caller: Caller) -> bool:
+    """Of the whole platform."""
+    return Action.ADMIN in caller.grant.actions and caller.grant.project_id is None
+
+
+def _may_manage(caller: Caller, upstream: ModelUpstream) -> bool:
+    if upstream.scope is UpstreamScope.USER and upstream.principal_id == caller.principal.id:
+        return caller.grant.project_id is None and Action.WRITE in caller.grant.actions
+    if upstream.scope is UpstreamScope.PROJECT and caller.grant.project_id == upstream.project_id:
+        return Action.ADMIN in caller.grant.actions
+    return _is_administrator(caller)
