@@ -5,6 +5,7 @@ from enum import StrEnum
 __all__ = [
     "Action",
     "ArchiveFormat",
+    "BudgetScope",
     "ChangeStatus",
     "CommitWhen",
     "ContentKind",
@@ -17,6 +18,8 @@ __all__ = [
     "Kind",
     "Land",
     "Limit",
+    "ModelProtocol",
+    "ModelRole",
     "Network",
     "OutputStream",
     "PlaceKind",
@@ -34,6 +37,7 @@ __all__ = [
     "StopReason",
     "SyncStatus",
     "TreeConflict",
+    "UpstreamScope",
     "ValueChangeKind",
     "WayIn",
     "WorkerState",
@@ -317,3 +321,32 @@ class FileAction(StrEnum):
 class SliceEncoding(StrEnum):
     TEXT = "text"
     BASE64 = "base64"
+
+
+class ModelProtocol(StrEnum):
+    """Whose API a model service speaks."""
+
+    ANTHROPIC = "anthropic"
+    OPENAI = "openai"
+
+
+class ModelRole(StrEnum):
+    """What a model is for: the work itself, or small questions beside it."""
+
+    MAIN = "main"
+    SMALL = "small"
+
+
+class UpstreamScope(StrEnum):
+    """Whose a model service is. Of several the first in this order answers."""
+
+    USER = "user"
+    PROJECT = "project"
+    PLATFORM = "platform"
+
+
+class BudgetScope(StrEnum):
+    """Whose model budget it is."""
+
+    USER = "user"
+    PROJECT = "project"

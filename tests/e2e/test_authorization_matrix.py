@@ -94,6 +94,15 @@ def aside(world: World, project: str) -> dict[str, Any]:
     return {"json": {"project": project, "side_version_id": world.side_version_id}}
 
 
+def an_upstream(world: World, project: str) -> dict[str, Any]:
+    named = {"name": f"u-{world.unique}", "protocol": "anthropic", "url": "http://127.0.0.1:1"}
+    return {"json": named | {"scope": "project", "project": project}}
+
+
+def by_upstream(world: World, _: str) -> dict[str, str]:
+    return {"{upstream}": f"u-{world.unique}"}
+
+
 def member(world: World, _: str) -> dict[str, str]:
     return {"{group}": world.group, "{principal}": "user:owner"}
 
@@ -179,6 +188,31 @@ TABLE: dict[tuple[str, str], Route] = {
     ),
     ("GET", "/api/v1/projects/{project}/shared-folder"): route("read", "project", fill=by_name),
     ("DELETE", "/api/v1/projects/{project}"): route("read admin", "project", fill=by_name),
+    ("GET", "/api/v1/projects/{project}/egress"): route("read", "project", fill=by_name),
+    ("PUT", "/api/v1/projects/{project}/egress"): route(
+        "admin", "project", lambda _, __: {"json": {"hosts": ["pypi.org"]}}, fill=by_name
+    ),
+    ("GET", "/api/v1/models"): route("read", "anyone"),
+    ("POST", "/api/v1/models"): route(
+        "admin", "server", lambda _, __: {"json": {"name": "claude-x", "protocol": "anthropic"}}
+    ),
+    ("DELETE", "/api/v1/models"): route(
+        "admin", "server", lambda _, __: {"params": {"name": "claude-x"}}, first=("POST", "/api/v1/models")
+    ),
+    ("GET", "/api/v1/model-upstreams"): route("read", "anyone"),
+    ("POST", "/api/v1/model-upstreams"): route("admin", "project", an_upstream, ok=201),
+    ("DELETE", "/api/v1/model-upstreams/{upstream}"): route(
+        "admin", "project", fill=by_upstream, first=("POST", "/api/v1/model-upstreams")
+    ),
+    ("POST", "/api/v1/model-upstreams/{upstream}/test"): route(
+        "admin", "project", fill=by_upstream, first=("POST", "/api/v1/model-upstreams")
+    ),
+    ("GET", "/api/v1/model-budgets"): route("admin", "server"),
+    ("PUT", "/api/v1/model-budgets"): route(
+        "admin",
+        "server",
+        lambda _, __: {"json": {"scope": "user", "subject": "owner", "monthly_limit": None}},
+    ),
     ("GET", "/api/v1/tokens"): route("admin", "anyone"),
     ("POST", "/api/v1/tokens"): route(
         "admin", "server", lambda _, __: {"json": {"principal": "new", "actions": ["admin"]}}, ok=201

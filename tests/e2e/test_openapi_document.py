@@ -146,6 +146,22 @@ def a_sandbox(world: World) -> dict[str, dict[str, Any]]:
     return {"path_parameters": {"sandbox_id": made["id"]}}
 
 
+def a_new_upstream(world: World) -> dict[str, Any]:
+    """A project has one for each protocol."""
+    project = world.made("/api/v1/projects", name=f"spare-{uuid4().hex}")["name"]
+    return {
+        "name": f"u-{uuid4().hex}",
+        "protocol": "openai",
+        "url": "http://127.0.0.1:1",
+        "scope": "project",
+        "project": project,
+    }
+
+
+def an_upstream(world: World) -> dict[str, dict[str, Any]]:
+    return {"path_parameters": {"upstream": world.made("/api/v1/model-upstreams", **a_new_upstream(world))["name"]}}
+
+
 def a_lease(world: World) -> dict[str, dict[str, Any]]:
     """A request about one that the owner has."""
     made = world.made(f"{API}/leases", project=world.project, pattern=f"spare-{uuid4().hex}")
@@ -177,6 +193,20 @@ AIMS: dict[str, Callable[[World], object]] = {
 WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     "DELETE /api/v1/projects/{project}": lambda world: {
         "path_parameters": {"project": world.made("/api/v1/projects", name=f"spare-{uuid4().hex}")["id"]}
+    },
+    "PUT /api/v1/projects/{project}/egress": lambda world: {
+        "path_parameters": {"project": world.project},
+        "body": {"hosts": ["pypi.org", "preset:npm"]},
+    },
+    "POST /api/v1/models": lambda _: {"body": {"name": f"m-{uuid4().hex}", "protocol": "openai"}},
+    "DELETE /api/v1/models": lambda world: {
+        "query": {"name": world.made("/api/v1/models", name=f"m-{uuid4().hex}", protocol="openai")["name"]}
+    },
+    "POST /api/v1/model-upstreams": lambda world: {"body": a_new_upstream(world)},
+    "DELETE /api/v1/model-upstreams/{upstream}": an_upstream,
+    "POST /api/v1/model-upstreams/{upstream}/test": an_upstream,
+    "PUT /api/v1/model-budgets": lambda world: {
+        "body": {"scope": "project", "subject": world.project, "monthly_limit": 1000}
     },
     "POST /api/v1/tokens": lambda world: {"body": {"principal": "spare", "project": world.project}},
     "DELETE /api/v1/tokens/{token_id}": lambda world: {

@@ -40,7 +40,6 @@ class ModelWorld:
     catalog: ModelCatalog
     ledger: DatabaseLedger
     gateway: ModelGateway
-    upstreams: StoredUpstreams
     probe: UpstreamProbe
 
     def context(self, **values: Any) -> ModelContext:
@@ -80,14 +79,6 @@ async def model_world(
     owner = await identity.authenticate(secret_of_owner)
     project = await ProjectService(database=database, audit=audit, clock=clock).create(owner, f"p-{uuid4().hex[:8]}")
     sealer = KeySealer(secret)
-    catalog = ModelCatalog(
-        database=database,
-        repository=repository,
-        identity=IdentityRepository(),
-        sealer=sealer,
-        audit=audit,
-        clock=clock,
-    )
     ledger = DatabaseLedger(database=database, repository=repository, clock=clock, run_budget=run_budget)
     async with upstream_client(idle_seconds=60) as client:
         upstreams = StoredUpstreams(
@@ -97,6 +88,15 @@ async def model_world(
             client=client,
             configured=configured or {},
             scripted=ScriptedModel(),
+        )
+        catalog = ModelCatalog(
+            database=database,
+            repository=repository,
+            identity=IdentityRepository(),
+            sealer=sealer,
+            audit=audit,
+            models_changed=upstreams.forget,
+            clock=clock,
         )
         gateway = ModelGateway(upstreams=upstreams, ledger=ledger)
         probe = UpstreamProbe(catalog=catalog, sealer=sealer, client=client, configured=configured or {})
@@ -108,7 +108,6 @@ async def model_world(
             catalog=catalog,
             ledger=ledger,
             gateway=gateway,
-            upstreams=upstreams,
             probe=probe,
         )
         await gateway.close()

@@ -21,6 +21,7 @@ PARTS = (
     "projects",
     "tokens",
     "policies",
+    "models",
     "files",
     "history",
     "search",

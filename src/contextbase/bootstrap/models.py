@@ -8,6 +8,7 @@ from contextbase.bootstrap.foundation import Foundation
 from contextbase.config import Settings
 from contextbase.identity.repository import IdentityRepository
 from contextbase.models.catalog import ModelCatalog
+from contextbase.models.egress.policy import EgressPolicy
 from contextbase.models.gateway import ModelGateway
 from contextbase.models.http_transport import UpstreamAddress, upstream_client
 from contextbase.models.ledger import DatabaseLedger
@@ -27,26 +28,20 @@ class ModelServices:
     catalog: ModelCatalog
     probe: UpstreamProbe
     ledger: DatabaseLedger
+    egress: EgressPolicy
 
 
 @asynccontextmanager
 async def open_model_services(foundation: Foundation) -> AsyncIterator[ModelServices]:
     settings, database, repository = foundation.settings.models, foundation.database, ModelRepository()
     sealer = KeySealer(foundation.audit_key.secret)
+    egress = EgressPolicy(database=database, repository=repository, audit=foundation.audit, clock=foundation.clock)
     configured = {address.protocol: address for address in _addresses(foundation.settings)}
     ledger = DatabaseLedger(
         database=database,
         repository=repository,
         clock=foundation.clock,
         run_budget=None if settings.run_budget is None else round(settings.run_budget * 1_000_000),
-    )
-    catalog = ModelCatalog(
-        database=database,
-        repository=repository,
-        identity=IdentityRepository(),
-        sealer=sealer,
-        audit=foundation.audit,
-        clock=foundation.clock,
     )
     async with upstream_client(idle_seconds=settings.idle_seconds) as client:
         upstreams = StoredUpstreams(
@@ -57,9 +52,18 @@ async def open_model_services(foundation: Foundation) -> AsyncIterator[ModelServ
             configured=configured,
             scripted=ScriptedModel(),
         )
+        catalog = ModelCatalog(
+            database=database,
+            repository=repository,
+            identity=IdentityRepository(),
+            sealer=sealer,
+            audit=foundation.audit,
+            models_changed=upstreams.forget,
+            clock=foundation.clock,
+        )
         gateway = ModelGateway(upstreams=upstreams, ledger=ledger)
         probe = UpstreamProbe(catalog=catalog, sealer=sealer, client=client, configured=configured)
-        yield ModelServices(gateway=gateway, catalog=catalog, probe=probe, ledger=ledger)
+        yield ModelServices(gateway=gateway, catalog=catalog, probe=probe, ledger=ledger, egress=egress)
         await gateway.close()
 
 

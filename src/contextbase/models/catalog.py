@@ -1,6 +1,7 @@
 """What administrators decide about models: services, allowed models with prices, budgets. Each change is audited."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
@@ -69,7 +70,9 @@ class ModelCatalog:
         sealer: KeySealer,
         audit: AuditRepository,
         clock: Clock,
+        models_changed: Callable[[], None],
     ) -> None:
+        self._models_changed = models_changed  # told after each change of the list
         self._database = database
         self._repository = repository
         self._identity = identity
@@ -141,6 +144,7 @@ class ModelCatalog:
         async with self._database.transaction() as connection:
             await self._repository.put_model(connection, model)
             await self._note(connection, caller, "model.allow", f"Allowed the model '{model.name}' as {model.role}.")
+        self._models_changed()
 
     async def forbid_model(self, caller: Caller, name: str) -> None:
         caller.require(Action.ADMIN)
@@ -148,6 +152,7 @@ class ModelCatalog:
             if not await self._repository.delete_model(connection, name):
                 raise NotFound(f"The model '{name[:200]}' is not in the list; `contextbase model list` shows it.")
             await self._note(connection, caller, "model.forbid", f"Removed the model '{name}' from the list.")
+        self._models_changed()
 
     async def budgets(self, caller: Caller) -> list[BudgetUse]:
         caller.require(Action.ADMIN)
@@ -182,6 +187,8 @@ class ModelCatalog:
         for each in await self._repository.upstreams(connection):
             if each.name == name and _may_manage(caller, each):
                 return each
+        if Action.ADMIN not in caller.grant.actions:
+            raise Forbidden(f"You may not manage an upstream '{name[:120]}'; administrators may.")
         raise NotFound(f"There is no upstream '{name[:120]}' that you may manage.")
 
     async def _note(self, connection: Connection, caller: Caller, action: str, summary: str) -> None:

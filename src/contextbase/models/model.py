@@ -8,6 +8,7 @@ from uuid import UUID
 
 from contextbase.identity.model import Principal
 from contextbase.ids import PrincipalId, ProjectId
+from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope
 
 __all__ = [
     "CURRENT_CONTEXT",
@@ -30,13 +31,6 @@ CURRENT_CONTEXT: Final = "current"
 """The key in a stream's state: a callable that gives the `ModelContext` of the run at work there, or None."""
 
 
-class ModelProtocol(StrEnum):
-    """Whose API an upstream speaks."""
-
-    ANTHROPIC = "anthropic"
-    OPENAI = "openai"
-
-
 class Dialect(StrEnum):
     """How a request for an answer is written."""
 
@@ -47,26 +41,6 @@ class Dialect(StrEnum):
     @property
     def protocol(self) -> ModelProtocol:
         return ModelProtocol.ANTHROPIC if self is Dialect.MESSAGES else ModelProtocol.OPENAI
-
-
-class ModelRole(StrEnum):
-    """What a model is for: the work itself, or small questions beside it."""
-
-    MAIN = "main"
-    SMALL = "small"
-
-
-class UpstreamScope(StrEnum):
-    """Whose an upstream is. Of several the first in this order answers."""
-
-    USER = "user"
-    PROJECT = "project"
-    PLATFORM = "platform"
-
-
-class BudgetScope(StrEnum):
-    USER = "user"
-    PROJECT = "project"
 
 
 class ModelOperation(StrEnum):

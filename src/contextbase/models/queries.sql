@@ -22,9 +22,6 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
 -- name: delete_upstream
 DELETE FROM model_upstreams WHERE name = $1 RETURNING id, project_id;
 
--- name: upstream_project
-SELECT project_id FROM model_upstreams WHERE name = $1;
-
 -- name: allowed_models
 SELECT * FROM allowed_models ORDER BY protocol, role, name;
 
@@ -115,8 +112,9 @@ FROM usage_logs WHERE run_id = $1;
 -- name: egress_hosts
 SELECT host FROM egress_hosts WHERE project_id = $1 ORDER BY host;
 
--- name: put_egress_host
-INSERT INTO egress_hosts (project_id, host) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING host;
-
--- name: delete_egress_host
-DELETE FROM egress_hosts WHERE project_id = $1 AND host = $2 RETURNING host;
+-- name: replace_egress_hosts
+-- All of a project's; those it had are replaced.
+WITH gone AS (
+    DELETE FROM egress_hosts WHERE project_id = $1 AND NOT host = ANY ($2::text[])
+)
+INSERT INTO egress_hosts (project_id, host) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING;

@@ -153,6 +153,12 @@ class ModelRepository:
         )
         return RunUsage(requests=row["requests"], counts=counts, cost=row["cost"])
 
+    async def egress_hosts(self, connection: Connection, project_id: ProjectId) -> list[str]:
+        return [row["host"] for row in await connection.fetch(_SQL.egress_hosts, project_id)]
+
+    async def replace_egress_hosts(self, connection: Connection, project_id: ProjectId, hosts: Sequence[str]) -> None:
+        await connection.execute(_SQL.replace_egress_hosts, project_id, list(hosts))
+
 
 def _columns(keys: Sequence[SpendingKey]) -> tuple[list[str], list[UUID], list[date]]:
     return [key.scope for key in keys], [key.subject_id for key in keys], [key.month for key in keys]

@@ -27,6 +27,7 @@ from contextbase.interfaces.api.routes import (
     health,
     history,
     leases,
+    models,
     pages,
     policies,
     projects,
@@ -49,7 +50,7 @@ from contextbase.wire.tree import CheckoutRequest
 __all__ = ["create_app"]
 
 _WORK = (search, workspaces, tools, commands, sandboxes)
-_ADMINISTRATION = (policies, groups, projects, tokens)
+_ADMINISTRATION = (policies, groups, models, projects, tokens)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)
 
 

@@ -77,6 +77,7 @@ COMMANDS: Final = (
     ),
     _entry("review", "reviews:commands", _PEOPLE, "Decide what waits for review."),
     _entry("policy", "policies:commands", _PEOPLE, "Control who may do what where, and how changes are merged."),
+    _entry("model", "models:commands", _PEOPLE, "Choose which models agents use, and what they may cost."),
     _entry("token", "tokens:commands", _PEOPLE, "Create, list and revoke access tokens."),
     _entry("audit", "audit:audit", _PEOPLE, "Show or export the audit trail."),
     _entry("status", "status:status", _CHOICE, "Show which server answers, and whether its parts work."),

@@ -129,6 +129,35 @@ def set_(
     return CommandResult(project, partial(_print_sharing, project))
 
 
+@commands.command("egress")
+@command
+def egress(
+    client: Client,
+    name: Name,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST",
+            help="pypi.org, *.example.com, example.com:8443, preset:pip, preset:npm, preset:apt or preset:git.",
+            show_default=False,
+        ),
+    ] = None,
+    disallow: Annotated[
+        list[str] | None, typer.Option(metavar="HOST", help="Take a host back.", show_default=False)
+    ] = None,
+) -> CommandResult:
+    """Show or change which hosts the project's sandboxes may reach. Without any they reach none."""
+    found = _found(client, name)
+    hosts = client.projects.egress(str(found.id)).hosts
+    if allow or disallow:
+        unknown = [host for host in disallow or () if host not in hosts]
+        if unknown:
+            raise InvalidInput(f"{unknown[0]} is not among the allowed hosts: {', '.join(hosts) or 'none'}.")
+        wanted = [host for host in (*hosts, *(allow or ())) if host not in (disallow or ())]
+        hosts = client.projects.set_egress(str(found.id), wanted).hosts
+    return CommandResult(hosts, "\n".join(hosts) or "Sandboxes of this project reach no host.")
+
+
 @commands.command("delete")
 @errors_shown
 def delete(

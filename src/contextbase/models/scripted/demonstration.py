@@ -12,7 +12,7 @@ __all__ = ["demonstration_turns"]
 _HOW_TO: Final = (
     "I am contextbase's built-in demonstration model: I follow a fixed plan and understand nothing. To let a real "
     "model work here, an administrator sets CONTEXTBASE_MODEL_ANTHROPIC_KEY or CONTEXTBASE_MODEL_OPENAI_KEY for the "
-    "server, or runs `contextbase model add`."
+    "server, or runs `contextbase model connect`."
 )
 _LONGEST_TASK: Final = 2000
 _MOST_FILES: Final = 20

@@ -19,6 +19,7 @@ from contextbase.sdk.aio.files import AsyncFiles
 from contextbase.sdk.aio.history import AsyncHistory
 from contextbase.sdk.aio.leases import DEFAULT_WAIT_SECONDS, AsyncLeases
 from contextbase.sdk.aio.lines import lines_of
+from contextbase.sdk.aio.models import AsyncModels
 from contextbase.sdk.aio.policies import AsyncPolicies
 from contextbase.sdk.aio.projects import AsyncProjects
 from contextbase.sdk.aio.reviews import AsyncReviews
@@ -71,6 +72,7 @@ class AsyncClient:
         self.projects = AsyncProjects(self._connection)
         self.tokens = AsyncTokens(self._connection)
         self.policies = AsyncPolicies(self._connection)
+        self.models = AsyncModels(self._connection)
         self.files = AsyncFiles(self._connection)
         self.history = AsyncHistory(self._connection)
         self.search = AsyncSearch(self._connection)

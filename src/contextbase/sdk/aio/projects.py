@@ -7,6 +7,7 @@ from typing import Final
 from contextbase.errors import InvalidInput
 from contextbase.sdk.aio.connection import AsyncConnection
 from contextbase.sdk.arguments import checked
+from contextbase.wire.model import EgressHosts
 from contextbase.wire.project import NAME_OR_ID, ProjectChange, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
 
 __all__ = ["AsyncProjects"]
@@ -51,6 +52,17 @@ class AsyncProjects:
     async def delete(self, name_or_id: str) -> ProjectView:
         """Hide a project and free its name; its history stays stored. Raises `NotFound` if there is none."""
         return await self._connection.call(ProjectView, "DELETE", _route(name_or_id))
+
+    @checked
+    async def egress(self, name_or_id: str) -> EgressHosts:
+        """The hosts that sandboxes of a project may reach. Raises `NotFound` if there is no such project."""
+        return await self._connection.read(EgressHosts, f"{_route(name_or_id)}/egress")
+
+    @checked
+    async def set_egress(self, name_or_id: str, hosts: Sequence[str]) -> EgressHosts:
+        """Let sandboxes of a project reach these hosts, and no other. Needs a token that allows 'admin'."""
+        body = EgressHosts(hosts=[*hosts])
+        return await self._connection.call(EgressHosts, "PUT", f"{_route(name_or_id)}/egress", body)
 
 
 def _route(name_or_id: str) -> str:

@@ -21,6 +21,7 @@ from contextbase.sdk.blocking.files import Files
 from contextbase.sdk.blocking.history import History
 from contextbase.sdk.blocking.leases import DEFAULT_WAIT_SECONDS, Leases
 from contextbase.sdk.blocking.lines import lines_of
+from contextbase.sdk.blocking.models import Models
 from contextbase.sdk.blocking.policies import Policies
 from contextbase.sdk.blocking.projects import Projects
 from contextbase.sdk.blocking.reviews import Reviews
@@ -72,6 +73,7 @@ class Client:
         self.projects = Projects(self._connection)
         self.tokens = Tokens(self._connection)
         self.policies = Policies(self._connection)
+        self.models = Models(self._connection)
         self.files = Files(self._connection)
         self.history = History(self._connection)
         self.search = Search(self._connection)

@@ -1,0 +1,101 @@
+"""Model services, allowed models and budgets, as a part of the clients: `client.models`."""
+
+from typing import Final
+from urllib.parse import quote
+
+from contextbase.sdk.aio.connection import AsyncConnection
+from contextbase.sdk.arguments import checked
+from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope
+from contextbase.wire.model import (
+    ModelAllow,
+    ModelBudgetList,
+    ModelBudgetSet,
+    ModelList,
+    ModelPrices,
+    ModelRemoved,
+    ModelView,
+    UpstreamCreate,
+    UpstreamList,
+    UpstreamTested,
+    UpstreamView,
+)
+
+__all__ = ["AsyncModels"]
+
+_MODELS: Final = "/api/v1/models"
+_UPSTREAMS: Final = "/api/v1/model-upstreams"
+_BUDGETS: Final = "/api/v1/model-budgets"
+
+
+class AsyncModels:
+    """What agents think with. Changes need a token that allows 'admin' for the whole server, where nothing else is
+    said."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    @checked
+    async def list(self) -> ModelList:
+        """The models that agents may ask for; without any, those with a built-in price."""
+        return await self._connection.read(ModelList, _MODELS)
+
+    @checked
+    async def allow(
+        self,
+        name: str,
+        *,
+        protocol: ModelProtocol,
+        role: ModelRole = ModelRole.MAIN,
+        prices: ModelPrices | None = None,
+    ) -> ModelView:
+        """Add a model to the list, or change its role and prices (micro-units for a million tokens)."""
+        body = ModelAllow(name=name, protocol=protocol, role=role, prices=prices)
+        return await self._connection.call(ModelView, "POST", _MODELS, body)
+
+    @checked
+    async def forbid(self, name: str) -> ModelRemoved:
+        """Take a model from the list. Raises `NotFound` if it is not there."""
+        return await self._connection.call(ModelRemoved, "DELETE", _MODELS, name=name)
+
+    @checked
+    async def upstreams(self) -> UpstreamList:
+        """The model services that you may manage, without their keys."""
+        return await self._connection.read(UpstreamList, _UPSTREAMS)
+
+    @checked
+    async def connect(
+        self,
+        name: str,
+        *,
+        protocol: ModelProtocol,
+        url: str,
+        key: str = "",
+        scope: UpstreamScope = UpstreamScope.PLATFORM,
+        project: str | None = None,
+    ) -> UpstreamView:
+        """Add a model service: for everybody, for a project (needs its 'admin'), or for yourself (scope 'user'). Its
+        key is stored sealed. Raises `Conflict` if the name, or the scope's place for that protocol, is taken."""
+        body = UpstreamCreate(name=name, protocol=protocol, url=url, key=key, scope=scope, project=project)
+        return await self._connection.call(UpstreamView, "POST", _UPSTREAMS, body)
+
+    @checked
+    async def disconnect(self, name: str) -> ModelRemoved:
+        """Remove a model service and its key. Raises `NotFound` if there is none that you may manage."""
+        return await self._connection.call(ModelRemoved, "DELETE", f"{_UPSTREAMS}/{quote(name, safe='')}")
+
+    @checked
+    async def test(self, name: str) -> UpstreamTested:
+        """Ask a model service for its list of models, which costs nothing."""
+        return await self._connection.call(UpstreamTested, "POST", f"{_UPSTREAMS}/{quote(name, safe='')}/test")
+
+    @checked
+    async def budgets(self) -> ModelBudgetList:
+        """Budgets, and what is gone of them this month; in micro-units."""
+        return await self._connection.read(ModelBudgetList, _BUDGETS)
+
+    @checked
+    async def set_budget(self, scope: BudgetScope, subject: str, monthly_limit: int | None) -> ModelBudgetList:
+        """Limit what a user or a project may spend in a month, in micro-units; None: no limit. Raises `NotFound` if
+        there is no such user or project."""
+        body = ModelBudgetSet(scope=scope, subject=subject, monthly_limit=monthly_limit)
+        return await self._connection.call(ModelBudgetList, "PUT", _BUDGETS, body)
