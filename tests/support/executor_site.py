@@ -9,13 +9,11 @@ from typing import Any
 from uuid import uuid4
 
 from tests.support.sandbox_drivers import Site
-from tests.support.scripted_model import RecordedModel, model_context
+from tests.support.scripted_model import RecordedModel, model_context, scripted_gateway
 
 from contextbase.channel.stream import ChannelStream
 from contextbase.limits import ResourceLimits
-from contextbase.models.gateway import ModelGateway
 from contextbase.models.http_stream import serve
-from contextbase.models.upstreams import ChosenUpstream, FixedUpstreams
 from contextbase.sandbox.model import Network, SandboxSpec
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
@@ -31,7 +29,7 @@ BOUND = 120
 
 def gateway_handler(model: RecordedModel) -> StreamHandler:
     """The gateway, with the scripted model behind it."""
-    gateway = ModelGateway(upstreams=FixedUpstreams({}, ChosenUpstream(name="scripted", transport=model)))
+    gateway = scripted_gateway(model)
     context = model_context(main_model="scripted")
 
     async def handle(stream: ChannelStream) -> None:

@@ -14,12 +14,20 @@ from contextbase.models.gateway import ModelGateway
 from contextbase.models.http_stream import AsgiApp, HttpLimits, serve
 from contextbase.models.memory import MemoryLedger
 from contextbase.models.model import ModelContext
-from contextbase.models.ports import ModelAnswer, ModelRequest
+from contextbase.models.ports import ModelAnswer, ModelRequest, ModelTransport
 from contextbase.models.scripted import ScriptedModel
 from contextbase.models.scripted.chat_history import read_history
 from contextbase.models.upstreams import ChosenUpstream, FixedUpstreams
 
-__all__ = ["RecordedModel", "SocketStream", "listening", "model_context", "running_scripted_model", "script"]
+__all__ = [
+    "RecordedModel",
+    "SocketStream",
+    "listening",
+    "model_context",
+    "running_scripted_model",
+    "script",
+    "scripted_gateway",
+]
 
 
 def script(*steps: dict[str, Any]) -> str:
@@ -103,12 +111,16 @@ class RecordedModel:
         return histories[-1].results_after(-1) if histories else []
 
 
+def scripted_gateway(model: ModelTransport) -> ModelGateway:
+    upstreams = FixedUpstreams({}, ChosenUpstream(name="scripted", transport=model))
+    return ModelGateway(upstreams=upstreams, ledger=MemoryLedger())
+
+
 @contextmanager
 def running_scripted_model(prompt: str) -> Iterator[RecordedModel]:
     """In a thread of its own, for tests that wait for a program."""
     model = RecordedModel(prompt)
-    upstreams = FixedUpstreams({}, ChosenUpstream(name="scripted", transport=model))
-    gateway = ModelGateway(upstreams=upstreams, ledger=MemoryLedger())
+    gateway = scripted_gateway(model)
     is_ready, loop, ended = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
     context = model_context(main_model="scripted")
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 from tests.support.model_service import ModelService
-from tests.support.scripted_model import listening, model_context, script
+from tests.support.scripted_model import listening, model_context, script, scripted_gateway
 
 from contextbase.models.gateway import ModelGateway, WaitLimits
 from contextbase.models.http_transport import HttpTransport, UpstreamAddress, upstream_client
@@ -194,9 +194,7 @@ async def test_the_models_of_the_run_are_listed_as_each_protocol_does() -> None:
 
 
 async def test_an_answer_that_breaks_off_is_left_without_its_end() -> None:
-    gateway = ModelGateway(
-        upstreams=FixedUpstreams({}, ChosenUpstream(name="scripted", transport=ScriptedModel())), ledger=MemoryLedger()
-    )
+    gateway = scripted_gateway(ScriptedModel())
     run, plan = model_context(), script({"text": "a"}, {"cut": True})
     body = {"model": "m", "stream": True, "tools": [{"name": "T"}], "messages": [{"role": "user", "content": plan}]}
     async with listening(gateway, {"current": lambda: run}) as url, httpx.AsyncClient(base_url=url) as client:
