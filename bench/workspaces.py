@@ -1,8 +1,8 @@
 """Workspaces, measured beside git and cp: `python -m bench.workspaces --files 10000 [--json]`. As root.
 
-2 KB files in folders of 100, on the disk that holds `--folder`. Medians of one run. create_ms, complete_ms and
-commit_floor_ms are the server's, with an embedded database on the same disk; all others are of the folders themselves,
-with snapshots from memory.
+2 KB files in folders of 100, on the disk that holds `--folder`. Medians of one run. create_ms, complete_ms,
+commit_floor_ms and refresh_… are the server's, with an embedded database on the same disk; all others are of the
+folders themselves, with snapshots from memory. refresh_100_changes_50k_ms is of a project of 50,000 files.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from uuid import uuid4
 from tests.support.snapshots import MemorySnapshots
 from tests.support.workspaces import Site, new_site, unmount_all
 
-from bench.workspaces_served import measure_served
+from bench.workspaces_served import measure_refresh, measure_served
 from contextbase.workspaces.layers import read_layers
 from contextbase.workspaces.overlay import XattrKind, overlay_options
 from contextbase.workspaces.stacks import chain_to
@@ -35,6 +35,7 @@ _LAYERS: Final = 10
 _ROUNDS: Final = 50
 _AGENTS: Final = 100
 _CHANGES: Final = 10
+_MORE_FILES: Final = 50_000
 _LARGE: Final = "large.bin"
 
 
@@ -75,6 +76,9 @@ async def measure(folder: Path, files: int) -> dict[str, float]:
     figures |= await _creating(site, folder)
     served = await measure_served(folder / "served", paths, random)
     figures |= {f"{name}_ms": _median(took) for name, took in served.items()}
+    refreshed = await measure_refresh(folder / "refreshed", files, random)
+    larger = await measure_refresh(folder / "refreshed-more", _MORE_FILES, random)
+    figures |= {"refresh_100_changes_ms": _median(refreshed), "refresh_100_changes_50k_ms": _median(larger)}
     figures |= await _storage(site, paths, random)
     plain = folder / "plain"
     workspace = await site.create()

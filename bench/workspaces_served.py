@@ -16,12 +16,14 @@ from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId
 from contextbase.workspaces.checkpoints import Wish
 
-__all__ = ["measure_served"]
+__all__ = ["measure_refresh", "measure_served"]
 
 _SIZE: Final = 2048
 _LAYERS: Final = 10
 _ROUNDS: Final = 50
 _AT_ONCE: Final = 5000
+_REFRESHES: Final = 11
+_REFRESHED: Final = 100
 
 
 async def measure_served(folder: Path, paths: list[str], random: Random) -> dict[str, list[float]]:
@@ -66,6 +68,30 @@ async def _rounds(
             took["complete"].append((time.perf_counter() - began) * 1000)
             assert completed.is_removed
     return took
+
+
+async def measure_refresh(folder: Path, files: int, random: Random) -> list[float]:
+    """Milliseconds that it takes to bring 100 changed files into a workspace of a project with so many."""
+    paths = [f"{number // 100:04}/{number:06}.txt" for number in range(files)]
+    try:
+        async with open_services(Settings(data=folder / "data", workspace_provider="overlay"), own=True) as services:
+            secret = await services.core.identity.ensure_owner(None)
+            owner = await services.core.identity.authenticate(secret or "")
+            project_id = (await services.core.projects.create(owner, "bench")).id
+            for start in range(0, files, _AT_ONCE):
+                await _commit(services, owner, project_id, paths[start : start + _AT_ONCE], random)
+            await services.agents.workspaces.create(owner, project_id)
+            os.sync()
+            took = []
+            for _ in range(_REFRESHES):
+                await _commit(services, owner, project_id, random.sample(paths, _REFRESHED), random)
+                began = time.perf_counter()
+                _, refreshed = await services.agents.workspaces.refresh(owner, project_id)
+                took.append((time.perf_counter() - began) * 1000)
+                assert len(refreshed.arrived) == _REFRESHED
+            return took
+    finally:
+        unmount_all(folder)
 
 
 async def _commit(services: Services, owner: Caller, project_id: ProjectId, paths: list[str], random: Random) -> None:
