@@ -144,6 +144,7 @@ def file_routes(
         "tree": asked(),
         "read/{path:path}": asked(),
         "metadata/{path:path}": asked(),
+        "parts/{path:path}": asked(),
         "history": asked(),
         "info": asked(),
         "usage": asked(),
@@ -161,6 +162,9 @@ def file_routes(
         ("GET", f"{prefix}/{verb}"): Route(frozenset({"read"}), "project", request, fill=filled, first=first)
         for verb, request in reads.items()
     }
+    found["GET", f"{prefix}/link"] = Route(  # this server has no bucket
+        frozenset({"read"}), "project", asked(path="area/a.txt"), ok=409, fill=filled, first=first
+    )
     return found | {
         (method, f"{prefix}/{verb}"): Route(
             frozenset({"read", "write"}), "project", request, ok=ok, fill=filled, first=first
@@ -311,7 +315,7 @@ TABLE: dict[tuple[str, str], Route] = {
         for (method, path), one in file_routes(
             f"{API}/workspace/{{workspace}}", query, as_itself, first=A_WORKSPACE
         ).items()
-        if not path.endswith(("/metadata/{path:path}", "/write/{path:path}"))
+        if not path.endswith(("/metadata/{path:path}", "/parts/{path:path}", "/write/{path:path}", "/link"))
     },
     ("POST", f"{API}/upload"): route(
         "read write",

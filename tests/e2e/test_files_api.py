@@ -1,6 +1,7 @@
 """The file service over HTTP, for projects and for workspaces."""
 
 import asyncio
+import base64
 import io
 import zipfile
 from dataclasses import dataclass
@@ -155,6 +156,24 @@ async def test_downloads_have_ranges_and_etags(files: Files) -> None:
     assert_problem(await files.ask("GET", "download", params={"path": "nowhere"}), 404, "not_found")
 
 
+async def test_a_file_becomes_a_part_of_a_message(files: Files) -> None:
+    [text] = (await files.done("GET", "parts/docs/a.txt"))["parts"]
+    assert text == {"type": "text", "text": "one\ntwo\n"}
+    png = b"\x89PNG\r\n\x1a\n" + bytes(100)
+    await files.done("PUT", "write/shot.png", content=png)
+    [image] = (await files.done("GET", "parts/shot.png"))["parts"]
+    assert image == {"type": "image", "mediaType": "image/png", "data": base64.b64encode(png).decode()}
+    body = "ä" * 50_001
+    await files.done("PUT", "write/long.txt", content=body.encode())
+    [reference] = (await files.done("GET", "parts/long.txt"))["parts"]
+    kind = "project" if files.folder is None else "workspace"
+    assert (reference["type"], reference["reason"], reference["size"]) == ("file", "too_large", 100_002)
+    assert reference["fileRef"] == f"{kind}:long.txt"
+    [folder] = (await files.done("GET", "parts/docs"))["parts"]
+    assert folder["reason"] == "folder"
+    assert_problem(await files.ask("GET", "parts/none"), 404, "not_found")
+
+
 async def test_200_uploads_of_one_name_are_200_files(files: Files) -> None:
     answers = await asyncio.gather(*(files.upload("data.csv", str(number).encode()) for number in range(200)))
     assert {answer.status_code for answer in answers} == {201}
@@ -185,11 +204,13 @@ async def test_no_path_leads_elsewhere(files: Files, path: str) -> None:
         files.ask("PUT", "write/" + path, content=b"x"),
         files.ask("GET", "read/" + path),
         files.ask("GET", "metadata/" + path),
+        files.ask("GET", "parts/" + path),
         files.ask("DELETE", "delete/" + path, params={"recursive": "true"}),
     ]
     by_field = [
         files.ask("GET", "list", params={"path": plain}),
         files.ask("GET", "download", params={"path": plain}),
+        files.ask("GET", "link", params={"path": plain}),
         files.ask("POST", "mkdir", json={"path": plain}),
         files.ask("POST", "rename", json={"path": plain, "target": "ok"}),
         files.ask("POST", "rename", json={"path": "readme.md", "target": plain}),

@@ -1,6 +1,7 @@
 """MCP as its clients know it: the official client, both transports, both eras of the protocol."""
 
 import asyncio
+import base64
 import json
 import subprocess
 from uuid import uuid4
@@ -13,6 +14,9 @@ from tests.support.server import PROGRAM, ServerProcess, environment
 
 from contextbase.sdk import Client
 
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
 WAYS = [(transport, era) for transport in TRANSPORTS for era in ERAS]
 
 
@@ -75,10 +79,29 @@ async def test_every_tool_works(server: ServerProcess, project: str, agent: str,
         assert "docs/*" in await use("reserve_files", paths=["docs/*"])
         assert "docs/*" in await use("release_files")
         assert "Commit 2" in await use("commit", message="gamma it is")
+        assert "commit 2" in await use("refresh")
         assert "gamma it is" in await use("history", path="docs/a.md")
         assert "docs/a.md" in await use("wait_for_changes", afterSeq=1, timeout=5)
         offered = {tool.name for tool in (await client.list_tools()).tools}
         assert called == offered
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+async def test_an_image_is_shown_to_the_model(
+    server: ServerProcess, project: str, agent: str, way: tuple[str, str]
+) -> None:
+    with Client(server.url, agent) as mine:
+        mine.files.write(project, "dot.dat", PNG)
+        mine.files.write(project, "noise.png", b"\x00\x01\x02")
+    async with connected(server, agent, transport=way[0], era=way[1]) as client:
+        result = await client.call_tool("read_file", {"path": "dot.dat"})
+        assert [(block.type, getattr(block, "mime_type", "")) for block in result.content] == [
+            ("text", ""),
+            ("image", "image/png"),
+        ]
+        assert base64.b64decode(result.content[1].data) == PNG
+        other = await client.call_tool("read_file", {"path": "noise.png"})
+        assert [block.type for block in other.content] == ["text", "text"], "it only has the name of an image"
 
 
 @pytest.mark.parametrize("way", WAYS, ids="-".join)

@@ -1,5 +1,6 @@
 """The agent tools over HTTP."""
 
+import os
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -7,6 +8,23 @@ from uuid import uuid4
 import httpx
 import pytest
 from tests.support.api import Api, assert_problem
+
+PATHS = [
+    "../a.txt",
+    "docs/../../a.txt",
+    "/etc/passwd",
+    "..",
+    "a\\..\\b",
+    "a\0.txt",
+    "a\n.txt",
+    "docs//a.txt",
+    "./../a.txt",
+    "x" * 300,
+    "y/" * 700 + "z",
+    "\uff0e\uff0e/a.txt",  # full-width dots
+    "\u2025/a.txt",  # a two dot leader
+    ".contextbase/notices.md",
+]
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -106,6 +124,44 @@ async def test_refresh_brings_others_commits_and_keeps_what_conflicts(api: Api) 
     merged = (await answer(api, "read_file", agent, path="a.txt"))["text"]
     assert merged == rows.replace("row 1\n", "mine\n").replace("row 18\n", "theirs\n")
     assert (await answer(api, "read_file", agent, path="b.txt"))["text"] == "mine\n"
+
+
+@pytest.mark.parametrize("is_workspace", [False, True], ids=["project", "workspace"])
+async def test_no_tool_takes_a_path_that_leads_elsewhere(api: Api, tmp_path: Path, is_workspace: bool) -> None:
+    project = await project_of(api)
+    agent = await agent_of(api, project)
+    await answer(api, "write_file", agent, path="a.txt", content="one\n")
+    if is_workspace:
+        made = await api.client.post("/api/v1/workspaces", json={"project": project}, headers=api.as_bearer(agent))
+        folder = Path(made.json()["path"])
+        (tmp_path / "outside.txt").write_text("secret")
+        (folder / "out").symlink_to(tmp_path)
+        (folder / "file").symlink_to(tmp_path / "outside.txt")
+    attacks = [*PATHS, *(["out/outside.txt", "out/new.txt"] if is_workspace else [])]
+    calls = [
+        ("read_file", {}),
+        ("write_file", {"content": "x"}),
+        ("edit_file", {"old": "one", "new": "two"}),
+        ("delete_file", {}),
+    ]
+    for path in attacks:
+        asked: list[tuple[str, dict[str, Any]]] = [(tool, {"path": path} | more) for tool, more in calls]
+        asked += [("list_files", {"subDir": path}), ("find_files", {"pattern": "*", "subDir": path})]
+        asked += [("search_files", {"text": "s", "subDir": path}), ("show_files", {"paths": [path]})]
+        asked += [("history", {"path": path}), ("diff", {"path": path})]
+        for tool, arguments in asked:
+            found = await call(api, tool, agent, **arguments)
+            if found.is_success:  # nothing is there, and nothing was done
+                assert tool in ("find_files", "search_files", "history", "diff", "list_files"), (tool, path)
+                data = found.json()["data"]
+                assert (data.get("files", []), data.get("commits", [])) == ([], []), (tool, path)
+            else:
+                assert found.json()["code"] in ("invalid_path", "invalid_input", "not_found"), (tool, path, found.text)
+            assert "secret" not in found.text
+    if is_workspace:
+        assert "secret" not in (await answer(api, "read_file", agent, path="file"))["text"], "a link is its target"
+        assert os.listdir(tmp_path) == ["outside.txt"]  # noqa: PTH208 - pathlib's own blocks as well
+        assert (tmp_path / "outside.txt").read_text() == "secret"
 
 
 async def test_every_tool_is_in_the_guide(api: Api) -> None:

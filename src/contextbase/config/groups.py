@@ -136,6 +136,10 @@ class S3Settings(SettingsGroup):
     region: str = Field(default="us-east-1", description="Region of the bucket.")
     access_key_id: str | None = Field(default=None, description="Access key id for the bucket.")
     secret_access_key: SecretStr | None = Field(default=None, description="Secret access key for the bucket.")
+    link_seconds: Annotated[int, Field(ge=0, le=3600)] = Field(
+        default=0,
+        description="How long a link to download a file from the bucket itself works; 0: there are no links.",
+    )
 
 
 class AuditSettings(SettingsGroup):

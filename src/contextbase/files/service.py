@@ -3,9 +3,21 @@
 from collections.abc import AsyncIterable
 from typing import Final
 
+from contextbase.files.content_parts import (
+    BYTES_LOOKED_AT,
+    MOST_CHARACTERS,
+    FileReference,
+    MessagePart,
+    PartKind,
+    TextPart,
+    image_part,
+    part_kind,
+)
 from contextbase.files.file_tree import FolderNode
 from contextbase.files.free_names import file_name
+from contextbase.files.links import DownloadLink, DownloadLinks
 from contextbase.files.model import (
+    FileDetails,
     FileEntry,
     FilePage,
     OperationContext,
@@ -15,7 +27,7 @@ from contextbase.files.model import (
 )
 from contextbase.files.ports import OpenedFile, Place
 from contextbase.files.project_place import ProjectFiles, ProjectPlace
-from contextbase.files.slices import MOST_AT_ONCE, FileSlice, SliceReader
+from contextbase.files.slices import MOST_AT_ONCE, FileSlice, SliceReader, part_of_content
 from contextbase.files.workspace_place import WorkspacePlace
 from contextbase.files.workspace_visit import WorkspaceFiles
 from contextbase.identity.model import Caller
@@ -32,8 +44,9 @@ UPLOAD_FOLDER: Final = TreePath("upload")
 class FileService:
     """Open a place as a caller, then read and change files in it. What a place does alone is called on the place."""
 
-    def __init__(self, *, projects: ProjectFiles, workspaces: WorkspaceFiles) -> None:
+    def __init__(self, *, projects: ProjectFiles, workspaces: WorkspaceFiles, links: DownloadLinks) -> None:
         self._projects = projects
+        self._links = links
         self._workspaces = workspaces
         self._slices = SliceReader()
 
@@ -68,6 +81,30 @@ class FileService:
         """A part of a file, and what the file is."""
         async with place.opened(path) as opened:
             return opened, await self._slices.read(opened.content, offset=offset, length=length)
+
+    async def message_part(self, place: Place, path: TreePath) -> tuple[FileDetails, MessagePart]:
+        """The file as a part of a message to a model, and what it is."""
+        details = await place.details(path)
+        if details.entry.kind is not Kind.FILE:
+            return details, FileReference(reason=part_kind(details, characters=None, start=b""))
+        async with place.opened(path) as opened:
+            content = opened.content
+            index = await self._slices.index_of(content)
+            start = await part_of_content(content, 0, min(BYTES_LOOKED_AT, content.size))
+            characters = None if index is None else index.characters
+            kind = part_kind(opened.details, characters=characters, start=start)
+            if kind is PartKind.TEXT:
+                text = await self._slices.text(content, most=MOST_CHARACTERS)
+                return opened.details, TextPart(text=text)
+            if kind is PartKind.IMAGE:
+                return opened.details, image_part(await part_of_content(content, 0, content.size))
+            return opened.details, FileReference(reason=kind)
+
+    async def link(self, place: Place, path: TreePath) -> tuple[FileDetails, DownloadLink]:
+        """A URL by which anybody can download the file for a short time, past this server, and what the file is. Raises
+        `Conflict` where there can be none."""
+        details = await place.details(path)
+        return details, await self._links.make(details)
 
     async def info(self, place: Place) -> PlaceInfo:
         sums = (await place.tree()).sums

@@ -63,17 +63,7 @@ class SliceReader:
                 read_length=len(found),
             )
         start = min(offset, index.characters)
-        end = min(start + length, index.characters)
-        text = ""
-        if start < end:
-            first, stop, skipped = index.span(start, end)
-            try:
-                decoded = index.charset.text_of(await part_of_content(content, first, stop))
-            except UnicodeError:
-                raise _changed() from None
-            text = decoded[skipped : skipped + end - start]
-            if len(text) < end - start:
-                raise _changed()
+        text = await _text(content, index, start, min(start + length, index.characters))
         return FileSlice(
             content=text,
             encoding=SliceEncoding.TEXT,
@@ -82,6 +72,13 @@ class SliceReader:
             total=index.characters,
             read_length=len(text),
         )
+
+    async def text(self, content: FileContent, *, most: int) -> str:
+        """A whole text that is known to have no more than so many characters; `Conflict` if it is none by now."""
+        index = await self.index_of(content)
+        if index is None or index.characters > most:
+            raise _changed()
+        return await _text(content, index, 0, index.characters)
 
     async def index_of(self, content: FileContent) -> TextIndex | None:
         """Where its characters are; None: it is not text."""
@@ -111,6 +108,20 @@ class SliceReader:
 async def part_of_content(content: FileContent, start: int, end: int) -> bytes:
     """All of it at once: for parts known to be small."""
     return b"".join([piece async for piece in content.stream(start, end)])
+
+
+async def _text(content: FileContent, index: TextIndex, start: int, end: int) -> str:
+    if start >= end:
+        return ""
+    first, stop, skipped = index.span(start, end)
+    try:
+        decoded = index.charset.text_of(await part_of_content(content, first, stop))
+    except UnicodeError:
+        raise _changed() from None
+    text = decoded[skipped : skipped + end - start]
+    if len(text) < end - start:
+        raise _changed()
+    return text
 
 
 async def _scanned(content: FileContent) -> TextIndex | None:

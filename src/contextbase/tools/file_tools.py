@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from contextbase.errors import Conflict, InvalidInput, NotFound, PreconditionFailed, TooLarge
-from contextbase.files.model import FileEntry, OperationContext, OperationResult, OperationStatus
+from contextbase.files.content_parts import ImagePart
+from contextbase.files.model import FileDetails, FileEntry, OperationContext, OperationResult, OperationStatus
 from contextbase.files.ports import Place
 from contextbase.files.service import FileService
 from contextbase.files.slices import MOST_AT_ONCE, FileSlice, SliceEncoding, part_of_content
@@ -41,7 +42,7 @@ class FileTools:
         return (
             Tool(
                 name="read_file",
-                description="Read a file, or a part of a long one: 5000 characters at a time.",
+                description="Read a file, or a part of a long one: 5000 characters at a time. Images are shown.",
                 parameters=(
                     PATH,
                     Parameter(
@@ -114,6 +115,10 @@ class FileTools:
         length = min(call.arguments.number("length", MOST_AT_ONCE), MOST_AT_ONCE)
         try:
             opened, part = await self._files.read(self._place(call), path, offset=offset, length=length)
+            if part.encoding is SliceEncoding.BASE64 and not offset and call.arguments.number("length", 0) == 0:
+                details, whole = await self._files.message_part(self._place(call), path)
+                if isinstance(whole, ImagePart):
+                    return _image(details, whole)
         except NotFound as error:
             raise await self._with_neighbours(self._place(call), path, error) from error
         mime = opened.details.entry.mime
@@ -251,6 +256,22 @@ class FileTools:
         where = f"{path.parent}/" if path.parent else "the top folder"
         there = f"In {where} there is: {listed(near, _MOST_NEIGHBOURS)}." if near else f"{where} is empty."
         return NotFound(f"{error.message} {there}")
+
+
+def _image(details: FileDetails, image: ImagePart) -> ToolResult:
+    """Base64 in pieces would be of no use to a model; it can look at the whole."""
+    entry = details.entry
+    data = {
+        "path": entry.path,
+        "content": image.data,
+        "encoding": SliceEncoding.BASE64.value,
+        "mimeType": image.media_type,
+        "start": 0,
+        "total": entry.size,
+        "readLength": entry.size,
+    }
+    text = f"{entry.path} is an image ({image.media_type}, {bytes_shown(entry.size)})."
+    return ToolResult(text=text, data=data, image=image)
 
 
 def folder_argument(call: ToolCall) -> TreePath | None:

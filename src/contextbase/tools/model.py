@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from contextbase.files.content_parts import ImagePart
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, Seq
 from contextbase.tools.arguments import Arguments, Parameter
@@ -56,6 +57,7 @@ class ToolResult:
     text: str
     note: str = ""  # a sentence beside what a file holds, such as how to read on
     data: Mapping[str, Any] = field(default_factory=dict)
+    image: ImagePart | None = None  # for models that see
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,7 +1,7 @@
 """Bodies of the file service: the same for projects and workspaces."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,17 +12,22 @@ __all__ = [
     "FileDetailsView",
     "FileEntryView",
     "FileHistoryView",
+    "FileLinkView",
     "FileListView",
     "FileOperationView",
     "FileOperatorName",
+    "FileReferenceView",
     "FileSliceView",
     "FileSyncView",
     "FileWriteView",
     "FolderCreate",
     "FolderTreeView",
+    "ImagePartView",
+    "MessagePartsView",
     "PlaceInfoView",
     "PlaceUsageView",
     "RenameRequest",
+    "TextPartView",
 ]
 
 FileOperatorName = Literal["web_ui", "agent", "external_agent", "saas_adapter", "api", "system", "external"]
@@ -135,6 +140,50 @@ class FileSyncView(BaseModel):
     at: datetime | None
     registered: int
     operations: list[FileWriteView] = Field(description="The first 1,000 of them.")
+
+
+class FileLinkView(BaseModel):
+    """Whoever has the URL can read the file until it expires."""
+
+    path: str
+    url: str
+    expires_at: datetime
+    size: int
+    mime: str
+    hash: str | None
+
+
+class TextPartView(BaseModel):
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ImagePartView(BaseModel):
+    model_config = _BY_NAME
+
+    type: Literal["image"] = "image"
+    media_type: str = Field(alias="mediaType")
+    data: str = Field(description="In base64.")
+
+
+class FileReferenceView(BaseModel):
+    """For what is too large for a message, or neither text nor an image."""
+
+    model_config = _BY_NAME
+
+    type: Literal["file"] = "file"
+    file_ref: str = Field(alias="fileRef")
+    media_type: str = Field(alias="mediaType", description="Empty: a folder or a link.")
+    size: int
+    hash: str | None
+    reason: Literal["too_large", "binary", "folder", "link"]
+
+
+class MessagePartsView(BaseModel):
+    """A file as a message to a model can have it."""
+
+    path: str
+    parts: list[Annotated[TextPartView | ImagePartView | FileReferenceView, Field(discriminator="type")]]
 
 
 class RenameRequest(BaseModel):

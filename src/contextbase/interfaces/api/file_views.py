@@ -2,21 +2,38 @@
 
 from typing import cast
 
+from contextbase.files.content_parts import ImagePart, MessagePart, TextPart
 from contextbase.files.file_tree import FolderNode
+from contextbase.files.links import DownloadLink
 from contextbase.files.model import FileDetails, FileEntry, FileOperation, OperationResult, PlaceInfo, PlaceUsage
 from contextbase.ids import ContentHash
 from contextbase.wire.files import (
     FileDetailsView,
     FileEntryView,
+    FileLinkView,
     FileOperationView,
     FileOperatorName,
+    FileReferenceView,
     FileWriteView,
     FolderTreeView,
+    ImagePartView,
+    MessagePartsView,
     PlaceInfoView,
     PlaceUsageView,
+    TextPartView,
 )
 
-__all__ = ["details_view", "entry_view", "info_view", "operation_view", "result_view", "tree_view", "usage_view"]
+__all__ = [
+    "details_view",
+    "entry_view",
+    "info_view",
+    "link_view",
+    "operation_view",
+    "parts_view",
+    "result_view",
+    "tree_view",
+    "usage_view",
+]
 
 
 def entry_view(entry: FileEntry) -> FileEntryView:
@@ -82,6 +99,40 @@ def result_view(reference: str, result: OperationResult) -> FileWriteView:
         mime=result.mime,
         seq=result.seq,
         review_id=result.review_id,
+    )
+
+
+def link_view(details: FileDetails, link: DownloadLink) -> FileLinkView:
+    entry = details.entry
+    return FileLinkView(
+        path=entry.path,
+        url=link.url,
+        expires_at=link.expires_at,
+        size=entry.size,
+        mime=entry.mime,
+        hash=_hash(details.hash),
+    )
+
+
+def parts_view(reference: str, details: FileDetails, part: MessagePart) -> MessagePartsView:
+    return MessagePartsView(path=details.entry.path, parts=[_part_view(reference, details, part)])
+
+
+def _part_view(
+    reference: str, details: FileDetails, part: MessagePart
+) -> TextPartView | ImagePartView | FileReferenceView:
+    if isinstance(part, TextPart):
+        return TextPartView(text=part.text)
+    if isinstance(part, ImagePart):
+        return ImagePartView(mediaType=part.media_type, data=part.data)
+    return FileReferenceView.model_validate(
+        {
+            "fileRef": f"{reference}:{details.entry.path}",
+            "mediaType": details.entry.mime,
+            "size": details.entry.size,
+            "hash": _hash(details.hash),
+            "reason": part.reason.value,
+        }
     )
 
 

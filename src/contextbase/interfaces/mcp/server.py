@@ -70,8 +70,10 @@ class McpServer:
         except Exception:  # noqa: BLE001 - the model is told that it failed, and the log why
             _log.exception("a tool failed", extra={"tool": params.name})
             return _failed(f"Something went wrong on the server. Its log has it under {trace_id.get()}.")
-        blocks = [text for text in (result.text, result.note) if text]
-        return types.CallToolResult(content=[types.TextContent(text=text) for text in blocks])
+        blocks: list[types.ContentBlock] = [types.TextContent(text=text) for text in (result.text, result.note) if text]
+        if result.image is not None:
+            blocks.append(types.ImageContent(data=result.image.data, mime_type=result.image.media_type))
+        return types.CallToolResult(content=blocks)
 
 
 def _shown(tool: Tool) -> types.Tool:

@@ -17,12 +17,14 @@ from contextbase.sdk.options import ArchiveFormat
 from contextbase.wire.files import (
     FileDetailsView,
     FileHistoryView,
+    FileLinkView,
     FileListView,
     FileSliceView,
     FileSyncView,
     FileWriteView,
     FolderCreate,
     FolderTreeView,
+    MessagePartsView,
     PlaceInfoView,
     PlaceUsageView,
     RenameRequest,
@@ -90,6 +92,22 @@ class AsyncFiles:
     ) -> FileDetailsView:
         """All about one file or folder; `hash` is its ETag."""
         return await self._read(FileDetailsView, project, workspace, f"metadata/{_path(path)}", at=at)
+
+    @checked
+    async def parts(
+        self, project: str, path: str, *, workspace: str | None = None, at: str | None = None
+    ) -> MessagePartsView:
+        """A file as a message to a model can have it: text, an image in base64, or a reference to what is too large or
+        neither of both."""
+        return await self._read(MessagePartsView, project, workspace, f"parts/{_path(path)}", at=at)
+
+    @checked
+    async def link(
+        self, project: str, path: str, *, workspace: str | None = None, at: str | None = None
+    ) -> FileLinkView:
+        """A URL by which anybody can download a file from the server's bucket for a short time. Raises `Conflict` if
+        the operator does not allow that, or the file is not in a bucket: use `download`."""
+        return await self._read(FileLinkView, project, workspace, "link", path=path, at=at)
 
     @checked
     async def history(

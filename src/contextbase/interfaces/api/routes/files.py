@@ -23,7 +23,9 @@ from contextbase.interfaces.api.file_views import (
     details_view,
     entry_view,
     info_view,
+    link_view,
     operation_view,
+    parts_view,
     result_view,
     tree_view,
     usage_view,
@@ -35,12 +37,14 @@ from contextbase.wire.commit import ProjectName
 from contextbase.wire.files import (
     FileDetailsView,
     FileHistoryView,
+    FileLinkView,
     FileListView,
     FileSliceView,
     FileSyncView,
     FileWriteView,
     FolderCreate,
     FolderTreeView,
+    MessagePartsView,
     PlaceInfoView,
     PlaceUsageView,
     RenameRequest,
@@ -180,6 +184,11 @@ def _router(prefix: str, tag: str, opened: Callable[..., Any]) -> APIRouter:
         """All about one file or folder."""
         return details_view(await place.details(path))
 
+    @router.get("/parts/{path:path}")
+    async def parts(place: At, path: NamedPath, agents: AuthenticatedAgents) -> MessagePartsView:
+        """A file as a message to a model can have it: text, an image, or a reference to what is too large or binary."""
+        return parts_view(place.reference, *await agents.files.message_part(place, path))
+
     @router.get("/history")
     async def history(
         place: At,
@@ -212,6 +221,13 @@ def _router(prefix: str, tag: str, opened: Callable[..., Any]) -> APIRouter:
     ) -> Response:
         """A file, also in parts, or a folder as an archive."""
         return await download_of(place, folder_of(path), form, wanted)
+
+    @router.get("/link")
+    async def link(
+        place: At, agents: AuthenticatedAgents, path: Annotated[str, Query(max_length=_LONGEST_PATH)]
+    ) -> FileLinkView:
+        """A URL that downloads a file from the bucket for a short time, if the operator allows such links."""
+        return link_view(*await agents.files.link(place, TreePath(path)))
 
     @router.post("/sync")
     async def sync(place: At, context: Message) -> FileSyncView:
