@@ -9,6 +9,7 @@ from contextbase.config import Settings
 from contextbase.identity.repository import IdentityRepository
 from contextbase.models.catalog import ModelCatalog
 from contextbase.models.egress.policy import EgressPolicy
+from contextbase.models.egress.proxy import EgressProxy
 from contextbase.models.gateway import ModelGateway
 from contextbase.models.http_transport import UpstreamAddress, upstream_client
 from contextbase.models.ledger import DatabaseLedger
@@ -29,6 +30,7 @@ class ModelServices:
     probe: UpstreamProbe
     ledger: DatabaseLedger
     egress: EgressPolicy
+    egress_proxy: EgressProxy
 
 
 @asynccontextmanager
@@ -63,7 +65,14 @@ async def open_model_services(foundation: Foundation) -> AsyncIterator[ModelServ
         )
         gateway = ModelGateway(upstreams=upstreams, ledger=ledger)
         probe = UpstreamProbe(catalog=catalog, sealer=sealer, client=client, configured=configured)
-        yield ModelServices(gateway=gateway, catalog=catalog, probe=probe, ledger=ledger, egress=egress)
+        yield ModelServices(
+            gateway=gateway,
+            catalog=catalog,
+            probe=probe,
+            ledger=ledger,
+            egress=egress,
+            egress_proxy=EgressProxy(hosts=egress),
+        )
         await gateway.close()
 
 

@@ -12,7 +12,7 @@ from contextbase.identity.model import Action, Caller
 from contextbase.ids import Clock, ProjectId
 from contextbase.models.repository import ModelRepository
 
-__all__ = ["PRESETS", "AllowedHosts", "EgressPolicy"]
+__all__ = ["PRESETS", "AllowedHosts", "EgressPolicy", "checked_host"]
 
 PRESETS: Final = {
     "apt": ("deb.debian.org", "security.debian.org", "archive.ubuntu.com", "security.ubuntu.com", "ports.ubuntu.com"),
@@ -72,7 +72,7 @@ class EgressPolicy:
     async def replace(self, caller: Caller, project_id: ProjectId, hosts: Sequence[str]) -> list[str]:
         """Allow these hosts and no other."""
         caller.require(Action.ADMIN, project_id)
-        checked = sorted({_checked(host) for host in hosts})
+        checked = sorted({checked_host(host) for host in hosts})
         if len(checked) > _MOST_HOSTS:
             raise InvalidInput(f"A project allows at most {_MOST_HOSTS} hosts.")
         async with self._database.transaction() as connection:
@@ -85,7 +85,8 @@ class EgressPolicy:
         return checked
 
 
-def _checked(host: str) -> str:
+def checked_host(host: str) -> str:
+    """As it is stored; raises `InvalidInput` if it is neither a host nor a preset."""
     text = host.strip().lower()
     if text.startswith(_PRESET):
         if text.removeprefix(_PRESET) not in PRESETS:
