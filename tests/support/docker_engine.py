@@ -35,6 +35,7 @@ _PROGRAMS = (
     *("su", "sync", "tail", "tar", "tee", "test", "timeout", "touch", "tr", "true", "truncate", "umount", "uname"),
     *("unshare", "wc", "whoami", "yes"),
 )
+_FOR_AGENT_PROGRAMS = ("libdl.so.2", "libpthread.so.0", "librt.so.1")
 _NOT_NEEDED = {"__pycache__", "dist-packages", "ensurepip", "idlelib", "lib2to3", "site-packages", "test", "tkinter"}
 _FOLDERS = {"tmp": 0o1777, "var/tmp": 0o1777, "home/agent": 0o755, "workspace": 0o755, "run": 0o755, "etc": 0o755}
 _LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
@@ -156,7 +157,10 @@ def _image() -> bytes:
             _add_file(image, program, f"usr/bin/{name}")
             linked.append(program)
         listed = subprocess.run(["ldd", *linked], capture_output=True, text=True, check=False).stdout
-        for library in sorted(set(re.findall(r"(/\S+) \(0x", listed))):
+        libraries = set(re.findall(r"(/\S+) \(0x", listed))
+        [system] = {Path(library).parent for library in libraries if library.endswith("/libc.so.6")}
+        libraries |= {str(system / name) for name in _FOR_AGENT_PROGRAMS if (system / name).exists()}
+        for library in sorted(libraries):
             _add_file(image, library, _inside(library))
     return packed.getvalue()
 

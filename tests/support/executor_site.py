@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,11 +16,14 @@ from tests.support.scripted_model import RecordedModel, model_context, scripted_
 from contextbase.channel.stream import ChannelStream
 from contextbase.limits import ResourceLimits
 from contextbase.models.http_stream import serve
+from contextbase.sandbox.bubblewrap import BubblewrapDriver
+from contextbase.sandbox.docker import DockerDriver
 from contextbase.sandbox.model import Network, SandboxSpec
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
+from contextbase.workspaces.model import Owner
 
-__all__ = ["ROOMY", "Attached", "attached", "gateway_handler", "run_body"]
+__all__ = ["ROOMY", "Attached", "attached", "driver_of", "driver_values", "gateway_handler", "run_body"]
 
 ROOMY = ResourceLimits(
     max_memory=2 << 30, max_cpu=None, max_processes=400, max_execution_time=600, max_output=None, max_disk=None
@@ -41,6 +46,23 @@ def gateway_handler(model: RecordedModel) -> StreamHandler:
 def run_body(prompt: str = "Do it.", **values: Any) -> dict[str, Any]:
     run = {"run_id": str(uuid4()), "attempt": 1, "provider": "scripted", "prompt": prompt, "model": "claude-sonnet-4-5"}
     return run | values
+
+
+def driver_values(driver: SandboxDriver) -> dict[str, Any]:
+    """For a worker in another process that wants a driver of the same node: see `driver_of`."""
+    common = {"node": driver._node, "uid": driver._owner.uid, "gid": driver._owner.gid}
+    if isinstance(driver, DockerDriver):
+        return common | {"kind": "docker", "image": driver._image, "address": driver._engine._connection._address}
+    return common | {"kind": "bubblewrap", "root": str(driver._root)}
+
+
+def driver_of(values: Mapping[str, Any]) -> SandboxDriver:
+    owner = Owner(uid=values["uid"], gid=values["gid"])
+    if values["kind"] == "docker":
+        return DockerDriver(node=values["node"], owner=owner, image=values["image"], address=values["address"])
+    own = Path(sys.base_prefix)
+    extra = () if own.is_relative_to("/usr") else (own,)
+    return BubblewrapDriver(Path(values["root"]), owner=owner, node=values["node"], extra_read_only=extra)
 
 
 @dataclass(kw_only=True)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -72,31 +73,29 @@ def _with_file(name: str, path: Path, given: Mapping[str, Any]) -> str:
 
 
 async def _bash(command: str, place: AgentPlace) -> str:
-    process = await asyncio.create_subprocess_exec(
-        "/bin/sh",
-        "-c",
-        command,
-        cwd=place.workspace,
-        env=dict(place.environment),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
-    said = bytearray()
-    try:
-        async with asyncio.timeout(_BASH_SECONDS):
-            while process.stdout is not None and (data := await process.stdout.read(1 << 16)):
-                said += data[: _LONGEST - len(said)]
-            code = await process.wait()
-    except TimeoutError:
-        raise ToolProblem(f"The command took longer than {_BASH_SECONDS:.0f} seconds.") from None
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    text = said.decode(errors="replace")
+    """Its output goes to a file: what it leaves running keeps no pipe open that we would wait for."""
+    with tempfile.TemporaryFile() as output:
+        process = await asyncio.create_subprocess_exec(
+            *("/bin/sh", "-c", command),
+            cwd=place.workspace,
+            env=dict(place.environment),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(_BASH_SECONDS):
+                code = await process.wait()
+        except TimeoutError:
+            raise ToolProblem(f"The command took longer than {_BASH_SECONDS:.0f} seconds.") from None
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+        output.seek(0)
+        text = output.read(_LONGEST).decode(errors="replace")
     if code != 0:
         raise ToolProblem(f"{text}\nThe command ended with {code}.")
     return text

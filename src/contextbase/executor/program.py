@@ -20,6 +20,8 @@ from contextbase.executor.loopback import LoopbackPorts
 from contextbase.executor.processes import RunProcesses
 from contextbase.executor.run_calls import RunCalls
 from contextbase.executor.runs import RunSupervisor
+from contextbase.executor.terminals import Terminals
+from contextbase.executor.workspace_calls import WorkspaceCalls
 
 __all__ = ["main"]
 
@@ -59,13 +61,18 @@ async def _serve(folder: Path, build: str) -> None:
     processes = RunProcesses()
     place = _place(home, ports)
     runs = RunSupervisor(journal=journal, place=place, processes=processes)
-    calls = Calls(RunCalls(runs=runs, journal=journal, place=place, about=about).handlers())
+    terminals = Terminals(place, processes)
+    groups = (RunCalls(runs=runs, journal=journal, about=about), WorkspaceCalls(place), terminals)
+    calls = Calls({name: handler for group in groups for name, handler in group.handlers().items()})
 
     async def opened(stream: ChannelStream) -> None:
-        if stream.about.get("kind") == "call":
-            await calls.serve(stream)
-        else:
-            await stream.cut()
+        match stream.about.get("kind"):
+            case "call":
+                await calls.serve(stream)
+            case "terminal":
+                await terminals.serve(stream)
+            case _:
+                await stream.cut()
 
     await attachments.listen(folder / "executor.sock", opened)
     reaping = asyncio.create_task(processes.keep_reaping())

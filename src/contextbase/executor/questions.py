@@ -11,6 +11,7 @@ __all__ = ["Questions"]
 
 class Questions:
     def __init__(self) -> None:
+        self._answered: set[str] = set()
         self._open: dict[str, tuple[AgentQuestion, asyncio.Future[Mapping[str, Any]]]] = {}
 
     async def answered(self, question: AgentQuestion) -> Mapping[str, Any]:
@@ -22,10 +23,13 @@ class Questions:
             del self._open[question.question_id]
 
     def answer(self, question_id: str, answer: Mapping[str, Any]) -> bool:
-        """False: nobody waits for it."""
+        """False: nobody asked it. Harmless when it was answered before: the first answer counts."""
+        if question_id in self._answered:
+            return True
         _, future = self._open.get(question_id, (None, None))
         if future is None or future.done():
             return False
+        self._answered.add(question_id)
         future.set_result(answer)
         return True
 

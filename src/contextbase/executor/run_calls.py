@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
-from contextbase.agents.model import AgentPlace, AgentTurn
+from contextbase.agents.model import AgentTurn
 from contextbase.agents.registry import adapters
 from contextbase.executor.calls import CallAnswer, CallHandler, CallRefused, ExecutorCall
 from contextbase.executor.journal import EventJournal
@@ -15,12 +15,9 @@ _TEXTS: Final = ("small_model", "resume", "system_prompt", "notes")
 
 
 class RunCalls:
-    def __init__(
-        self, *, runs: RunSupervisor, journal: EventJournal, place: AgentPlace, about: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, *, runs: RunSupervisor, journal: EventJournal, about: Mapping[str, Any]) -> None:
         self._runs = runs
         self._journal = journal
-        self._place = place
         self._about = about
 
     def handlers(self) -> dict[tuple[str, str], CallHandler]:
