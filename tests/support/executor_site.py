@@ -48,7 +48,7 @@ def run_body(prompt: str = "Do it.", **values: Any) -> dict[str, Any]:
     return run | values
 
 
-def driver_values(driver: SandboxDriver) -> dict[str, Any]:
+def driver_values(driver: Any) -> dict[str, Any]:
     """For a worker in another process that wants a driver of the same node: see `driver_of`."""
     common = {"node": driver._node, "uid": driver._owner.uid, "gid": driver._owner.gid}
     if isinstance(driver, DockerDriver):

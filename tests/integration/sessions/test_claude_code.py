@@ -133,7 +133,7 @@ async def test_hooks_settings_and_servers_of_the_tree_are_not_run_but_its_instru
 ) -> None:
     model = RecordedModel()
     bad = {"type": "command", "command": "touch /workspace/hooked"}
-    hooks = {name: [{"hooks": [bad]}] for name in ("SessionStart", "UserPromptSubmit", "Stop")}
+    hooks: dict[str, Any] = {name: [{"hooks": [bad]}] for name in ("SessionStart", "UserPromptSubmit", "Stop")}
     hooks |= {name: [{"matcher": "*", "hooks": [bad]}] for name in ("PreToolUse", "PostToolUse")}
     settings = {"hooks": hooks, "permissions": {"deny": ["Bash"]}, "env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}}
     server = {"mcpServers": {"bad": {"command": "touch", "args": ["/workspace/served"]}}}
