@@ -18,6 +18,8 @@
     ├── Unavailable             a part we depend on does not answer now; trying again may help
     │   ├── DatabaseUnavailable
     │   ├── BlobStoreUnavailable
+    │   ├── MachineLost         the machine that holds it does not run, or does not answer
+    │   ├── NoMachine           no machine takes new workspaces
     │   ├── ModelUpstreamUnavailable  a model service does not answer, or broke off
     │   └── TooBusy             more wait than we keep; a moment later it will do
     ├── Misconfigured           a part we depend on answers, but refuses us: the operator must act
@@ -54,9 +56,11 @@ __all__ = [
     "InvalidSettings",
     "LeaseHeld",
     "LeaseLost",
+    "MachineLost",
     "MachineProblem",
     "Misconfigured",
     "ModelUpstreamUnavailable",
+    "NoMachine",
     "NotFound",
     "PreconditionFailed",
     "SchemaTooNew",
@@ -155,6 +159,14 @@ class DatabaseUnavailable(Unavailable):
 
 class BlobStoreUnavailable(Unavailable):
     code = "blob_store_unavailable"
+
+
+class MachineLost(Unavailable):
+    code = "machine_lost"
+
+
+class NoMachine(Unavailable):
+    code = "no_machine"
 
 
 class ModelUpstreamUnavailable(Unavailable):

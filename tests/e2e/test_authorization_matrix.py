@@ -107,6 +107,10 @@ def member(world: World, _: str) -> dict[str, str]:
     return {"{group}": world.group, "{principal}": "user:owner"}
 
 
+def no_machine(*_: Any) -> dict[str, str]:
+    return {"{name}": "nowhere"}
+
+
 def by_name(_: World, project: str) -> dict[str, str]:
     return {"{project}": project}
 
@@ -361,6 +365,10 @@ TABLE: dict[tuple[str, str], Route] = {
     ("POST", f"{API}/groups"): route("admin", "server", lambda _, __: {"json": {"name": f"g-{uuid4().hex}"}}, ok=201),
     ("PUT", f"{API}/groups/{{group}}/members/{{principal}}"): route("admin", "server", fill=member),
     ("DELETE", f"{API}/groups/{{group}}/members/{{principal}}"): route("admin", "server", fill=member),
+    ("GET", f"{API}/machines"): route("admin", "server"),
+    ("POST", f"{API}/machines/{{name}}/drain"): route("admin", "server", fill=no_machine, ok=404),
+    ("POST", f"{API}/machines/{{name}}/resume"): route("admin", "server", fill=no_machine, ok=404),
+    ("DELETE", f"{API}/machines/{{name}}"): route("admin", "server", fill=no_machine, ok=404),
 }
 
 

@@ -121,7 +121,7 @@ def test_maintenance_in_json_with_the_server_up(here: Cli) -> None:
 
 def test_every_command_is_documented_and_takes_json(cli: Cli) -> None:
     groups = {"", "project", "token", "db", "policy", "policy group", "tag", "review", "workspace", "worker", "backup"}
-    groups |= {"lease", "sandbox"}
+    groups |= {"lease", "machines", "sandbox"}
     seen = set()
     for group in groups:
         text = re.sub(r"\x1b\[[0-9;]*m", "", cli(*group.split(), "--help").stdout)

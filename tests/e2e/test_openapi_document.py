@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from tests.support.workspaces import unmount_all
 from contextbase.bootstrap import open_core
 from contextbase.config import Settings
 from contextbase.interfaces.api.app import create_app
+from contextbase.machines.repository import MachineRepository
 from contextbase.streams.model import SYSTEM, NewEvent
 
 API = "/api/v1"
@@ -42,7 +44,9 @@ schema = schemathesis.pytest.from_fixture("document")
 @pytest.fixture(scope="module")
 def document() -> Any:
     return schemathesis.openapi.from_dict(
-        create_app(SimpleNamespace(core=SimpleNamespace(settings=Settings(), metrics=CollectorRegistry()))).openapi(),
+        create_app(
+            SimpleNamespace(core=SimpleNamespace(settings=Settings(), metrics=CollectorRegistry()), machine=None)
+        ).openapi(),
         config=schemathesis.Config.from_dict({"cache": {"enabled": False}}),  # or it keeps failures in the sources
     )
 
@@ -57,6 +61,7 @@ class World:
     node_id: str
     side_version_id: str
     review_id: str
+    machines: list[str] = field(default_factory=list)  # that were stopped, to remove
     answered: Counter[tuple[str, bool]] = field(default_factory=Counter)  # by route, and whether it went well
 
     def made(self, route: str, **body: Any) -> dict[str, Any]:
@@ -76,6 +81,7 @@ def world(document: Any) -> Iterator[World]:
                 with httpx.Client(base_url=server.url, headers=headers) as owner:
                     world = a_world(server.url, owner)
                     asyncio.run(publish_large_event(server.data))
+                    world.machines.extend(asyncio.run(stop_machines(server.data)))
                     yield world
         finally:
             asyncio.run(remove_sandboxes(folder / "data"))
@@ -108,6 +114,18 @@ def a_world(url: str, owner: httpx.Client) -> World:
 async def publish_large_event(data: Path) -> None:
     async with open_core(Settings(data=data)) as services:
         assert await services.streams.publish(SYSTEM, NewEvent(kind="large", payload={"text": "x" * 9000})) == [1]
+
+
+async def stop_machines(data: Path) -> list[str]:
+    """The names of machines that ran once."""
+    names = [f"spare-{number}" for number in range(50)]
+    async with open_core(Settings(data=data)) as services, services.database.connection() as connection:
+        machines, process = MachineRepository(), uuid4()
+        for name in names:
+            lease = timedelta(seconds=1)
+            await machines.register(connection, name, process, address=None, version="0", lease=lease)
+            await machines.leave(connection, name, process)
+    return names
 
 
 def a_review(world: World) -> str:
@@ -256,6 +274,9 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
         "query": {"project": world.project},
         "body": {"arguments": {}},
     },
+    f"POST {API}/machines/{{name}}/drain": lambda world: {"path_parameters": {"name": world.machines[0]}},
+    f"POST {API}/machines/{{name}}/resume": lambda world: {"path_parameters": {"name": world.machines[0]}},
+    f"DELETE {API}/machines/{{name}}": lambda world: {"path_parameters": {"name": world.machines.pop()}},
     f"GET {SANDBOXES}/{{sandbox_id}}": a_sandbox,
     f"POST {SANDBOXES}/{{sandbox_id}}/exec": lambda world: a_sandbox(world) | {"body": {"command": "true"}},
     f"DELETE {SANDBOXES}/{{sandbox_id}}": a_sandbox,

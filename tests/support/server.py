@@ -7,14 +7,14 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-__all__ = ["Done", "ServerProcess", "processes_in", "run_cli", "start_server"]
+__all__ = ["Done", "ServerProcess", "processes_in", "run_cli", "start_machine", "start_server"]
 
 PROGRAM = str(Path(sys.executable).parent / "contextbase")
 _SECONDS = 60
@@ -85,11 +85,33 @@ class ServerProcess:
 
 @contextlib.contextmanager
 def start_server(
-    data: Path, *, wait: bool = True, port: str = "0", open_files: int | None = None, **variables: str
+    data: Path,
+    *,
+    wait: bool = True,
+    port: str = "0",
+    open_files: int | None = None,
+    options: Sequence[str] = (),
+    **variables: str,
 ) -> Iterator[ServerProcess]:
     """`contextbase up` on a free port, or this; killed with its database when the block ends, if it still runs.
 
     `open_files`: how many files it may open at the most, as `ulimit -n` has it."""
+    arguments = ["up", "--port", port, *options]
+    with _started(arguments, data, wait=wait, open_files=open_files, **variables) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def start_machine(data: Path, *, wait: bool = True, **variables: str) -> Iterator[ServerProcess]:
+    """`contextbase machine`, likewise."""
+    with _started(["machine"], data, wait=wait, open_files=None, **variables) as machine:
+        yield machine
+
+
+@contextlib.contextmanager
+def _started(
+    arguments: Sequence[str], data: Path, *, wait: bool, open_files: int | None, **variables: str
+) -> Iterator[ServerProcess]:
 
     def limit() -> None:
         if open_files is not None:
@@ -98,7 +120,7 @@ def start_server(
     log = data.with_name(data.name + ".log")
     with log.open("a") as stderr:
         process = subprocess.Popen(
-            [PROGRAM, "up", "--data", str(data), "--port", port, "--json"],
+            [PROGRAM, *arguments, "--data", str(data), "--json"],
             env=environment(**variables),
             stdout=subprocess.PIPE,
             stderr=stderr,

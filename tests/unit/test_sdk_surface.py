@@ -32,6 +32,7 @@ PARTS = (
     "leases",
     "events",
     "feed",
+    "machines",
 )
 
 

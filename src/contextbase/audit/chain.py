@@ -47,6 +47,10 @@ class AuditKey:
     def __repr__(self) -> str:
         return "AuditKey(…)"
 
+    def derived(self, purpose: str) -> bytes:
+        """A key for something else than the chain: who has it can neither write the chain nor find this one."""
+        return hmac.digest(self.secret, f"contextbase key for {purpose}".encode(), hashlib.sha256)
+
     def extension(self, after: ChainHead, entries: Sequence[AuditEntry]) -> AuditExtension:
         rows, number, mac = [], after.number, after.mac
         for entry in entries:

@@ -3,22 +3,30 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 from contextbase.bootstrap.agents import AgentServices, open_agent_services
 from contextbase.bootstrap.chores import chore_runner
 from contextbase.bootstrap.core import CoreServices, open_core_services
 from contextbase.bootstrap.database import open_database
 from contextbase.bootstrap.foundation import open_foundation
+from contextbase.bootstrap.machine_role import MachineRole, open_machine_role
+from contextbase.bootstrap.machines import open_registration
 from contextbase.bootstrap.models import ModelServices, open_model_services
 from contextbase.bootstrap.restore import open_restore, problems_outside
 from contextbase.bootstrap.sandboxes import sandbox_kind
 from contextbase.chores import ChoreRunner
 from contextbase.config import Settings
+from contextbase.machines.signature import CallerSigner
 
 __all__ = [
+    "EVERY_ROLE",
     "AgentServices",
     "CoreServices",
+    "MachineRole",
     "ModelServices",
+    "ProcessRole",
     "Services",
     "open_core",
     "open_database",
@@ -29,12 +37,22 @@ __all__ = [
 ]
 
 
+class ProcessRole(StrEnum):
+    SERVER = "server"  # it answers clients, and may do the shared chores
+    MACHINE = "machine"  # it holds mirrors, workspaces and sandboxes
+
+
+EVERY_ROLE: Final = frozenset(ProcessRole)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Services:
     """What the interfaces call, in groups."""
 
     core: CoreServices
     agents: AgentServices
+    machine: MachineRole | None  # None: this process holds no workspaces
+    signer: CallerSigner  # for requests that are sent on
     models: ModelServices
     chores: ChoreRunner  # runs nothing by itself
 
@@ -53,13 +71,36 @@ async def open_core(
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, *, own: bool = False, create: bool = True, on_step: Callable[[str], None] = lambda _: None
+    settings: Settings,
+    *,
+    roles: frozenset[ProcessRole] = EVERY_ROLE,
+    own: bool = False,
+    create: bool = True,
+    on_step: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[Services]:
     """Everything, migrated and ready; closed in reverse order when the block ends. `create`: see `open_database`."""
     async with (
         open_foundation(settings, own=own, create=create, on_step=on_step) as foundation,
         open_core_services(foundation) as core,
-        open_agent_services(foundation, core) as agents,
+        open_registration(foundation, is_machine=ProcessRole.MACHINE in roles) as registration,
+        open_agent_services(
+            foundation, core, registration.placement, is_machine=ProcessRole.MACHINE in roles
+        ) as agents,
         open_model_services(foundation) as models,
+        open_machine_role(agents, registration) as machine,
     ):
-        yield Services(core=core, agents=agents, models=models, chores=chore_runner(foundation, core, agents, models))
+        yield Services(
+            core=core,
+            agents=agents,
+            machine=machine,
+            models=models,
+            signer=registration.signer,
+            chores=chore_runner(
+                foundation,
+                core,
+                models,
+                server=agents.workspaces.node.name,
+                machine=machine,
+                may_lead=ProcessRole.SERVER in roles,
+            ),
+        )

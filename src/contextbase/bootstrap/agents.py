@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from contextbase.bootstrap.core import CoreServices
 from contextbase.bootstrap.files import file_service
 from contextbase.bootstrap.foundation import Foundation
+from contextbase.bootstrap.machines import machine_name
 from contextbase.bootstrap.sandboxes import limits_of, sandbox_driver
 from contextbase.bootstrap.tools import tool_service
 from contextbase.commands.driver import MachineDriver
@@ -22,6 +23,7 @@ from contextbase.gate.long_merges import LongMerges
 from contextbase.gate.repository import GateRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.limits import ResourceLimits
+from contextbase.machines.placement import Placement
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.tools.service import ToolService
 from contextbase.workspaces.activity import Activity
@@ -61,14 +63,18 @@ class AgentServices:
     sandbox_upkeep: SandboxUpkeep
     sandbox_limits: ResourceLimits
     runs: CommandService
+    driving: MachineDriver
 
 
 @asynccontextmanager
-async def open_agent_services(foundation: Foundation, core: CoreServices) -> AsyncIterator[AgentServices]:
+async def open_agent_services(
+    foundation: Foundation, core: CoreServices, placement: Placement, *, is_machine: bool
+) -> AsyncIterator[AgentServices]:
+    """Without `is_machine` they answer what the database knows, and raise `HeldElsewhere` for the rest."""
     settings, data, database, gate = foundation.settings, foundation.data, foundation.database, core.gate
     catalog = foundation.catalog
     source = DatabaseSnapshots(database=database, catalog=catalog, spool=SpoolFolder(data.node / "tmp"))
-    node = _node(settings, data, source)
+    node = _node(settings, data, source, is_here=is_machine)
     registry, sight, repository = WorkspaceRepository(), ViewCache(WorkspaceRepository()), SandboxRepository()
     driving = MachineDriver(node.name, sandbox_driver(settings, node))
     occupancy = Occupancy(database=database, repository=repository, driving=driving)
@@ -90,7 +96,15 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
         node=node,
         hint=foundation.notifier.hint_project,
     )
-    admission = Admission(database=database, gate=gate, registry=registry, node=node, sight=sight, occupants=occupancy)
+    admission = Admission(
+        database=database,
+        gate=gate,
+        registry=registry,
+        node=node,
+        sight=sight,
+        occupants=occupancy,
+        placement=placement,
+    )
     turns = WorkspaceTurns()
     workspaces = WorkspaceService(
         database=database,
@@ -170,6 +184,7 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
         ),
         sandbox_limits=limits_of(settings),
         runs=runs,
+        driving=driving,
     )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(driving.close)
@@ -177,15 +192,16 @@ async def open_agent_services(foundation: Foundation, core: CoreServices) -> Asy
         yield services
 
 
-def _node(settings: Settings, data: DataFolder, source: SnapshotSource) -> Machine:
+def _node(settings: Settings, data: DataFolder, source: SnapshotSource, *, is_here: bool) -> Machine:
     return Machine(
-        settings.machine.node_name or data.node_name(),
+        machine_name(settings, data),
         data.node,
         source,
         owner=Owner.of_agents(settings.machine.agent_uid),
         wanted=None if settings.workspaces.provider == "auto" else settings.workspaces.provider,
         largest_file=settings.server.max_upload_bytes,
         quota=_quota(settings),
+        is_here=is_here,
     )
 
 

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from contextbase.bootstrap.agents import AgentServices
 from contextbase.bootstrap.core import CoreServices
 from contextbase.bootstrap.foundation import Foundation
+from contextbase.bootstrap.machine_role import MachineRole
 from contextbase.bootstrap.models import ModelServices
 from contextbase.chores import Chore, ChoreRunner, Leadership, Where
 from contextbase.chores.metrics import ChoreMetrics
@@ -14,12 +14,18 @@ __all__ = ["chore_runner"]
 
 
 def chore_runner(
-    foundation: Foundation, core: CoreServices, agents: AgentServices, models: ModelServices
+    foundation: Foundation,
+    core: CoreServices,
+    models: ModelServices,
+    *,
+    server: str,
+    machine: MachineRole | None,
+    may_lead: bool,
 ) -> ChoreRunner:
+    """What touches the database alone is done by one of those that `may_lead`; what touches a machine, by that one."""
     repository, metrics = ChoreRepository(), ChoreMetrics(foundation.metrics)
-    server = agents.workspaces.node.name
     return ChoreRunner(
-        [*_of_leader(core, models), *_of_machine(agents)],
+        [*_of_leader(core, models), *(machine.chores if machine is not None else ())],
         database=foundation.database,
         repository=repository,
         leadership=Leadership(
@@ -28,7 +34,9 @@ def chore_runner(
             server=server,
             lease=timedelta(seconds=foundation.settings.chores.lease_seconds),
             metrics=metrics,
-        ),
+        )
+        if may_lead
+        else None,
         server=server,
         metrics=metrics,
         clock=foundation.clock,
@@ -46,24 +54,5 @@ def _of_leader(core: CoreServices, models: ModelServices) -> list[Chore]:
             every=timedelta(hours=1),
             run=models.ledger.release_stale,
             where=Where.LEADER,
-        ),
-    ]
-
-
-def _of_machine(agents: AgentServices) -> list[Chore]:
-    """They touch this machine's folders and sandboxes."""
-    return [
-        Chore(
-            name="sweep-workspaces",
-            every=timedelta(minutes=5),
-            run=agents.workspace_upkeep.sweep,
-            where=Where.MACHINE,
-        ),
-        Chore(name="follow-views", every=timedelta(seconds=2), run=agents.shared_views.keep_up, where=Where.MACHINE),
-        Chore(
-            name="sweep-sandboxes",
-            every=timedelta(minutes=1),
-            run=agents.sandbox_upkeep.sweep,
-            where=Where.MACHINE,
         ),
     ]

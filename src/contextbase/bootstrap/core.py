@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from contextbase.backup.create import BackupService
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.gate import WriteDoor, open_gate
+from contextbase.bootstrap.machines import machine_service
 from contextbase.bootstrap.reviews import reviews_of
 from contextbase.bootstrap.search import open_search
 from contextbase.bootstrap.sessions import SessionServices, session_access, sessions_of
@@ -37,6 +38,7 @@ from contextbase.identity.service import IdentityService
 from contextbase.leases.repository import LeaseRepository
 from contextbase.leases.service import LeaseService
 from contextbase.leases.store import LeaseStore
+from contextbase.machines.service import MachineService
 from contextbase.reads.audit_search import AuditSearch
 from contextbase.reads.commit_log import CommitLog
 from contextbase.reads.service import Reads
@@ -102,6 +104,7 @@ class CoreServices:
     leases: LeaseService
     chores: ChoreService
     sessions: SessionServices
+    machines: MachineService
 
 
 @asynccontextmanager
@@ -180,6 +183,7 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             ),
             sessions=sessions_of(foundation, access, streams),
             chores=ChoreService(database=database, repository=ChoreRepository()),
+            machines=machine_service(foundation),
             leases=LeaseService(
                 database=database,
                 gate=gate,

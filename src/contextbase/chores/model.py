@@ -23,6 +23,7 @@ class Chore:
     run: Callable[[], Awaitable[object]]
     where: Where
     at_most: timedelta = timedelta(hours=1)  # a run that takes longer is cancelled, and counts as failed
+    backs_off: bool = True  # after failures the next run waits ever longer; a sign of life must not
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -92,7 +92,7 @@ class ChoreRunner:
             started_at = self._clock.now()
             error = await self._run(chore)
             failures = failures + 1 if error else 0
-            wait = next_run_in(chore.every, failures)
+            wait = next_run_in(chore.every, failures if chore.backs_off else 0)
             ended_at = self._clock.now()
             run = ChoreRun(
                 name=chore.name,

@@ -28,6 +28,11 @@ class MachineDriver:
             )
         return self._driver
 
+    @property
+    def name(self) -> str | None:
+        """Of the driver; None: none is open."""
+        return None if self._driver is None else self._driver.name
+
     async def close(self) -> None:
         if self._driver is not None:
             await self._driver.close()

@@ -126,7 +126,7 @@ class AgentSandboxes:
     async def remove(self, caller: Caller, sandbox_id: SandboxId) -> SandboxRecord:
         """End all that runs in it, and the sandbox. The workspace stays, with the work in it."""
         record = await self._found(caller, sandbox_id)
-        if record.node != self.driving.node:
+        if not self.workspaces.node.holds(record.node):
             raise HeldElsewhere(
                 f"The sandbox {sandbox_id} is on the machine {record.node}, and this is {self.driving.node}; send the "
                 "request there.",

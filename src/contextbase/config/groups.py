@@ -248,6 +248,22 @@ class MachineSettings(SettingsGroup):
         description="Number of the account (user and group) that agents' folders belong to and their commands run as; "
         "unset: 61184 for a server that runs as root, else the server's own.",
     )
+    machine_host: str = Field(
+        default="127.0.0.1",
+        description="Address this machine listens on for requests that other servers of its database send on.",
+        min_length=1,
+        max_length=253,
+    )
+    machine_port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        default=0, description="Port for those requests; 0 takes a free one."
+    )
+    machine_address: HttpUrl = Field(
+        default=None,
+        description="URL by which the other servers reach this machine; unset: http://MACHINE_HOST:PORT.",
+    )
+    machine_lost_seconds: Annotated[float, Field(ge=1, le=3600)] = Field(
+        default=20.0, description="How long after its last sign of life a machine counts as lost."
+    )
     mirror_max_bytes: Annotated[int, Field(ge=0)] = Field(
         default=21_474_836_480, description="Room for this machine's copies of snapshots; what is in use may take more."
     )

@@ -24,7 +24,7 @@ class ToolPlaces:
 
     async def find(self, request: ToolRequest) -> ToolPlace:
         """Raises `InvalidInput`, with what to do, if the grant is for several projects and none is chosen."""
-        project_id, name = await self._project(request)
+        project_id, name = await self.project(request)
         acting, record = await self._workspaces.opened(request.caller, project_id, request.agent)
         return ToolPlace(
             caller=request.caller,
@@ -36,7 +36,8 @@ class ToolPlaces:
             base=None if record is None else record.base,
         )
 
-    async def _project(self, request: ToolRequest) -> tuple[ProjectId, str]:
+    async def project(self, request: ToolRequest) -> tuple[ProjectId, str]:
+        """Of the place, its id and name; it does not matter which machine holds the workspace."""
         caller = request.caller
         key = (caller.grant.project_id, request.project)
         known = self._known.get(key)

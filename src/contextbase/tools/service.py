@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from contextbase.errors import NotFound
 from contextbase.identity.model import Action, Caller
+from contextbase.ids import ProjectId
 from contextbase.tools.arguments import checked
 from contextbase.tools.model import Tool, ToolCall, ToolPlace, ToolRequest, ToolResult
 from contextbase.tools.places import ToolPlaces
@@ -37,6 +38,10 @@ class ToolService:
     async def place(self, request: ToolRequest) -> ToolPlace:
         """Where the caller works; see `ToolPlaces.find`."""
         return await self._places.find(request)
+
+    async def project(self, request: ToolRequest) -> tuple[ProjectId, str]:
+        """Where the caller works: the project's id and name."""
+        return await self._places.project(request)
 
     async def call(self, name: str, arguments: Mapping[str, Any], request: ToolRequest) -> ToolResult:
         """Raises the error that a service raised; `NotFound` for a tool that there is not."""

@@ -7,6 +7,7 @@ from contextbase.errors import Conflict, Forbidden, HeldElsewhere, NotFound
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, TreePath
+from contextbase.machines.placement import Placement
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.ports import Occupants
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
@@ -25,6 +26,7 @@ class Admission:
         node: Machine,
         sight: ViewCache,
         occupants: Occupants,
+        placement: Placement,
     ) -> None:
         self._database = database
         self._gate = gate
@@ -32,6 +34,7 @@ class Admission:
         self._node = node
         self._sight = sight
         self._occupants = occupants
+        self._placement = placement
 
     async def last(self, acting: Caller, project_id: ProjectId) -> WorkspaceRecord:
         """The acting agent's newest workspace, whether it is open or ended."""
@@ -49,13 +52,40 @@ class Admission:
             record = await self._registry.open_one(connection, project_id, acting.principal.id)
         if record is None:
             raise NotFound(f"{acting.principal.name} has no open workspace in this project; create one.")
-        if record.node != self._node.name:
+        self.refuse_elsewhere(record)
+        return record
+
+    def refuse_elsewhere(self, record: WorkspaceRecord) -> None:
+        """Raise `HeldElsewhere` unless it is on this machine."""
+        if not self._node.holds(record.node):
             raise HeldElsewhere(
-                f"The workspace of {acting.principal.name} is on the machine {record.node}, and this is "
+                f"The workspace of {record.principal.name} is on the machine {record.node}, and this is "
                 f"{self._node.name}; send the request there.",
                 machine=record.node,
             )
-        return record
+
+    @property
+    def makes_here(self) -> bool:
+        """Whether new workspaces are made here, without asking."""
+        return self._placement.is_here
+
+    async def refuse_to_make(self, acting: Caller | None, project_id: ProjectId) -> None:
+        """Raise `HeldElsewhere` if the agent's workspace is on another machine, or is to be made there. `acting`: None
+        for an agent that does not exist yet."""
+        if acting is not None:
+            async with self._database.connection() as connection:
+                record = await self._registry.open_one(connection, project_id, acting.principal.id)
+            if record is not None:
+                self.refuse_elsewhere(record)
+                return
+        await self.refuse_to_be_chosen()
+
+    async def refuse_to_be_chosen(self) -> None:
+        """Raise `HeldElsewhere` if another machine is to do what any machine could."""
+        if self._placement.is_here:
+            return
+        if not self._node.holds(chosen := await self._placement.choose()):
+            raise HeldElsewhere(f"The machine {chosen} was chosen for this; send the request there.", machine=chosen)
 
     async def refuse_narrowed(self, acting: Caller, record: WorkspaceRecord) -> None:
         """What may be seen no more is not shown again, although the folder was made when it could be."""

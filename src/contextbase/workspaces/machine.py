@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
+from contextbase.errors import Unavailable
 from contextbase.threads import in_thread
 from contextbase.workspaces.backend_choice import BackendChoice, choose_provider, open_provider
 from contextbase.workspaces.mirrors import Mirrors
@@ -22,7 +23,8 @@ class Site:
 
 
 class Machine:
-    """Nothing is tried or made on the machine before the first use."""
+    """Nothing is tried or made on the machine before the first use. `is_here`: False for a server that is no machine;
+    it holds no workspaces."""
 
     def __init__(
         self,
@@ -34,10 +36,12 @@ class Machine:
         wanted: str | None,
         largest_file: int,
         quota: Quota,
+        is_here: bool = True,
     ) -> None:
         self.name = name
         self.root = root
         self.owner = owner
+        self.is_here = is_here
         self._source = source
         self._wanted = wanted
         self._limits = ScanLimits(largest_file=largest_file)
@@ -45,7 +49,18 @@ class Machine:
         self._opening = asyncio.Lock()
         self._site: Site | None = None
 
+    def holds(self, name: str) -> bool:
+        """Whether what lies on the machine of that name lies here."""
+        return self.is_here and name == self.name
+
+    @property
+    def backend_name(self) -> str | None:
+        """How it makes folders; None: not tried yet."""
+        return None if self._site is None else self._site.provider.name
+
     async def site(self) -> Site:
+        if not self.is_here:
+            raise Unavailable("This server holds no workspaces; ask again.")
         if self._site is None:
             async with self._opening:
                 if self._site is None:

@@ -1,7 +1,7 @@
 """Workspaces as their users know them: a folder for every agent, and the way back."""
 
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -76,6 +76,8 @@ class WorkspaceService:
     ) -> Created:
         """The agent's workspace on a snapshot (None: the head), of the project or of a folder in it. If it has one
         already, that one, as it is; `Conflict` if that one was made from another snapshot or folder than asked for."""
+        if not self._admission.makes_here:
+            await self._refuse_to_make(caller, project_id, agent)
         acting = await self._agents.acting(caller, project_id, agent, make=True)
         acting.require(Action.READ, project_id)
         for _ in range(_MOST_TRIES):
@@ -100,6 +102,19 @@ class WorkspaceService:
                 await (await self.node.site()).provider.open_workspace(existing.id)
                 return Created(record=existing, is_new=False)
         raise TooBusy(f"Other calls end the workspaces of {acting.principal.name} as they are made; try again.")
+
+    async def refuse_unless_machine(self) -> None:
+        """Raise `HeldElsewhere`, with a machine that will do, if this server is none."""
+        if not self.node.is_here:
+            await self._admission.refuse_to_be_chosen()
+
+    async def _refuse_to_make(self, caller: Caller, project_id: ProjectId, agent: str | None) -> None:
+        """Raise `HeldElsewhere` if another machine is to answer. Nothing is made before, the agent neither."""
+        caller.require(Action.READ, project_id)
+        acting = None
+        with suppress(NotFound):
+            acting = await self._agents.acting(caller, project_id, agent)
+        await self._admission.refuse_to_make(acting, project_id)
 
     async def path(
         self,
@@ -130,10 +145,10 @@ class WorkspaceService:
         """The agent's open workspace, with its folder in place until the block ends. Commits go on meanwhile; whoever
         ends the workspace waits a while."""
         acting = await self._agents.acting(caller, project_id, agent)
-        provider = (await self.node.site()).provider
         for _ in range(_MOST_TRIES):
             meant = await self._admission.found(acting, project_id)
             _check_meant(meant.id, workspace_id)
+            provider = (await self.node.site()).provider
             async with self._visits.entered(meant.id):
                 record = await self._admission.found(acting, project_id)
                 await self._admission.refuse_narrower(acting, record)
@@ -253,6 +268,8 @@ class WorkspaceService:
         acting = await self._agents.acting(caller, project_id, agent)
         meant = await self._admission.last(acting, project_id)
         _check_meant(meant.id, workspace_id)
+        if meant.state is WorkspaceState.OPEN:
+            self._admission.refuse_elsewhere(meant)
         async with self.alone(meant.id):
             last = await self._admission.last(acting, project_id)
             if last.id != meant.id:

@@ -23,7 +23,8 @@ OPEN = {"GET /api/v1/feed": {"kind"}, "GET /api/v1/events": {"kind"}}  # events 
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    services: Any = SimpleNamespace(core=SimpleNamespace(settings=Settings(), metrics=CollectorRegistry()))
+    core = SimpleNamespace(settings=Settings(), metrics=CollectorRegistry())
+    services: Any = SimpleNamespace(core=core, machine=None)
     return create_app(services).openapi()
 
 

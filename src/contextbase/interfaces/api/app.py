@@ -1,17 +1,25 @@
 """Puts routes, authentication, errors and middleware together."""
 
-from fastapi import Depends, FastAPI
+from functools import partial
+from typing import Any
+
+from fastapi import Depends, FastAPI, Request
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from contextbase import __version__
 from contextbase.bootstrap import CoreServices, Services
-from contextbase.interfaces.api.authentication import authenticate
+from contextbase.errors import HeldElsewhere
+from contextbase.interfaces.api.authentication import FORWARDED_CALLER, authenticate
 from contextbase.interfaces.api.direct import DirectRoute, DirectRoutes
 from contextbase.interfaces.api.document import DocumentedApp, problem_answers
+from contextbase.interfaces.api.forwarding.received_body import BodyRecorder
+from contextbase.interfaces.api.forwarding.sent_on import Forwarder
+from contextbase.interfaces.api.forwarding.taken_over import ForwardedRequests
 from contextbase.interfaces.api.login_codes import LoginCodes
 from contextbase.interfaces.api.metrics import Metrics
 from contextbase.interfaces.api.middleware import RequestMiddleware
-from contextbase.interfaces.api.problems import install_problem_handlers
+from contextbase.interfaces.api.problems import error_response, install_problem_handlers
 from contextbase.interfaces.api.query_names import known_query
 from contextbase.interfaces.api.routes import (
     aliases,
@@ -27,6 +35,7 @@ from contextbase.interfaces.api.routes import (
     health,
     history,
     leases,
+    machines,
     models,
     pages,
     policies,
@@ -50,12 +59,13 @@ from contextbase.wire.tree import CheckoutRequest
 __all__ = ["create_app"]
 
 _WORK = (search, workspaces, tools, commands, sandboxes)
-_ADMINISTRATION = (policies, groups, models, projects, tokens)
+_ADMINISTRATION = (policies, groups, models, projects, tokens, machines)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)
 
 
-def create_app(services: Services) -> FastAPI:
-    """The ASGI application over services that are open for as long as it runs."""
+def create_app(services: Services, forwarder: Forwarder | None = None) -> FastAPI:
+    """The ASGI application over services that are open for as long as it runs. `forwarder`: sends on what another
+    machine has to answer; None: there are no others."""
     app = DocumentedApp(
         title="contextbase",
         version=__version__,
@@ -68,6 +78,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.metrics = Metrics(services.core.metrics)
+    app.state.forwarder = forwarder
     app.state.login_codes = LoginCodes()
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
     routers = [module.router for module in (commits, snapshots, feed, events, *_WORK, leases, history, *_PAST)]
@@ -83,9 +94,14 @@ def create_app(services: Services) -> FastAPI:
     for router in (terminal.router, health.router, pages.open_router):
         app.include_router(router, dependencies=[Depends(known_query)], responses=problem_answers(422))
     # Looked for first: agents ask it all day long.
-    app.router.routes.insert(0, Route("/mcp", endpoint=McpEndpoint(services), methods=["POST"]))
+    app.router.routes.insert(0, Route("/mcp", endpoint=McpEndpoint(services, forwarder), methods=["POST"]))
     install_problem_handlers(app)
+    if forwarder is not None:
+        app.add_exception_handler(HeldElsewhere, partial(_send_on, forwarder))
+        app.add_middleware(BodyRecorder, most=services.core.settings.server.max_request_bytes)
     app.add_middleware(DirectRoutes, routes=_asked_most(services.core))
+    if services.machine is not None:
+        app.add_middleware(ForwardedRequests, checker=services.machine.checker)
     app.add_middleware(
         RequestMiddleware,
         metrics=app.state.metrics,
@@ -93,6 +109,19 @@ def create_app(services: Services) -> FastAPI:
         larger=dict.fromkeys((commits.UPLOADS, files.STREAMED), services.core.settings.server.max_upload_bytes),
     )
     return app
+
+
+async def _send_on(forwarder: Forwarder, request: Request, error: Exception) -> Any:
+    """An ASGI application for Starlette to call: the answer of the machine that the error names."""
+    if not isinstance(error, HeldElsewhere):
+        raise error
+    if FORWARDED_CALLER in request.scope:  # whoever sent it here finds out where it belongs
+        return error_response(error)
+    return partial(_sent_on, forwarder, error)
+
+
+async def _sent_on(forwarder: Forwarder, error: HeldElsewhere, scope: Scope, receive: Receive, send: Send) -> None:
+    await forwarder.answer(scope, receive, send, error)
 
 
 def _asked_most(services: CoreServices) -> list[DirectRoute]:

@@ -11,7 +11,9 @@ from contextbase.identity.model import Caller, GrantSource
 from contextbase.logs import trace_id
 
 __all__ = [
+    "CALLER",
     "COOKIE",
+    "FORWARDED_CALLER",
     "AuthenticatedAgents",
     "AuthenticatedCaller",
     "AuthenticatedServices",
@@ -21,6 +23,11 @@ __all__ = [
 ]
 
 COOKIE: Final = "contextbase_token"
+CALLER: Final = "caller"
+"""Where a request's state has who sent it, once that is known."""
+FORWARDED_CALLER: Final = "contextbase.forwarded_caller"
+"""Where it has the caller whom another server has authenticated: only forwarding/taken_over.py writes it."""
+
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -36,6 +43,14 @@ def agents_of(request: HTTPConnection) -> AgentServices:
 
 async def authenticate(request: HTTPConnection) -> Caller:
     """The caller. How the token came, in a header or with a login's cookie, is part of its grant."""
+    caller: Caller | None = request.scope.get(FORWARDED_CALLER)
+    if caller is None:
+        caller = await _with_token(request)
+    request.scope.setdefault("state", {})[CALLER] = caller
+    return caller
+
+
+async def _with_token(request: HTTPConnection) -> Caller:
     secret, source = _bearer(request), GrantSource.TOKEN
     if secret is None and (secret := request.cookies.get(COOKIE)):
         _refuse_foreign_pages(request)

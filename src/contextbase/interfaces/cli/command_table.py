@@ -85,6 +85,8 @@ COMMANDS: Final = (
     _entry("login", "logins:login", _CHOICE, "Store a server, or print a browser login.", asks_a_server=False),
     _entry("logout", "logins:logout", _CHOICE, "Forget a stored server.", asks_a_server=False),
     _entry("up", "server:up", _SERVER, "Start the server. Ctrl-C stops it.", asks_a_server=False),
+    _entry("machine", "server:machine", _SERVER, "Start a machine for servers elsewhere.", asks_a_server=False),
+    _entry("machines", "machines:commands", _SERVER, "List, drain and remove the machines that hold workspaces."),
     _entry("doctor", "doctor:doctor", _SERVER, "Check what this machine supports.", asks_a_server=False),
     _entry("config", "configuration:config", _SERVER, "List every setting and its value.", asks_a_server=False),
     _entry("backup", "backup:commands", _SERVER, "Create and verify backups of everything.", asks_a_server=False),

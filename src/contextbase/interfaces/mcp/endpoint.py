@@ -4,16 +4,18 @@ takes most of a second."""
 import asyncio
 import ipaddress
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from contextbase.bootstrap import Services
 from contextbase.errors import ContextbaseError, Forbidden, InvalidInput, Unauthenticated
-from contextbase.interfaces.api.authentication import authenticate
+from contextbase.interfaces.api.authentication import FORWARDED_CALLER, authenticate
+from contextbase.interfaces.api.forwarding.sent_on import Forwarder
 from contextbase.interfaces.api.problems import error_response, problem_response
+from contextbase.interfaces.mcp.request import HELD_ELSEWHERE
 from contextbase.threads import in_thread
 
 if TYPE_CHECKING:
@@ -30,8 +32,9 @@ _LONGEST_HEADER: Final = 200
 class McpEndpoint:
     """An ASGI application. Nothing is kept between requests: whoever sends the token is the caller, each time."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, forwarder: Forwarder | None) -> None:
         self._services = services
+        self._forwarder = forwarder
         self._hosts = _hosts(services.core.settings.server.host, services.core.settings.server.public_url)
         self._server: McpServer | None = None
         self._importing = asyncio.Lock()
@@ -39,12 +42,15 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            if "authorization" not in request.headers:  # a login's cookie is for the pages of this server
+            was_sent_here = FORWARDED_CALLER in scope
+            # A login's cookie is for the pages of this server.
+            if "authorization" not in request.headers and not was_sent_here:
                 raise Unauthenticated(
                     "Send a token: 'Authorization: Bearer cb_…'. `contextbase token create` makes one."
                 )
             caller = await authenticate(request)
-            self._check_host(request)
+            if not was_sent_here:  # by a server that has looked
+                self._check_host(request)
             chosen = {name: _header(request, name) for name in (PROJECT_HEADER, AGENT_HEADER)}
         except _Misdirected as error:
             await problem_response(421, "invalid_input", str(error))(scope, receive, send)
@@ -54,7 +60,24 @@ class McpEndpoint:
             return
         scope.setdefault("state", {}).update(caller=caller, project=chosen[PROJECT_HEADER], agent=chosen[AGENT_HEADER])
         server = self._server or await self._imported()
-        await server.answer(scope, receive, send)
+        if self._forwarder is None or was_sent_here:
+            await server.answer(scope, receive, send)
+        else:
+            await self._answer_or_send_on(server, self._forwarder, scope, receive, send)
+
+    async def _answer_or_send_on(
+        self, server: "McpServer", forwarder: Forwarder, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """The tools and files of a workspace are on the machine that holds it."""
+        state: dict[str, Any] = scope["state"]
+
+        async def send_unless_elsewhere(message: Message) -> None:
+            if HELD_ELSEWHERE not in state:
+                await send(message)
+
+        await server.answer(scope, receive, send_unless_elsewhere)
+        if HELD_ELSEWHERE in state:
+            await forwarder.answer(scope, receive, send, state[HELD_ELSEWHERE])
 
     async def _imported(self) -> "McpServer":
         async with self._importing:

@@ -12,7 +12,7 @@ from contextbase.errors import ContextbaseError, InvalidInput, NotFound, TooLarg
 from contextbase.files.service import FileService
 from contextbase.files.slices import part_of_content
 from contextbase.ids import TreePath
-from contextbase.interfaces.mcp.request import request_of
+from contextbase.interfaces.mcp.request import note_elsewhere, request_of
 from contextbase.tools.places import place_files
 from contextbase.tools.service import ToolService
 
@@ -34,6 +34,7 @@ class Resources:
             place = await self._tools.place(request_of(ctx.request))
             tree = await place_files(self._files, place).tree()
         except ContextbaseError as error:
+            note_elsewhere(ctx.request, error)
             raise MCPError(types.INVALID_PARAMS, error.message) from error
         after = (params.cursor if params is not None else None) or ""
         entries = (
@@ -69,6 +70,7 @@ class Resources:
         except NotFound as error:
             raise MCPError(_NOT_FOUND, error.message, {"uri": uri}) from error
         except ContextbaseError as error:
+            note_elsewhere(ctx.request, error)
             raise MCPError(types.INVALID_PARAMS, error.message) from error
         return types.ReadResourceResult(contents=[_contents(uri, content, mime)])
 

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from contextbase import __version__
 from contextbase.bootstrap import Services
 from contextbase.errors import ContextbaseError, Damaged, Misconfigured
-from contextbase.interfaces.mcp.request import request_of
+from contextbase.interfaces.mcp.request import note_elsewhere, request_of
 from contextbase.interfaces.mcp.resources import Resources
 from contextbase.interfaces.mcp.subscriptions import Subscriptions
 from contextbase.logs import trace_id
@@ -66,6 +66,7 @@ class McpServer:
             _log.error(error.message, extra={"code": error.code}, exc_info=error)
             return _failed("The server has a problem that its operator must look at. Tell the user.")
         except ContextbaseError as error:
+            note_elsewhere(ctx.request, error)
             return _failed(error_text(error))
         except Exception:  # noqa: BLE001 - the model is told that it failed, and the log why
             _log.exception("a tool failed", extra={"tool": params.name})

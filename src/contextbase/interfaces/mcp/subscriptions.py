@@ -56,8 +56,8 @@ class Subscriptions:
         self, ctx: Any, wanted: types.SubscriptionFilter, files: frozenset[str]
     ) -> types.SubscriptionsListenResult:
         core = self._services.core
-        place = await self._services.agents.tools.place(request_of(ctx.request))
-        connection = FeedConnection(ctx.request, core, place.project_id, None)
+        project_id, project = await self._services.agents.tools.project(request_of(ctx.request))
+        connection = FeedConnection(ctx.request, core, project_id, None)
         heads, cursor = await connection.start(None)
         meta = {SUBSCRIPTION_ID_META_KEY: ctx.request_id}
         honoured = types.SubscriptionFilter(
@@ -76,7 +76,7 @@ class Subscriptions:
                 await follower.wait(cursor, _WAIT_SECONDS)
                 page = await connection.read(follower, cursor, _MOST_AT_ONCE)
                 cursor = page.cursor
-                for event in _events(page, place.project, files, lists=bool(wanted.resources_list_changed)):
+                for event in _events(page, project, files, lists=bool(wanted.resources_list_changed)):
                     await ctx.session.send_notification(
                         event_to_notification(event, meta), related_request_id=ctx.request_id
                     )

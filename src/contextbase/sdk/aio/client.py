@@ -19,6 +19,7 @@ from contextbase.sdk.aio.files import AsyncFiles
 from contextbase.sdk.aio.history import AsyncHistory
 from contextbase.sdk.aio.leases import DEFAULT_WAIT_SECONDS, AsyncLeases
 from contextbase.sdk.aio.lines import lines_of
+from contextbase.sdk.aio.machines import AsyncMachines
 from contextbase.sdk.aio.models import AsyncModels
 from contextbase.sdk.aio.policies import AsyncPolicies
 from contextbase.sdk.aio.projects import AsyncProjects
@@ -83,6 +84,7 @@ class AsyncClient:
         self.leases = AsyncLeases(self._connection)
         self.events = AsyncEvents(self._connection)
         self.feed = AsyncFeed(self._connection)
+        self.machines = AsyncMachines(self._connection)
 
     async def __aenter__(self) -> Self:
         return self

@@ -21,6 +21,7 @@ from contextbase.sdk.blocking.files import Files
 from contextbase.sdk.blocking.history import History
 from contextbase.sdk.blocking.leases import DEFAULT_WAIT_SECONDS, Leases
 from contextbase.sdk.blocking.lines import lines_of
+from contextbase.sdk.blocking.machines import Machines
 from contextbase.sdk.blocking.models import Models
 from contextbase.sdk.blocking.policies import Policies
 from contextbase.sdk.blocking.projects import Projects
@@ -84,6 +85,7 @@ class Client:
         self.leases = Leases(self._connection)
         self.events = Events(self._connection)
         self.feed = Feed(self._connection)
+        self.machines = Machines(self._connection)
 
     def __enter__(self) -> Self:
         return self

@@ -83,6 +83,7 @@ async def shared_folder(
 ) -> SharedFolderView:
     """A folder to read in, which all who may see the same share. It follows the head, a few seconds behind."""
     project_id = await services.projects.id_of(caller, project)
+    await agents.workspaces.refuse_unless_machine()
     shared = await agents.shared_views.open(caller, project_id)
     snapshot = shared.view.snapshot
     return SharedFolderView(

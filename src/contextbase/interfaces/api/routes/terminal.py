@@ -9,8 +9,10 @@ from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
 from pydantic import ValidationError
 
 from contextbase.commands.shell import continued
-from contextbase.errors import Conflict, ContextbaseError
-from contextbase.interfaces.api.authentication import agents_of, authenticate
+from contextbase.errors import Conflict, ContextbaseError, HeldElsewhere
+from contextbase.interfaces.api.authentication import FORWARDED_CALLER, agents_of, authenticate
+from contextbase.interfaces.api.forwarding.sent_on import Forwarder
+from contextbase.interfaces.api.forwarding.terminal_bridge import bridge_terminal
 from contextbase.interfaces.api.problems import error_response
 from contextbase.interfaces.api.run_views import outcome_view
 from contextbase.sandbox.model import Command, SandboxId, TerminalSize
@@ -48,6 +50,13 @@ async def terminal(
                 asked=command or "a terminal",
             ),
         )
+    except HeldElsewhere as error:
+        forwarder: Forwarder | None = websocket.app.state.forwarder
+        if forwarder is None or FORWARDED_CALLER in websocket.scope:
+            await websocket.send_denial_response(error_response(error))
+        else:
+            await bridge_terminal(websocket, forwarder, error)
+        return
     except ContextbaseError as error:
         await websocket.send_denial_response(error_response(error))
         return
