@@ -7,6 +7,8 @@ need git git
 need bwrap bubblewrap
 # A file system whose files share blocks, in a file of the tests' own.
 need mkfs.xfs xfsprogs
+# A program of others that makes files in a workspace.
+need ffmpeg ffmpeg
 # The oldest PostgreSQL we support is what Debian stable has; the bundled one is newer.
 set -- /usr/lib/postgresql/*/bin/postgres
 [ -x "$1" ] || need postgres postgresql

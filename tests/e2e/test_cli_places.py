@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
+from tests.support.require import require_program, require_root
 
 pytestmark = pytest.mark.xdist_group("cli")
 
@@ -112,3 +113,24 @@ def test_a_sync_registers_what_programs_did_and_the_history_tells(filled: Cli) -
     }
     assert [one["action"] for one in filled("workspace", "history", "made.txt", "--json").json] == ["write"]
     assert "made.txt" in filled("workspace", "history").stdout
+
+
+def test_what_ffmpeg_makes_in_a_sandbox_is_registered_with_its_log(filled: Cli) -> None:
+    require_root()
+    require_program("bwrap", "scripts/system-packages.sh")
+    require_program("ffmpeg", "scripts/system-packages.sh")
+    folder = Path(filled("workspace", "create").stdout.strip())
+    box = filled("sandbox", "create").stdout.strip()
+    made = "ffmpeg -nostdin -f lavfi -i testsrc=duration=1:size=64x64:rate=5 clips/test.gif"
+    script = f"mkdir -p clips .logs/ffmpeg && {made} > .logs/ffmpeg/test.log 2>&1"
+    done = filled("sandbox", "exec", box, "--", "sh", "-c", script)
+    assert done.code == 0, (folder / ".logs" / "ffmpeg" / "test.log").read_text()
+    assert filled("workspace", "sync", "--json").json["registered"] == 2
+    told = filled("workspace", "history", "--json").json
+    assert {(one["path"], one["operator_type"]) for one in told if one["action"] == "write"} == {
+        ("clips/test.gif", "external"),
+        (".logs/ffmpeg/test.log", "external"),
+    }
+    [gif] = filled("ls", "clips", "--json", "--workspace", "me").json
+    assert (gif["mime"], gif["size"] > 0) == ("image/gif", True)
+    assert filled("sandbox", "remove", box).code == 0

@@ -1,6 +1,6 @@
 """`client.files` against a real server: what the commands do not show."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -78,3 +78,24 @@ async def test_the_async_client_does_the_same(server: ServerProcess) -> None:
         at_first = await client.files.list(project, "docs", at="1")
         assert [entry.name for entry in at_first.entries] == ["a.txt"]
         assert [piece async for piece in client.files.download(project, "docs/a.txt")] == [b"one"]
+
+
+def test_every_operation_is_in_the_event_stream_when_it_is_answered(
+    client: Client, place: tuple[str, str | None]
+) -> None:
+    project, workspace = place
+    scope = f"project:{project}" if workspace is None else f"workspace:{client.workspaces.get(project).id}"
+    cursor = client.events.list([scope], after="start", limit=1000).cursor
+    files = client.files
+    operations: list[tuple[Callable[[], object], str]] = [
+        (lambda: files.write(project, "a.txt", b"one", workspace=workspace), "a.txt"),
+        (lambda: files.upload(project, b"one", name="b.txt", workspace=workspace), "upload/b.txt"),
+        (lambda: files.make_folder(project, "folder", workspace=workspace), "folder"),
+        (lambda: files.rename(project, "a.txt", "folder/c.txt", workspace=workspace), "folder/c.txt"),
+        (lambda: files.delete(project, "upload/b.txt", workspace=workspace), "upload/b.txt"),
+    ]
+    for operation, path in operations:
+        operation()
+        page = client.events.list([scope], after=cursor)
+        assert path in str(page.items), (path, page.items)
+        cursor = page.cursor
