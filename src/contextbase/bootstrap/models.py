@@ -18,6 +18,7 @@ from contextbase.models.probe import UpstreamProbe
 from contextbase.models.repository import ModelRepository
 from contextbase.models.scripted import ScriptedModel
 from contextbase.models.sealing import KeySealer
+from contextbase.models.stream_apps import StreamApps
 from contextbase.models.upstreams import StoredUpstreams
 
 __all__ = ["ModelServices", "open_model_services"]
@@ -31,6 +32,7 @@ class ModelServices:
     ledger: DatabaseLedger
     egress: EgressPolicy
     egress_proxy: EgressProxy
+    stream_apps: StreamApps
 
 
 @asynccontextmanager
@@ -65,6 +67,8 @@ async def open_model_services(foundation: Foundation) -> AsyncIterator[ModelServ
         )
         gateway = ModelGateway(upstreams=upstreams, ledger=ledger)
         probe = UpstreamProbe(catalog=catalog, sealer=sealer, client=client, configured=configured)
+        stream_apps = StreamApps()
+        stream_apps.register("model", gateway)
         yield ModelServices(
             gateway=gateway,
             catalog=catalog,
@@ -72,6 +76,7 @@ async def open_model_services(foundation: Foundation) -> AsyncIterator[ModelServ
             ledger=ledger,
             egress=egress,
             egress_proxy=EgressProxy(hosts=egress),
+            stream_apps=stream_apps,
         )
         await gateway.close()
 

@@ -11,6 +11,7 @@ from contextbase.ids import PrincipalId, ProjectId
 from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope
 
 __all__ = [
+    "CURRENT_CALLER",
     "CURRENT_CONTEXT",
     "AllowedModel",
     "BudgetScope",
@@ -29,6 +30,9 @@ __all__ = [
 
 CURRENT_CONTEXT: Final = "current"
 """The key in a stream's state: a callable that gives the `ModelContext` of the run at work there, or None."""
+
+CURRENT_CALLER: Final = "current_caller"
+"""Likewise: a callable that gives the `Caller` on whose rights the run acts, or None."""
 
 
 class Dialect(StrEnum):

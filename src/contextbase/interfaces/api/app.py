@@ -94,7 +94,9 @@ def create_app(services: Services, forwarder: Forwarder | None = None) -> FastAP
     for router in (terminal.router, health.router, pages.open_router):
         app.include_router(router, dependencies=[Depends(known_query)], responses=problem_answers(422))
     # Looked for first: agents ask it all day long.
-    app.router.routes.insert(0, Route("/mcp", endpoint=McpEndpoint(services, forwarder), methods=["POST"]))
+    mcp = McpEndpoint(services, forwarder)
+    app.router.routes.insert(0, Route("/mcp", endpoint=mcp, methods=["POST"]))
+    services.models.stream_apps.register("mcp", mcp)
     install_problem_handlers(app)
     if forwarder is not None:
         app.add_exception_handler(HeldElsewhere, partial(_send_on, forwarder))

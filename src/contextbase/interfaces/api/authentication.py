@@ -1,5 +1,6 @@
 """Who is calling: a bearer token, or the cookie that /login sets. Everything but health and login demands one."""
 
+from collections.abc import Callable
 from typing import Annotated, Final
 
 from fastapi import Depends, Request
@@ -9,6 +10,7 @@ from contextbase.bootstrap import AgentServices, CoreServices
 from contextbase.errors import Forbidden, Unauthenticated
 from contextbase.identity.model import Caller, GrantSource
 from contextbase.logs import trace_id
+from contextbase.models.model import CURRENT_CALLER
 
 __all__ = [
     "CALLER",
@@ -20,6 +22,7 @@ __all__ = [
     "agents_of",
     "authenticate",
     "services_of",
+    "stream_caller_of",
 ]
 
 COOKIE: Final = "contextbase_token"
@@ -42,8 +45,13 @@ def agents_of(request: HTTPConnection) -> AgentServices:
 
 
 async def authenticate(request: HTTPConnection) -> Caller:
-    """The caller. How the token came, in a header or with a login's cookie, is part of its grant."""
+    """The caller. How the token came, in a header or with a login's cookie, is part of its grant. A request on a
+    sandbox's stream has no token: the server knows whose stream it is."""
     caller: Caller | None = request.scope.get(FORWARDED_CALLER)
+    if caller is None and (current := stream_caller_of(request)) is not None:
+        caller = current()
+        if caller is None:
+            raise Unauthenticated("No run is at work in this sandbox.")
     if caller is None:
         caller = await _with_token(request)
     request.scope.setdefault("state", {})[CALLER] = caller
@@ -59,6 +67,13 @@ async def _with_token(request: HTTPConnection) -> Caller:
         raise Unauthenticated("Send a token: 'Authorization: Bearer cb_…'. `contextbase token create` makes one.")
     origin = request.client.host if request.client else ""
     return await services_of(request).identity.authenticate(secret, source, origin=origin, trace_id=trace_id.get())
+
+
+def stream_caller_of(request: HTTPConnection) -> Callable[[], Caller | None] | None:
+    """Who calls on a sandbox's stream, to be asked each time; None for a request that came over the network. The state
+    is the server's own: nothing in a request reaches it."""
+    current: Callable[[], Caller | None] | None = request.scope.get("state", {}).get(CURRENT_CALLER)
+    return current
 
 
 def _bearer(request: HTTPConnection) -> str | None:

@@ -12,7 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from contextbase.bootstrap import Services
 from contextbase.errors import ContextbaseError, Forbidden, InvalidInput, Unauthenticated
-from contextbase.interfaces.api.authentication import FORWARDED_CALLER, authenticate
+from contextbase.interfaces.api.authentication import FORWARDED_CALLER, authenticate, stream_caller_of
 from contextbase.interfaces.api.forwarding.sent_on import Forwarder
 from contextbase.interfaces.api.problems import error_response, problem_response
 from contextbase.interfaces.mcp.request import HELD_ELSEWHERE
@@ -30,7 +30,8 @@ _LONGEST_HEADER: Final = 200
 
 
 class McpEndpoint:
-    """An ASGI application. Nothing is kept between requests: whoever sends the token is the caller, each time."""
+    """An ASGI application. Nothing is kept between requests: whoever sends the token is the caller, each time. On a
+    sandbox's stream it is whom the server knows the stream to belong to."""
 
     def __init__(self, services: Services, forwarder: Forwarder | None) -> None:
         self._services = services
@@ -41,17 +42,22 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        is_stream = stream_caller_of(request) is not None
+        if is_stream and scope["method"] != "POST":
+            await problem_response(405, "invalid_input", "MCP is asked by POST.")(scope, receive, send)
+            return
         try:
-            was_sent_here = FORWARDED_CALLER in scope
+            is_known = is_stream or FORWARDED_CALLER in scope  # by a server that has looked, or by its stream
             # A login's cookie is for the pages of this server.
-            if "authorization" not in request.headers and not was_sent_here:
+            if "authorization" not in request.headers and not is_known:
                 raise Unauthenticated(
                     "Send a token: 'Authorization: Bearer cb_…'. `contextbase token create` makes one."
                 )
             caller = await authenticate(request)
-            if not was_sent_here:  # by a server that has looked
+            if not is_known:
                 self._check_host(request)
-            chosen = {name: _header(request, name) for name in (PROJECT_HEADER, AGENT_HEADER)}
+            # On a stream the caller's grant says what it is about.
+            chosen = {name: None if is_stream else _header(request, name) for name in (PROJECT_HEADER, AGENT_HEADER)}
         except _Misdirected as error:
             await problem_response(421, "invalid_input", str(error))(scope, receive, send)
             return
