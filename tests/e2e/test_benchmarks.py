@@ -89,6 +89,13 @@ def test_sandbox(folder: Path) -> None:
     assert figures.keys() >= {*expected.split(), "docker_exec_ms", "docker_cli_exec_ms"}
 
 
+def test_worker(folder: Path) -> None:
+    small = ("--rounds", "2", "--streams", "2", "--events", "3", "--pause", "0")
+    figures = figures_of("worker", *small, folder=folder)
+    expected = "gateway_added_ms gateway_first_token_ms direct_first_token_ms gateway_streams_ratio "
+    assert figures.keys() >= {*expected.split(), "gateway_streams_seconds", "direct_streams_seconds"}
+
+
 def test_merge(folder: Path) -> None:
     case = {
         "type": "json",

@@ -1,0 +1,40 @@
+"""Agents at work: what the ways out of a sandbox add to what agents do.
+
+    python -m bench.worker [--rounds 100] [--streams 50] [--json]
+
+Each figure is a median; what is compared is done in turns, in one run.
+"""
+
+import argparse
+import json
+
+from tests.support.postgres import reachable_folder
+
+from bench.worker_gateway import measure_gateway
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--streams", type=int, default=50, help="at once")
+    parser.add_argument("--events", type=int, default=200, help="in one stream")
+    parser.add_argument("--pause", type=float, default=0.02, help="seconds between two events")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with reachable_folder(in_memory=False) as folder:
+        figures = measure_gateway(
+            folder / "data",
+            rounds=options.rounds,
+            streams=options.streams,
+            events=options.events,
+            pause_seconds=options.pause,
+        )
+    if options.json:
+        print(json.dumps(figures, indent=1))
+        return
+    for name, figure in figures.items():
+        print(f"{name:32} {figure:10.2f}")
+
+
+if __name__ == "__main__":
+    main()
