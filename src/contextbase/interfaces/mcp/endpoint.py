@@ -66,7 +66,7 @@ class McpEndpoint:
             return
         scope.setdefault("state", {}).update(caller=caller, project=chosen[PROJECT_HEADER], agent=chosen[AGENT_HEADER])
         server = self._server or await self._imported()
-        if self._forwarder is None or was_sent_here:
+        if self._forwarder is None or is_known:  # a stream ends where the workspace is
             await server.answer(scope, receive, send)
         else:
             await self._answer_or_send_on(server, self._forwarder, scope, receive, send)
