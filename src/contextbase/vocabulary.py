@@ -18,6 +18,9 @@ __all__ = [
     "Kind",
     "Land",
     "Limit",
+    "MessagePartKind",
+    "MessageRole",
+    "MessageState",
     "ModelProtocol",
     "ModelRole",
     "Network",
@@ -36,6 +39,7 @@ __all__ = [
     "SliceEncoding",
     "StopReason",
     "SyncStatus",
+    "ToolStatus",
     "TreeConflict",
     "UpstreamScope",
     "ValueChangeKind",
@@ -350,3 +354,25 @@ class BudgetScope(StrEnum):
 
     USER = "user"
     PROJECT = "project"
+
+
+class MessageRole(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class MessageState(StrEnum):
+    STREAMING = "streaming"
+    DONE = "done"
+
+
+class MessagePartKind(StrEnum):
+    TEXT = "text"
+    REASONING = "reasoning"
+
+
+class ToolStatus(StrEnum):
+    RUNNING = "running"
+    OK = "ok"
+    ERROR = "error"
+    INTERRUPTED = "interrupted"  # its run ended before it did

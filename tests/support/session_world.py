@@ -12,14 +12,16 @@ from tests.support.gate_world import GateWorld
 from tests.support.tree_writer import TEST_AUDIT_KEY
 
 from contextbase.audit.repository import AuditRepository
+from contextbase.conversation.log import ConversationLog
 from contextbase.db.database import Database
 from contextbase.identity.model import Action, Caller, PrincipalKind
 from contextbase.identity.repository import IdentityRepository
 from contextbase.sessions.access import SessionAccess
+from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.model import AgentRun, AgentSession, ClaimedRun, RunFacts, RunId, SessionRequest
 from contextbase.sessions.queue import QueueLimits, RunQueue
 from contextbase.sessions.repository import SessionRepository
-from contextbase.sessions.runs import Runs
+from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.service import SessionService
 from contextbase.sessions.states import RunState
 from contextbase.streams.access import ReadableScope
@@ -60,8 +62,9 @@ class SessionWorld:
     streams: StreamService
     sessions: SessionService
     access: SessionAccess
-    runs: Runs
+    runs: AgentRuns
     queue: RunQueue
+    log: RunLog
     repository: SessionRepository
     clock: ManualClock
 
@@ -72,7 +75,8 @@ class SessionWorld:
     ) -> AsyncIterator["SessionWorld"]:
         async with FeedWorld.opened(database, folder) as world:
             repository, clock, audit = SessionRepository(), ManualClock(), AuditRepository(TEST_AUDIT_KEY)
-            runs = Runs(database=database, repository=repository, streams=world.streams)
+            log = ConversationLog(streams=world.streams)
+            runs = AgentRuns(database=database, repository=repository, log=log, clock=clock)
             queue = RunQueue(database=database, repository=repository, runs=runs, limits=limits or QueueLimits())
             access = SessionAccess(database=database, repository=repository, audit=audit, clock=clock)
             sessions = SessionService(
@@ -82,7 +86,7 @@ class SessionWorld:
                 access=access,
                 runs=runs,
                 queue=queue,
-                streams=world.streams,
+                log=log,
                 audit=audit,
                 clock=clock,
             )
@@ -93,6 +97,7 @@ class SessionWorld:
                 access=access,
                 runs=runs,
                 queue=queue,
+                log=RunLog(database=database, repository=repository, log=log, clock=clock),
                 repository=repository,
                 clock=clock,
             )

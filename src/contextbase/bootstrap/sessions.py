@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 from contextbase.bootstrap.foundation import Foundation
+from contextbase.conversation.log import ConversationLog
 from contextbase.identity.repository import IdentityRepository
 from contextbase.sessions.access import SessionAccess
+from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.repository import SessionRepository
-from contextbase.sessions.runs import Runs
+from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.service import SessionService
 from contextbase.streams.service import StreamService
 
@@ -17,8 +19,9 @@ __all__ = ["SessionServices", "session_access", "sessions_of"]
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionServices:
     service: SessionService
-    runs: Runs
+    runs: AgentRuns
     queue: RunQueue
+    log: RunLog
 
 
 def session_access(foundation: Foundation) -> SessionAccess:
@@ -32,7 +35,8 @@ def session_access(foundation: Foundation) -> SessionAccess:
 
 def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamService) -> SessionServices:
     database, repository = foundation.database, SessionRepository()
-    runs = Runs(database=database, repository=repository, streams=streams)
+    clock, log = foundation.clock, ConversationLog(streams=streams)
+    runs = AgentRuns(database=database, repository=repository, log=log, clock=clock)
     queue = RunQueue(database=database, repository=repository, runs=runs)
     service = SessionService(
         database=database,
@@ -41,8 +45,13 @@ def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamSe
         access=access,
         runs=runs,
         queue=queue,
-        streams=streams,
+        log=log,
         audit=foundation.audit,
-        clock=foundation.clock,
+        clock=clock,
     )
-    return SessionServices(service=service, runs=runs, queue=queue)
+    return SessionServices(
+        service=service,
+        runs=runs,
+        queue=queue,
+        log=RunLog(database=database, repository=repository, log=log, clock=clock),
+    )

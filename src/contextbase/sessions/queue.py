@@ -12,6 +12,7 @@ import asyncpg
 
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
+from contextbase.sessions.agent_runs import AgentRuns, RunStep
 from contextbase.sessions.model import (
     AgentRun,
     AgentSession,
@@ -23,7 +24,6 @@ from contextbase.sessions.model import (
     SessionId,
 )
 from contextbase.sessions.repository import SessionRepository, run_of_row
-from contextbase.sessions.runs import Runs, RunStep
 from contextbase.sessions.states import RunState
 
 __all__ = ["QueueLimits", "RunQueue"]
@@ -47,7 +47,7 @@ class QueueLimits:
 class RunQueue:
     database: Database
     repository: SessionRepository
-    runs: Runs
+    runs: AgentRuns
     limits: QueueLimits = field(default_factory=QueueLimits)
 
     async def add(self, connection: Connection, session: AgentSession, run: AgentRun, *, priority: int = 0) -> None:

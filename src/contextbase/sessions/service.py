@@ -4,16 +4,20 @@ import hashlib
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from contextbase.audit.repository import AuditRepository
+from contextbase.conversation.log import ConversationLog, LoggedEvent
+from contextbase.conversation.model import MESSAGE_USER, AgentMessage, ToolExecution
+from contextbase.conversation.repository import ConversationRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, Forbidden, NotFound, TooBusy
 from contextbase.identity.model import Action, Caller, GrantSource, Principal, PrincipalKind
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import Clock, ProjectId, TreePath, new_uuid
 from contextbase.sessions.access import SessionAccess
+from contextbase.sessions.agent_runs import AgentRuns, RunStep
 from contextbase.sessions.model import (
     AgentRun,
     AgentSession,
@@ -30,16 +34,14 @@ from contextbase.sessions.model import (
 )
 from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.repository import SessionRepository
-from contextbase.sessions.runs import Runs, RunStep, state_event
 from contextbase.sessions.states import ENDED, RunState
-from contextbase.streams.model import NewEvent
-from contextbase.streams.service import StreamService
 
 __all__ = ["RunDetails", "SessionDetails", "SessionService"]
 
 _ACTIONS: Final = frozenset({Action.READ, Action.WRITE})
 _MOST_OPEN_RUNS: Final = 100
 _TITLE_LENGTH: Final = 80
+_AFTER_ALL: Final = 2**62
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,11 +63,12 @@ class SessionService:
     repository: SessionRepository
     identity: IdentityRepository
     access: SessionAccess
-    runs: Runs
+    runs: AgentRuns
     queue: RunQueue
-    streams: StreamService
+    log: ConversationLog
     audit: AuditRepository
     clock: Clock
+    conversation: ConversationRepository = field(default_factory=ConversationRepository)
 
     async def create(self, caller: Caller, request: SessionRequest) -> AgentSession:
         """A session of the caller's, in a project or a folder of it. Its agent may do what the grant allows."""
@@ -141,7 +144,7 @@ class SessionService:
         checked_prompt(prompt)
         request_hash = hashlib.sha256(json.dumps([prompt, model]).encode()).digest() if idempotency_key else None
         run_id = RunId(new_uuid())
-        [said] = await self.streams.prepared(_said(caller, run_id, prompt))
+        [said] = await self.log.prepared([self._said(caller, run_id, prompt)])
         async with self.runs.step(session_id) as step:
             connection = step.connection
             session = await self.access.owned(connection, caller, session_id)
@@ -168,7 +171,7 @@ class SessionService:
             )
             await self.queue.add(connection, session, run, priority=priority)
             await self.repository.touch_worker(connection, session_id, self.clock.now())
-            step.events += [said, state_event(run)]
+            step.events += [said, self.runs.state_event(run)]
         return run
 
     async def run(self, caller: Caller, run_id: RunId) -> RunDetails:
@@ -184,6 +187,24 @@ class SessionService:
         async with self.database.transaction() as connection:
             await self.access.opened(connection, caller, session_id)
             return await self.repository.runs(connection, session_id, before=before, limit=limit)
+
+    async def messages(
+        self, caller: Caller, session_id: SessionId, *, before: int | None = None, limit: int = 50
+    ) -> Sequence[AgentMessage]:
+        """The newest before a position, in order."""
+        async with self.database.transaction() as connection:
+            await self.access.opened(connection, caller, session_id)
+            return await self.conversation.newest_messages(
+                connection, session_id, before=before or _AFTER_ALL, limit=limit
+            )
+
+    async def tools(
+        self, caller: Caller, run_id: RunId, *, after: int = 0, limit: int = 100
+    ) -> Sequence[ToolExecution]:
+        """What the run's agent did, in order."""
+        async with self.database.transaction() as connection:
+            run = await self._opened_run(connection, caller, run_id)
+            return await self.conversation.tools(connection, run.session_id, run_id, after=after, limit=limit)
 
     async def cancel(self, caller: Caller, run_id: RunId) -> AgentRun:
         """End a run, whatever its state. One that a machine works on ends a moment later: its agent is stopped, and
@@ -258,8 +279,21 @@ class SessionService:
             facts = RunFacts(reason="canceled", message="It was canceled before a machine worked on it.")
             return await self.runs.apply(step, run, RunState.CANCELED, facts)
         if not run.is_canceled:
-            step.events.append(NewEvent(kind="run.cancel_requested", payload={"run_id": str(run_id)}))
+            asked = LoggedEvent(
+                kind="run.cancel_requested", run_id=run_id, attempt=run.attempt, ts=self.clock.now(), data={}
+            )
+            step.events.append(asked)
         return await self.repository.run(connection, run_id)
+
+    def _said(self, caller: Caller, run_id: RunId, prompt: str) -> LoggedEvent:
+        return LoggedEvent(
+            kind=MESSAGE_USER,
+            run_id=run_id,
+            attempt=0,
+            ts=self.clock.now(),
+            data={"message_id": "prompt", "text": prompt},
+            principal_id=caller.principal.id,
+        )
 
     async def _known_run(self, run_id: RunId) -> AgentRun:
         async with self.database.connection() as connection:
@@ -288,8 +322,3 @@ def _title(prompt: str) -> str:
     """The first words of the first message."""
     words = " ".join("".join(char if char.isprintable() else " " for char in prompt[:400]).split())
     return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1] + "…"
-
-
-def _said(caller: Caller, run_id: RunId, prompt: str) -> NewEvent:
-    payload = {"run_id": str(run_id), "message_id": "prompt", "text": prompt}
-    return NewEvent(kind="message.user", principal_id=caller.principal.id, payload=payload)

@@ -6,19 +6,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from contextbase.conversation.log import ConversationLog, LoggedEvent
+from contextbase.conversation.model import RUN_STATE
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import LeaseLost
+from contextbase.ids import Clock
 from contextbase.sessions.model import AgentRun, RunFacts, RunId, SessionId
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.states import ENDED, RunState, check_move
-from contextbase.streams.model import NewEvent, Scope
-from contextbase.streams.service import StreamService
 
-__all__ = ["RUN_STATE", "RunStep", "Runs", "state_event"]
-
-RUN_STATE: Final = "run.state"
-"""The kind of the event that tells of a move."""
+__all__ = ["AgentRuns", "RunStep"]
 
 _SQL: Final = load_queries("contextbase.sessions")
 _NO_FACTS: Final = RunFacts()
@@ -30,14 +28,15 @@ class RunStep:
 
     connection: Connection
     session_id: SessionId
-    events: list[NewEvent] = field(default_factory=list)  # appended when the block ends
+    events: list[LoggedEvent] = field(default_factory=list)  # appended when the block ends
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Runs:
+class AgentRuns:
     database: Database
     repository: SessionRepository
-    streams: StreamService
+    log: ConversationLog
+    clock: Clock
 
     async def get(self, run_id: RunId) -> AgentRun:
         """Raises `NotFound`."""
@@ -74,14 +73,13 @@ class Runs:
     @asynccontextmanager
     async def step(self, session_id: SessionId) -> AsyncIterator[RunStep]:
         """A transaction in which nobody else changes what the session has in the queue; its events come last."""
-        scope = Scope.session(session_id)
         async with self.database.transaction() as connection:
             await self.repository.find(connection, session_id, lock=True)
             step = RunStep(connection=connection, session_id=session_id)
             yield step
-            await self.streams.append(connection, scope, step.events)
+            await self.log.append(connection, session_id, step.events)
         if step.events:
-            self.streams.hint(scope)
+            self.log.hint(session_id)
 
     @asynccontextmanager
     async def holding(self, run_id: RunId, attempt: int) -> AsyncIterator[tuple[RunStep, AgentRun]]:
@@ -101,16 +99,11 @@ class Runs:
         elif after in ENDED:
             await connection.execute(_SQL.leave_queue, run.id)
             await connection.execute(_SQL.promote_next, step.session_id)
-        step.events.append(state_event(run))
+        step.events.append(self.state_event(run))
         return run
 
-
-def state_event(run: AgentRun) -> NewEvent:
-    payload: dict[str, object] = {
-        "run_id": str(run.id),
-        "number": run.number,
-        "attempt": run.attempt,
-        "state": str(run.state),
-    }
-    told = {"reason": run.reason, "message": run.message, "machine": run.machine}
-    return NewEvent(kind=RUN_STATE, payload=payload | {name: value for name, value in told.items() if value})
+    def state_event(self, run: AgentRun) -> LoggedEvent:
+        """Tells of the state that a run is in."""
+        told = {"reason": run.reason, "message": run.message, "machine": run.machine}
+        data = {"number": run.number, "state": str(run.state)} | {name: one for name, one in told.items() if one}
+        return LoggedEvent(kind=RUN_STATE, run_id=run.id, attempt=run.attempt, ts=self.clock.now(), data=data)

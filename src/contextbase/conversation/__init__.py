@@ -1,0 +1,1 @@
+"""What happens in a session as events, and what is shown of it: pure functions of these."""

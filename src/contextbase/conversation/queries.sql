@@ -1,0 +1,50 @@
+-- name: messages_to_change
+-- Of runs $1, those that are named, and those that an end of the attempt would change.
+SELECT * FROM agent_messages WHERE run_id = ANY ($1::uuid[]) AND (state = 'streaming' OR message_id = ANY ($2::text[]))
+
+-- name: tools_to_change
+SELECT * FROM tool_executions WHERE run_id = ANY ($1::uuid[]) AND (status = 'running' OR tool_id = ANY ($2::text[]))
+
+-- name: put_messages
+INSERT INTO agent_messages
+    (session_id, run_id, attempt, message_id, position, role, state, parts, created_at, updated_at)
+SELECT $1, * FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::jsonb[],
+                         $9::timestamptz[], $10::timestamptz[])
+ON CONFLICT (run_id, attempt, message_id) DO UPDATE
+SET role = excluded.role, state = excluded.state, parts = excluded.parts, updated_at = excluded.updated_at
+
+-- name: put_tools
+INSERT INTO tool_executions
+    (session_id, run_id, attempt, tool_id, position, name, title, input, status, output, truncated, started_at, ended_at)
+SELECT $1, * FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::jsonb[],
+                         $9::text[], $10::jsonb[], $11::boolean[], $12::timestamptz[], $13::timestamptz[])
+ON CONFLICT (run_id, attempt, tool_id) DO UPDATE
+SET status = excluded.status, output = excluded.output, truncated = excluded.truncated, ended_at = excluded.ended_at
+
+-- name: message_page
+-- In order, after a position; of run $3, or (NULL) of all.
+SELECT * FROM agent_messages
+WHERE session_id = $1 AND position > $2 AND ($3::uuid IS NULL OR run_id = $3)
+ORDER BY position LIMIT $4
+
+-- name: newest_messages
+-- The newest before a position, the newest first.
+SELECT * FROM agent_messages WHERE session_id = $1 AND position < $2 ORDER BY position DESC LIMIT $3
+
+-- name: tool_page
+SELECT * FROM tool_executions WHERE session_id = $1 AND run_id = $2 AND position > $3 ORDER BY position LIMIT $4
+
+-- name: known_events
+SELECT n FROM run_event_ids WHERE run_id = $1 AND attempt = $2 AND n = ANY ($3::bigint[])
+
+-- name: insert_event_ids
+INSERT INTO run_event_ids (run_id, attempt, session_id, n, number, ts)
+SELECT $1, $2, $3, * FROM unnest($4::bigint[], $5::bigint[], $6::timestamptz[])
+
+-- name: last_event
+-- The newest of an attempt's events; NULL: none came.
+SELECT max(n) FROM run_event_ids WHERE run_id = $1 AND attempt = $2
+
+-- name: numbers_of_run
+-- From which event of the session's stream to which the run reaches.
+SELECT min(number) AS first, max(number) AS last FROM run_event_ids WHERE run_id = $1

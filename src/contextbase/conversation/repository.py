@@ -1,0 +1,164 @@
+"""Messages, tool executions and ids of events in PostgreSQL. Every method works in the caller's transaction."""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from contextbase.conversation.model import AgentMessage, MessagePart, SessionEvent, ToolExecution
+from contextbase.conversation.projection import Projection
+from contextbase.db.database import Connection
+from contextbase.db.queries import load_queries
+from contextbase.vocabulary import MessagePartKind, MessageRole, MessageState, ToolStatus
+
+__all__ = ["ConversationRepository"]
+
+_SQL: Final = load_queries("contextbase.conversation")
+
+
+class ConversationRepository:
+    async def to_change(self, connection: Connection, events: Collection[SessionEvent]) -> Projection:
+        """The rows that these events may change."""
+        runs = list({event.run_id for event in events})
+        messages = list({str(event.data["message_id"]) for event in events if "message_id" in event.data})
+        tools = list({str(event.data["tool_id"]) for event in events if "tool_id" in event.data})
+        found = map(_message, await connection.fetch(_SQL.messages_to_change, runs, messages))
+        done = map(_tool, await connection.fetch(_SQL.tools_to_change, runs, tools))
+        return Projection(
+            messages={(one.run_id, one.attempt, one.message_id): one for one in found},
+            tools={(one.run_id, one.attempt, one.tool_id): one for one in done},
+        )
+
+    async def put(self, connection: Connection, session_id: UUID, projection: Projection) -> None:
+        """Store the rows that were changed."""
+        if messages := [projection.messages[key] for key in sorted(projection.changed_messages)]:
+            await connection.execute(
+                _SQL.put_messages,
+                session_id,
+                [one.run_id for one in messages],
+                [one.attempt for one in messages],
+                [one.message_id for one in messages],
+                [one.position for one in messages],
+                [one.role for one in messages],
+                [one.state for one in messages],
+                [_encoded_parts(one.parts) for one in messages],
+                [one.created_at for one in messages],
+                [one.updated_at for one in messages],
+            )
+        if tools := [projection.tools[key] for key in sorted(projection.changed_tools)]:
+            await connection.execute(
+                _SQL.put_tools,
+                session_id,
+                [one.run_id for one in tools],
+                [one.attempt for one in tools],
+                [one.tool_id for one in tools],
+                [one.position for one in tools],
+                [one.name for one in tools],
+                [one.title for one in tools],
+                [json.dumps(one.input) for one in tools],
+                [one.status for one in tools],
+                [json.dumps(one.output) for one in tools],
+                [one.truncated for one in tools],
+                [one.started_at for one in tools],
+                [one.ended_at for one in tools],
+            )
+
+    async def messages(
+        self, connection: Connection, session_id: UUID, *, run_id: UUID | None = None, after: int = 0, limit: int
+    ) -> list[AgentMessage]:
+        """In order, after a position."""
+        return list(map(_message, await connection.fetch(_SQL.message_page, session_id, after, run_id, limit)))
+
+    async def newest_messages(
+        self, connection: Connection, session_id: UUID, *, before: int, limit: int
+    ) -> list[AgentMessage]:
+        """The newest before a position, in order."""
+        rows = await connection.fetch(_SQL.newest_messages, session_id, before, limit)
+        return [_message(row) for row in reversed(rows)]
+
+    async def tools(
+        self, connection: Connection, session_id: UUID, run_id: UUID, *, after: int = 0, limit: int
+    ) -> list[ToolExecution]:
+        """In order, after a position."""
+        return list(map(_tool, await connection.fetch(_SQL.tool_page, session_id, run_id, after, limit)))
+
+    async def known_events(
+        self, connection: Connection, run_id: UUID, attempt: int, numbers: Iterable[int]
+    ) -> frozenset[int]:
+        """Which of an executor's events are stored."""
+        return frozenset(row["n"] for row in await connection.fetch(_SQL.known_events, run_id, attempt, list(numbers)))
+
+    async def put_event_ids(
+        self,
+        connection: Connection,
+        session_id: UUID,
+        run_id: UUID,
+        attempt: int,
+        ids: Sequence[tuple[int, int, datetime]],
+    ) -> None:
+        """`ids`: the executor's number, the number in the stream, and the executor's time of each."""
+        await connection.execute(
+            _SQL.insert_event_ids,
+            run_id,
+            attempt,
+            session_id,
+            [n for n, _, _ in ids],
+            [number for _, number, _ in ids],
+            [ts for _, _, ts in ids],
+        )
+
+    async def last_event(self, connection: Connection, run_id: UUID, attempt: int) -> int:
+        """The executor's number of the newest event that is stored; 0: none is."""
+        return await connection.fetchval(_SQL.last_event, run_id, attempt) or 0
+
+
+def _encoded_parts(parts: Iterable[MessagePart]) -> str:
+    return json.dumps(
+        [
+            {"kind": one.kind, "part": one.part, "text": one.text, "done": one.done, "truncated": one.truncated}
+            for one in parts
+        ]
+    )
+
+
+def _message(row: asyncpg.Record) -> AgentMessage:
+    return AgentMessage(
+        run_id=row["run_id"],
+        attempt=row["attempt"],
+        message_id=row["message_id"],
+        position=row["position"],
+        role=MessageRole(row["role"]),
+        state=MessageState(row["state"]),
+        parts=tuple(
+            MessagePart(
+                kind=MessagePartKind(part["kind"]),
+                part=part["part"],
+                text=part["text"],
+                done=part["done"],
+                truncated=part["truncated"],
+            )
+            for part in json.loads(row["parts"])
+        ),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _tool(row: asyncpg.Record) -> ToolExecution:
+    return ToolExecution(
+        run_id=row["run_id"],
+        attempt=row["attempt"],
+        tool_id=row["tool_id"],
+        position=row["position"],
+        name=row["name"],
+        title=row["title"],
+        input=json.loads(row["input"]),
+        status=ToolStatus(row["status"]),
+        output=None if row["output"] is None else json.loads(row["output"]),
+        truncated=row["truncated"],
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+    )
