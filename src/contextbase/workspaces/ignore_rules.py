@@ -3,7 +3,8 @@
 Files that the project has are never ignored: callers ask about new ones only. For a path the first of these decides
 that has a rule for it: `.contextbaseignore` of its folder, of the folder above, …; `.gitignore` in the same order;
 `.git/info/exclude`; the defaults. Within a file the last rule that matches decides. Below an ignored folder everything
-is ignored. Anything named `.git` is always ignored.
+is ignored. Anything named `.git` is always ignored, and `.agent_data`: what agent programs keep there about a session
+is its owner's alone.
 """
 
 import os
@@ -32,7 +33,7 @@ LARGEST_IGNORE_FILE: Final = 128 << 10
 _MOST_RULES: Final = 2000  # that hold in one folder, from all ignore files together
 _MOST_NOTES: Final = 20
 _BUILT_IN: Final = "built-in"
-_GIT_FOLDER: Final = ".git"
+_ALWAYS: Final = (".git", ".agent_data")
 _DEFAULTS: Final = b"""\
 __pycache__/
 *.pyc
@@ -63,7 +64,7 @@ class IgnoreRule:
         return f"{self.source}:{self.line}: {self.pattern}" if self.line else f"{self.source}: {self.pattern}"
 
 
-_GIT_RULE: Final = IgnoreRule(source=_BUILT_IN, line=0, pattern=_GIT_FOLDER)
+_ALWAYS_RULES: Final = {name: IgnoreRule(source=_BUILT_IN, line=0, pattern=name) for name in _ALWAYS}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -176,8 +177,8 @@ class IgnoreScope:
         if self.all_by is not None:
             return self.all_by
         name = path.rpartition("/")[2]
-        if name.casefold() == _GIT_FOLDER:
-            return _GIT_RULE
+        if (always := _ALWAYS_RULES.get(name.casefold())) is not None:
+            return always
         encoded = os.fsencode(name)
         for placed in (*self.own, *self.git, _DEFAULT_RULES):
             line = placed.match(path, encoded, is_folder=is_folder)

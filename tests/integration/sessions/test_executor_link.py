@@ -14,7 +14,8 @@ from tests.support.scripted_model import RecordedModel, script
 
 from contextbase.channel.stream import ChannelStream
 from contextbase.errors import Conflict, CursorOutdated, InvalidInput, NotFound, Unavailable
-from contextbase.sandbox.model import Command, TerminalSize
+from contextbase.sandbox.model import Command, SandboxState, TerminalSize
+from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.executor_link import ExecutorLink
 
 BOUND = 120
@@ -245,3 +246,30 @@ async def test_a_closed_link_leaves_the_run_at_work(site: Site) -> None:
     async with attached(site, {"model": gateway_handler(model)}, spec=spec) as later:
         events = await later.events_until("run.finished")
     assert events[-1]["data"]["outcome"] == "completed", events
+
+
+@bubblewrap
+async def test_a_run_that_fills_the_disk_is_ended_by_the_server(there: Attached) -> None:
+    assert there.spec.folder is not None
+    task = script({"tool": "bash", "input": {"command": "head -c 64000000 /dev/zero > big; sync big; sleep 86400"}})
+    guarding = asyncio.create_task(
+        guard_disk(there.link, there.driver, there.spec.id, folders=[there.spec.folder], most=8 << 20)
+    )
+    events = await there.run(run_body(task))
+    assert codes(events) == ["disk_limit"]
+    await guarding
+    assert (await there.driver.inspect(there.spec.id)).state is SandboxState.RUNNING
+
+
+@bubblewrap
+async def test_a_sandbox_whose_executor_does_not_end_the_run_is_stopped(there: Attached) -> None:
+    assert there.spec.folder is not None
+    guarding = asyncio.create_task(
+        guard_disk(there.link, there.driver, there.spec.id, folders=[there.spec.folder], most=8 << 20)
+    )
+    await there.link.close()
+    line = "while true; do head -c 16000000 /dev/zero >> big; sync big; sleep 0.1; done"
+    await there.driver.exec(there.spec.id, Command(argv=("/bin/sh", "-c", line)))
+    async with asyncio.timeout(BOUND):
+        await guarding
+    assert (await there.driver.inspect(there.spec.id)).state is SandboxState.STOPPED

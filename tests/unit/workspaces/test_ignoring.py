@@ -110,3 +110,10 @@ def test_bytes_that_are_no_text_are_rules_like_others() -> None:
     tree = tree_of({".gitignore": b"\xef\xbb\xbf*.o\r\n\xff\x80*\n"})
     assert rule_of(tree, "a.o") == ".gitignore:1: *.o"
     assert rule_of(tree, b"\xff\x80x".decode(errors="surrogateescape")) is not None
+
+
+def test_what_agent_programs_keep_is_ignored_whatever_the_rules_say() -> None:
+    tree = tree_of({".contextbaseignore": "!.agent_data\n!*\n", ".gitignore": "!.agent_data/\n"})
+    assert rule_of(tree, ".agent_data/") == "built-in: .agent_data"
+    assert rule_of(tree, ".agent_data/claude/projects/a.jsonl") == "built-in: .agent_data"
+    assert rule_of(tree, "agent_data/") is None
