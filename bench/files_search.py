@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -21,6 +22,7 @@ from contextbase.config import Settings
 from contextbase.gate.model import ChangeAction, CommitRequest, Content, RequestedChange
 from contextbase.identity.model import Caller
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
+from contextbase.search.indexer import SearchIndexer
 from contextbase.search.model import ContentQuery
 from contextbase.search.pattern import TextPattern
 
@@ -89,8 +91,8 @@ def _git_committed(repository: Path) -> None:
 
 async def _indexed(services: CoreServices) -> Figures:
     start = time.perf_counter()
-    services.search_indexer.patience = timedelta(0)
-    while await services.search_indexer.index_some():
+    indexer = _eager(services)
+    while await indexer.index_some():
         pass
     return {"index_s": round(time.perf_counter() - start, 3)}
 
@@ -145,6 +147,12 @@ async def _landed(services: CoreServices, owner: Caller, turn: int, seconds: flo
 
 async def _keep_indexed(services: CoreServices) -> None:
     """As the server has it, without the wait of a few seconds between two runs."""
+    indexer = _eager(services)
     while True:
-        await services.search_indexer.index_all()
+        await indexer.index_all()
         await asyncio.sleep(1)
+
+
+def _eager(services: CoreServices) -> SearchIndexer:
+    """It does not wait for more."""
+    return replace(services.search_indexer, patience=timedelta(0))
