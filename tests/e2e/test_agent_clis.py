@@ -1,7 +1,7 @@
 """Claude Code, Codex and Opencode, each the real program, work on a project through MCP."""
 
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -9,6 +9,8 @@ from tests.support.agent_clis import AGENT_CLIS, AgentCli
 from tests.support.scripted_model import running_scripted_model, script
 from tests.support.server import ServerProcess
 
+from contextbase.models.dialects import GatewayError, GatewayProblem
+from contextbase.models.model import ModelContext, UsageRecord
 from contextbase.sdk import Client
 
 PLAN = script(
@@ -34,6 +36,32 @@ def use_tool(server: ServerProcess, project: str, tool: str, **arguments: str) -
     assert answer.status_code == 200, answer.text
     text: str = answer.json()["text"]
     return text
+
+
+class NoBudget:
+    """A ledger with nothing left."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def reserve(self, context: ModelContext, request_id: UUID, amount: int) -> None:
+        del context, request_id, amount
+        self.asked += 1
+        raise GatewayError(GatewayProblem.BUDGET_EXHAUSTED, "The model budget of this run leaves no room.")
+
+    async def settle(self, context: ModelContext, request_id: UUID, record: UsageRecord | None) -> None:
+        raise AssertionError("nothing was asked for", context, request_id, record)
+
+
+@pytest.mark.parametrize("cli", AGENT_CLIS, ids=lambda cli: cli.name)
+def test_an_agent_program_ends_its_turn_when_the_budget_is_exhausted(
+    server: ServerProcess, tmp_path: Path, cli: AgentCli
+) -> None:
+    ledger = NoBudget()
+    with running_scripted_model(PLAN, ledger) as model:
+        printed = cli.run(tmp_path, server, owner_token(server), model)
+    assert 1 <= ledger.asked <= 4, printed  # beside the work itself they ask for a title and the like
+    assert "budget" in printed
 
 
 @pytest.mark.parametrize("cli", AGENT_CLIS, ids=lambda cli: cli.name)

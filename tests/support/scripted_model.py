@@ -14,7 +14,7 @@ from contextbase.models.gateway import ModelGateway
 from contextbase.models.http_stream import AsgiApp, HttpLimits, serve
 from contextbase.models.memory import MemoryLedger
 from contextbase.models.model import ModelContext
-from contextbase.models.ports import ModelAnswer, ModelRequest, ModelTransport
+from contextbase.models.ports import ModelAnswer, ModelRequest, ModelTransport, UsageLedger
 from contextbase.models.scripted import ScriptedModel
 from contextbase.models.scripted.chat_history import read_history
 from contextbase.models.upstreams import ChosenUpstream, FixedUpstreams
@@ -111,16 +111,16 @@ class RecordedModel:
         return histories[-1].results_after(-1) if histories else []
 
 
-def scripted_gateway(model: ModelTransport) -> ModelGateway:
+def scripted_gateway(model: ModelTransport, ledger: UsageLedger | None = None) -> ModelGateway:
     upstreams = FixedUpstreams({}, ChosenUpstream(name="scripted", transport=model))
-    return ModelGateway(upstreams=upstreams, ledger=MemoryLedger())
+    return ModelGateway(upstreams=upstreams, ledger=ledger or MemoryLedger())
 
 
 @contextmanager
-def running_scripted_model(prompt: str) -> Iterator[RecordedModel]:
+def running_scripted_model(prompt: str, ledger: UsageLedger | None = None) -> Iterator[RecordedModel]:
     """In a thread of its own, for tests that wait for a program."""
     model = RecordedModel(prompt)
-    gateway = scripted_gateway(model)
+    gateway = scripted_gateway(model, ledger)
     is_ready, loop, ended = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
     context = model_context(main_model="scripted")
 
