@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -14,9 +13,9 @@ import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
-from prometheus_client import CollectorRegistry
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
+from tests.support.openapi import openapi_document
 from tests.support.postgres import reachable_folder
 from tests.support.run_world import remove_sandboxes
 from tests.support.server import start_server
@@ -24,7 +23,6 @@ from tests.support.workspaces import unmount_all
 
 from contextbase.bootstrap import open_core
 from contextbase.config import Settings
-from contextbase.interfaces.api.app import create_app
 from contextbase.machines.repository import MachineRepository
 from contextbase.streams.model import SYSTEM, NewEvent
 
@@ -44,9 +42,7 @@ schema = schemathesis.pytest.from_fixture("document")
 @pytest.fixture(scope="module")
 def document() -> Any:
     return schemathesis.openapi.from_dict(
-        create_app(
-            SimpleNamespace(core=SimpleNamespace(settings=Settings(), metrics=CollectorRegistry()), machine=None)
-        ).openapi(),
+        openapi_document(),
         config=schemathesis.Config.from_dict({"cache": {"enabled": False}}),  # or it keeps failures in the sources
     )
 

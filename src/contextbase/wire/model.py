@@ -91,7 +91,7 @@ class UpstreamList(BaseModel):
 class UpstreamTested(BaseModel):
     name: str
     is_well: bool
-    status: int | None = Field(description="The HTTP status of its list of models; null: it did not answer.")
+    http_status: int | None = Field(description="The HTTP status of its list of models; null: it did not answer.")
     message: str
 
 

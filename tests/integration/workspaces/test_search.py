@@ -1,6 +1,8 @@
 """Search in a workspace: the folder's real content is what is found, with the snapshot's where nothing was changed."""
 
 import os
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -40,8 +42,8 @@ async def find(world: WorkspaceWorld, name: str, words: str = "") -> list[str]:
 
 
 async def indexed(world: WorkspaceWorld) -> None:
-    world.services.search_indexer.patience *= 0
-    while await world.services.search_indexer.index_some():
+    indexer = replace(world.services.search_indexer, patience=timedelta(0))
+    while await indexer.index_some():
         pass
 
 

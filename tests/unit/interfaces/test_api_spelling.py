@@ -2,14 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
-
-from contextbase.config import Settings
-from contextbase.interfaces.api.app import create_app
+from tests.support.openapi import openapi_document
 
 # One thing by nature, so not plural.
 SINGULAR = {"history", "feed", "audit", "system", "me", "version", "search"}
@@ -23,9 +19,7 @@ OPEN = {"GET /api/v1/feed": {"kind"}, "GET /api/v1/events": {"kind"}}  # events 
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    core = SimpleNamespace(settings=Settings(), metrics=CollectorRegistry())
-    services: Any = SimpleNamespace(core=core, machine=None)
-    return create_app(services).openapi()
+    return openapi_document()
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

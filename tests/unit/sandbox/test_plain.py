@@ -1,11 +1,12 @@
 """Commands without a sandbox: only for who says so."""
 
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from contextbase.errors import MachineProblem, Misconfigured
-from contextbase.sandbox.model import HOME, WORKSPACE
+from contextbase.sandbox.model import HOME, WORKSPACE, SandboxId, SandboxSpec
 from contextbase.sandbox.plain import PlainDriver, _OpenGround
 from contextbase.workspaces.model import Owner
 
@@ -21,7 +22,15 @@ async def test_agents_never_run_as_root(tmp_path: Path) -> None:
         await driver.limits_by()
 
 
-def test_the_callers_paths_stand_for_real_ones() -> None:
-    ground = _OpenGround(Path("/real/home"))
-    places = {str(WORKSPACE / "a"): "/real/a", "b": "/real/b", str(HOME / ".x"): "/real/home/.x", "/opt/c": "/opt/c"}
-    assert {inside: ground.path(Path("/real"), PurePosixPath(inside)) for inside in places} == places
+def test_the_callers_paths_stand_for_real_ones(tmp_path: Path) -> None:
+    ground, own = _OpenGround(Path("/real/home")), tmp_path / "own"
+    own.mkdir()
+    spec = SandboxSpec(id=SandboxId(int=1), folder=tmp_path)
+    places = {
+        str(WORKSPACE / "a"): f"{tmp_path}/a",
+        "b": f"{tmp_path}/b",
+        str(HOME / ".x"): "/real/home/.x",
+        "/opt/c": "/opt/c",
+    }
+    assert {inside: ground.path(spec, PurePosixPath(inside)) for inside in places} == places
+    assert ground.path(replace(spec, home=own), HOME / ".x") == f"{own}/.x"

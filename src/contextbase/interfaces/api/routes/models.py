@@ -122,7 +122,7 @@ async def remove_upstream(upstream: UpstreamName, caller: AuthenticatedCaller, m
 async def test_upstream(upstream: UpstreamName, caller: AuthenticatedCaller, models: Models) -> UpstreamTested:
     """Ask a model service for its list of models, which costs nothing."""
     result = await models.probe.test(caller, upstream)
-    return UpstreamTested(name=upstream, is_well=result.is_well, status=result.status, message=result.message)
+    return UpstreamTested(name=upstream, is_well=result.is_well, http_status=result.status, message=result.message)
 
 
 @router.get("/model-budgets")
