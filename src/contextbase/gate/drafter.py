@@ -204,12 +204,9 @@ class Drafter:
     ) -> dict[Hashable, PathAuthority]:
         """By what decides them. Memberships are read again: they are not part of the policy's version."""
         callers = {_who(submitted): submitted.caller for submitted in batch}
-        principals = {caller.principal.id for caller in callers.values()} if rules.policy.uses_groups else ()
+        principals = rules.policy.in_groups(callers.values())
         groups = await self._repository.groups(connection, principals)
-        return {
-            who: rules.authority(caller, groups.get(caller.principal.id, frozenset()))
-            for who, caller in callers.items()
-        }
+        return {who: rules.authority(caller, groups) for who, caller in callers.items()}
 
     async def _admitted(
         self,

@@ -1,6 +1,7 @@
 """A project's rules as one value: who may do what where, and how changes are merged."""
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -56,7 +57,8 @@ class ProjectPolicy:
             lease_rules=tuple((rule["pattern"], rule["binding"]) for rule in json.loads(row["lease_rules"])),
         )
 
-    def authority(self, caller: Caller, groups: frozenset[UUID]) -> PathAuthority:
+    def authority(self, caller: Caller, groups: Mapping[PrincipalId, frozenset[UUID]]) -> PathAuthority:
+        """`groups`: of the caller, and of whoever limits it."""
         return PathAuthority.of_caller(caller, rules=self.path_rules, groups=groups, default=self.default_level)
 
     def authority_of(self, principal: Principal, groups: frozenset[UUID]) -> PathAuthority:
@@ -79,6 +81,14 @@ class ProjectPolicy:
     @property
     def uses_groups(self) -> bool:
         return any(rule.subject_kind is SubjectKind.GROUP for rule in self.path_rules)
+
+    def in_groups(self, callers: Iterable[Caller]) -> frozenset[PrincipalId]:
+        """Whose groups must be known to say what these callers may do."""
+        if not self.uses_groups:
+            return frozenset()
+        return frozenset(
+            principal.id for caller in callers for principal in (caller.principal, caller.limited_by) if principal
+        )
 
     @property
     def uses_leases(self) -> bool:

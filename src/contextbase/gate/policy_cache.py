@@ -1,6 +1,6 @@
 """Each project's policy as it was last seen, in memory."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -11,7 +11,7 @@ from contextbase.gate.policy import ProjectPolicy
 from contextbase.gate.repository import GateRepository
 from contextbase.identity.levels import PathAuthority
 from contextbase.identity.model import Caller
-from contextbase.ids import ProjectId
+from contextbase.ids import PrincipalId, ProjectId
 from contextbase.lru_cache import LruCache
 
 __all__ = ["CachedPolicy", "PolicyCache"]
@@ -25,12 +25,13 @@ class CachedPolicy:
     """One version of a project's policy, and what it means for each caller."""
 
     policy: ProjectPolicy
-    _authorities: LruCache[tuple[Hashable, frozenset[UUID]], PathAuthority] = field(
-        default_factory=lambda: LruCache(_MOST_AUTHORITIES)
-    )
+    _authorities: LruCache[Hashable, PathAuthority] = field(default_factory=lambda: LruCache(_MOST_AUTHORITIES))
 
-    def authority(self, caller: Caller, groups: frozenset[UUID]) -> PathAuthority:
-        key = (PathAuthority.key_of(caller), groups)
+    def authority(self, caller: Caller, groups: Mapping[PrincipalId, frozenset[UUID]]) -> PathAuthority:
+        """`groups`: of the caller, and of whoever limits it."""
+        limiting = caller.limited_by
+        of_limit = None if limiting is None else groups.get(limiting.id)
+        key = (PathAuthority.key_of(caller), groups.get(caller.principal.id), of_limit)
         authority = self._authorities.get(key)
         if authority is None:
             authority = self.policy.authority(caller, groups)

@@ -134,14 +134,14 @@ class Gate:
             raise NotFound(f"There is no project {project_id}.")
         rules = await self._policies.page(connection, project_id, row["policy_version"])
         self._remember(project_id, Seq(row["head"]), row["epoch"], row["policy_version"])
-        principals = {caller.principal.id for caller in callers} if rules.policy.uses_groups else ()
+        principals = rules.policy.in_groups(callers)
         groups = await self._repository.groups(connection, principals)
         return [
             OpenedProject(
                 seq=Seq(row["head"]),
                 epoch=row["epoch"],
                 policy=rules.policy,
-                authority=rules.authority(caller, groups.get(caller.principal.id, frozenset())),
+                authority=rules.authority(caller, groups),
             )
             for caller in callers
         ]
@@ -152,7 +152,7 @@ class Gate:
         rules = self._policies.known(project_id, version)
         if epoch is None or rules is None or rules.policy.uses_groups:  # who is in a group is not remembered
             return None
-        return OpenedProject(seq=seq, epoch=epoch, policy=rules.policy, authority=rules.authority(caller, frozenset()))
+        return OpenedProject(seq=seq, epoch=epoch, policy=rules.policy, authority=rules.authority(caller, {}))
 
     def _remember(self, project_id: ProjectId, seq: Seq, epoch: UUID, policy_version: int) -> None:
         self._last_opened.put(project_id, (seq, epoch, policy_version))

@@ -132,8 +132,11 @@ class PathAuthority:
         is_owner: bool = False,
         may_write: bool = True,
         below: TreePath | None = None,
+        limit: "PathAuthority | None" = None,
     ) -> None:
-        """`may_write` and `below` are the grant's own limits, which no rule widens."""
+        """`may_write` and `below` are the grant's own limits, which no rule widens. `limit` is what another may do, on
+        whose behalf the caller acts: on each path the lower of both levels holds."""
+        self._limit = limit
         self._is_owner = is_owner
         self._default = default
         self._may_write = may_write
@@ -145,30 +148,45 @@ class PathAuthority:
         self._hiding = tuple(place_of(rule.pattern) for rule in hiding)
         self._hides_files = not all(rule.is_deep for rule in hiding)
         levels = [default, *(rule.level for rule in self._rules)]
-        self.sees_everything = below is None and (is_owner or min(levels) > Level.HIDDEN)
+        sees_all = below is None and (is_owner or min(levels) > Level.HIDDEN)
+        self.sees_everything: bool = sees_all and (limit is None or limit.sees_everything)
         shown = () if is_owner else tuple((rule.pattern, rule.level > Level.HIDDEN) for rule in self._rules)
-        self.sight: Hashable = () if self.sees_everything else (below, is_owner, default > Level.HIDDEN, shown)
+        sight: Hashable = () if sees_all else (below, is_owner, default > Level.HIDDEN, shown)
+        self.sight: Hashable = sight if limit is None or limit.sees_everything else (sight, limit.sight)
         """Equal for callers who see the same paths, so that what is made for one can serve all of them."""
 
     @staticmethod
     def key_of(caller: Caller) -> Hashable:
         """Equal for callers who may do the same under one policy, while they are in the same groups."""
-        principal, grant = caller.principal, caller.grant
-        return principal.id, principal.is_owner, Action.WRITE in grant.actions, grant.path_prefix
+        principal, grant, limiting = caller.principal, caller.grant, caller.limited_by
+        whose = None if limiting is None else (limiting.id, limiting.is_owner)
+        return principal.id, principal.is_owner, Action.WRITE in grant.actions, grant.path_prefix, whose
 
     @classmethod
     def of_caller(
-        cls, caller: Caller, *, rules: Iterable[PathRule], groups: frozenset[UUID], default: Level
+        cls,
+        caller: Caller,
+        *,
+        rules: Iterable[PathRule],
+        groups: Mapping[PrincipalId, frozenset[UUID]],
+        default: Level,
     ) -> "PathAuthority":
-        """What a caller may do by its grant."""
+        """What a caller may do by its grant, and no more than whoever limits it. `groups`: of both, by principal."""
+        rules = tuple(rules)
+        limit = None
+        if (limiting := caller.limited_by) is not None:
+            limit = cls.of_principal(
+                limiting, rules=rules, groups=groups.get(limiting.id, frozenset()), default=default
+            )
         return cls(
             rules=rules,
             principal_id=caller.principal.id,
-            groups=groups,
+            groups=groups.get(caller.principal.id, frozenset()),
             default=default,
             is_owner=caller.principal.is_owner,
             may_write=Action.WRITE in caller.grant.actions,
             below=caller.grant.path_prefix,
+            limit=limit,
         )
 
     @classmethod
@@ -192,7 +210,8 @@ class PathAuthority:
         else:
             rule = self._rule_for(path)
             level = self._default if rule is None else rule.level
-        return level if self._may_write else min(level, Level.READ)
+        level = level if self._may_write else min(level, Level.READ)
+        return level if self._limit is None else min(level, self._limit.level(path))
 
     def sees(self, path: TreePath) -> bool:
         """Whether the caller may know of one path. Ask `shows` about a version of a file."""
@@ -213,11 +232,15 @@ class PathAuthority:
     def hides_below(self, path: TreePath) -> bool:
         """Whether a rule hides something in particular below the path, be it there or not. A file in the place of that
         folder would tell which."""
+        if self._limit is not None and self._limit.hides_below(path):
+            return True
         return any(place.startswith(f"{path}/") for place in self._hiding)
 
     def hides_above(self, path: TreePath) -> bool:
         """Whether a rule hides a file, be it there or not, where something at the path needs a folder. A rule that
         hides a folder with all in it does not count: below it, somebody gave the path on purpose."""
+        if self._limit is not None and self._limit.hides_above(path):
+            return True
         if not self._hides_files:
             return False
         rules = map(self._rule_for, path.folders)
@@ -226,6 +249,8 @@ class PathAuthority:
     def shows_nothing_in(self, folder: TreePath) -> bool:
         """Whether a folder, with all that may be in it, is hidden: then there is no need to look, and how long it takes
         tells nothing. False where one would have to look."""
+        if self._limit is not None and self._limit.shows_nothing_in(folder):
+            return True
         below = self._below
         if below is not None and not self._is_within(folder) and not below.is_below(folder):
             return True
@@ -250,8 +275,9 @@ class PathAuthority:
             return LevelDecision(level=Level.HIDDEN, rule=None, reason=f"the grant is limited to {self._below}")
         decision = self._by_rules(path)
         if not self._may_write and decision.level > Level.READ:
-            return LevelDecision(level=Level.READ, rule=decision.rule, reason="the grant does not allow 'write'")
-        return decision
+            decision = LevelDecision(level=Level.READ, rule=decision.rule, reason="the grant does not allow 'write'")
+        limit = None if self._limit is None else self._limit.decide(path)
+        return decision if limit is None or limit.level >= decision.level else limit
 
     def _by_rules(self, path: TreePath) -> LevelDecision:
         if self._is_owner:

@@ -198,6 +198,11 @@ class Caller:
         self.grant.require(action, project_id)
 
     @property
+    def limited_by(self) -> Principal | None:
+        """Whose rights bound the caller's own: an agent in a run may do no more than whoever it works for."""
+        return self.on_behalf_of if self.grant.source is GrantSource.RUN else None
+
+    @property
     def may_read(self) -> bool:
         """Whether answers may tell what is in the project. Without it a caller gets back what it sent, and what became
         of that."""
