@@ -44,7 +44,3 @@ SELECT $1, $2, $3, * FROM unnest($4::bigint[], $5::bigint[], $6::timestamptz[])
 -- name: last_event
 -- The newest of an attempt's events; NULL: none came.
 SELECT max(n) FROM run_event_ids WHERE run_id = $1 AND attempt = $2
-
--- name: numbers_of_run
--- From which event of the session's stream to which the run reaches.
-SELECT min(number) AS first, max(number) AS last FROM run_event_ids WHERE run_id = $1
