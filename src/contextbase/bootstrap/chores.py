@@ -49,6 +49,10 @@ def _of_leader(core: CoreServices, models: ModelServices) -> list[Chore]:
         Chore(name="prune-events", every=timedelta(hours=1), run=core.streams.prune, where=Where.LEADER),
         Chore(name="refresh-reviews", every=timedelta(seconds=30), run=core.review_upkeep.keep_up, where=Where.LEADER),
         Chore(name="index-contents", every=timedelta(seconds=5), run=core.search_indexer.index_all, where=Where.LEADER),
+        Chore(name="expire-runs", every=timedelta(seconds=10), run=core.sessions.queue.expire, where=Where.LEADER),
+        Chore(
+            name="keep-sessions", every=timedelta(minutes=1), run=core.sessions.lifecycle.keep_up, where=Where.LEADER
+        ),
         Chore(
             name="release-model-budgets",
             every=timedelta(hours=1),

@@ -7,6 +7,7 @@ from contextbase.conversation.log import ConversationLog
 from contextbase.identity.repository import IdentityRepository
 from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_runs import AgentRuns
+from contextbase.sessions.lifecycle import SessionLifecycle
 from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.run_log import RunLog
@@ -22,6 +23,7 @@ class SessionServices:
     runs: AgentRuns
     queue: RunQueue
     log: RunLog
+    lifecycle: SessionLifecycle
 
 
 def session_access(foundation: Foundation) -> SessionAccess:
@@ -54,4 +56,5 @@ def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamSe
         runs=runs,
         queue=queue,
         log=RunLog(database=database, repository=repository, log=log, clock=clock),
+        lifecycle=SessionLifecycle(database=database, repository=repository, streams=streams, clock=clock),
     )

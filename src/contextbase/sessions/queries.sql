@@ -283,3 +283,31 @@ WHERE session_id = $1
 
 -- name: request_sync
 UPDATE session_workers SET sync_requested_at = $2, updated_at = clock_timestamp() WHERE session_id = $1
+
+-- name: stop_idle_workers
+-- Workers that nobody has used since $1, that are not pinned, and whose sessions have no run that has not ended.
+UPDATE session_workers w SET desired_state = 'stopped', sync_requested_at = $2, updated_at = clock_timestamp()
+FROM agent_sessions s
+WHERE s.id = w.session_id AND w.state = 'running' AND w.desired_state = 'running' AND w.last_active_at < $1
+  AND NOT s.pinned AND NOT EXISTS (SELECT FROM run_queue q WHERE q.session_id = w.session_id)
+
+-- name: remove_stopped_workers
+-- Workers that stopped before $1, and whose last sync worked: nothing is removed that is not stored.
+UPDATE session_workers w SET desired_state = 'deleted', updated_at = clock_timestamp()
+FROM agent_sessions s
+WHERE s.id = w.session_id AND w.state = 'stopped' AND w.desired_state = 'stopped' AND w.stopped_at < $1
+  AND w.last_sync_status = 'success' AND NOT EXISTS (SELECT FROM run_queue q WHERE q.session_id = w.session_id)
+
+-- name: request_syncs
+-- Workers whose last snapshot is older than their last use, and than $1: one more, as of $2.
+UPDATE session_workers SET sync_requested_at = $2, updated_at = clock_timestamp()
+WHERE state = 'running' AND lost_at IS NULL AND coalesce(last_sync_at, created_at) < $1
+  AND (last_sync_at IS NULL OR last_sync_at < last_active_at)
+  AND (sync_requested_at IS NULL OR sync_requested_at < $1)
+
+-- name: deleted_sessions
+-- Those of which no machine holds anything any more.
+SELECT s.id FROM agent_sessions s LEFT JOIN session_workers w ON w.session_id = s.id
+WHERE s.state = 'deleted' AND (w.session_id IS NULL OR w.state = 'deleted')
+  AND NOT EXISTS (SELECT FROM run_queue q WHERE q.session_id = s.id)
+LIMIT $1
