@@ -15,7 +15,7 @@ __all__ = ["AgentProgram", "found_program"]
 
 _LONGEST_LINE: Final = 32 << 20
 _STDERR_KEPT: Final = 4096
-_PATIENCE: Final = 5.0  # seconds between asking it to end and killing it
+_PATIENCE: Final = 3.0  # seconds before it is told to end more firmly
 
 
 def found_program(name: str, folders: Sequence[Path], *, inside: Sequence[str] = ()) -> Path | None:
@@ -96,12 +96,12 @@ class AgentProgram:
         return await self._process.wait()
 
     async def end(self) -> None:
-        """Its whole group: first politely, then not."""
+        """Its whole group: it ends by itself when nobody speaks to it, or is asked to, or is killed."""
         self.end_input()
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for number in (None, signal.SIGTERM, signal.SIGKILL):
+            if number is not None:
+                self._signal(number)
             with contextlib.suppress(TimeoutError):
-                if self._process.returncode is None:
-                    self._signal(number)
                 async with asyncio.timeout(_PATIENCE):
                     await self._process.wait()
                 break
