@@ -78,7 +78,8 @@ def codes(events: list[dict[str, Any]]) -> list[str]:
 @bubblewrap
 async def test_a_run_that_takes_too_long_is_ended_with_all_its_processes(there: Attached) -> None:
     task = script({"tool": "bash", "input": {"command": "setsid sleep 86400 & sleep 86400"}})
-    events = await there.run(run_body(task, limits={"seconds": 1}))
+    events = await there.run(run_body(task, limits={"seconds": 5}))
+    assert "tool.start" in [event["type"] for event in events]
     assert codes(events) == ["time_limit"]
     assert events[-1]["data"]["outcome"] == "failed"
     check = Command(argv=("/bin/sh", "-c", "! grep -ls CONTEXTBASE_RUN= /proc/[0-9]*/environ"))
