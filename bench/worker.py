@@ -1,6 +1,6 @@
-"""Agents at work: what the ways out of a sandbox add to what agents do.
+"""Agents at work: what the ways out of a sandbox add to what agents do, and how quickly runs are claimed.
 
-    python -m bench.worker [--rounds 100] [--streams 50] [--json]
+    python -m bench.worker [--rounds 100] [--streams 50] [--runs 1000] [--json]
 
 Each figure is a median; what is compared is done in turns, in one run.
 """
@@ -11,6 +11,7 @@ import json
 from tests.support.postgres import reachable_folder
 
 from bench.worker_gateway import measure_gateway
+from bench.worker_queue import measure_queue
 
 
 def main() -> None:
@@ -19,6 +20,7 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=50, help="at once")
     parser.add_argument("--events", type=int, default=200, help="in one stream")
     parser.add_argument("--pause", type=float, default=0.02, help="seconds between two events")
+    parser.add_argument("--runs", type=int, default=1000, help="in the queue")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with reachable_folder(in_memory=False) as folder:
@@ -29,6 +31,7 @@ def main() -> None:
             events=options.events,
             pause_seconds=options.pause,
         )
+        figures |= measure_queue(folder / "queue", runs=options.runs)
     if options.json:
         print(json.dumps(figures, indent=1))
         return
