@@ -33,7 +33,7 @@ def translated(*lines: dict[str, Any]) -> tuple[ClaudeTranslator, list[tuple[str
 
 
 def test_a_message_that_is_cut_is_said_again_under_the_same_id() -> None:
-    _, events = translated(*start(), said("Hel"), RETRY, *start("msg_2"), said("Hello."), *END)
+    _, events = translated(*start(), said("Hel"), RETRY, said("late"), *start("msg_2"), said("Hello."), *END)
     assert events == [
         ("message.delta", {"message_id": "run:1:1", "part": 0, "text": "Hel"}),
         ("message.restarted", {"message_id": "run:1:1"}),
