@@ -782,7 +782,7 @@ async def test_a_folder_of_this_machine_is_shown_to_read_only(
     await again.start(spec.id)
     finished = await finish(await again.exec(spec.id, shell("/opt/agents/hello/hello && /opt/other/hello")))
     assert (finished.outcome.exit_code, finished.stdout) == (0, "hello\nhello\n"), finished.stderr
-    finished = await finish(await again.exec(spec.id, shell("echo bad > /opt/agents/hello/hello || echo refused")))
+    finished = await finish(await again.exec(spec.id, shell("touch /opt/agents/hello/new || echo refused")))
     assert finished.stdout == "refused\n"
     assert program.read_text() == "#!/bin/sh\necho hello\n"
 

@@ -125,7 +125,7 @@ async def test_it_is_canceled_in_the_middle_of_a_command_and_nothing_of_it_is_le
         events = before + await there.events_until("run.finished", after=before[-1]["n"])
         assert outcome(events) == "canceled", events
         assert [data["status"] for data in of_type(events, "tool.end")] == ["error"]
-        await inside(there, f"! {OF_A_RUN}")
+        await inside(there, f'[ -z "$({OF_A_RUN})" ]')
 
 
 async def test_hooks_settings_and_servers_of_the_tree_are_not_run_but_its_instructions_are_read(
@@ -217,6 +217,6 @@ async def test_an_executor_that_is_killed_is_started_again_and_ends_the_run(site
         events = before + await there.events_until("run.finished", after=before[-1]["n"])
         assert outcome(events) == "executor_died", events
         assert of_type(events, "run.finished")[0]["sdk_session_id"] == session_id
-        await inside(there, f"! {OF_A_RUN}")
+        await inside(there, f'[ -z "$({OF_A_RUN})" ]')
         later = await there.run(claude_run(script({"text": "Back."}), resume=session_id))
         assert outcome(later) == "completed", later

@@ -82,7 +82,7 @@ async def test_a_run_that_takes_too_long_is_ended_with_all_its_processes(there: 
     assert "tool.start" in [event["type"] for event in events]
     assert codes(events) == ["time_limit"]
     assert events[-1]["data"]["outcome"] == "failed"
-    check = Command(argv=("/bin/sh", "-c", "! grep -ls CONTEXTBASE_RUN= /proc/[0-9]*/environ"))
+    check = Command(argv=("/bin/sh", "-c", '[ -z "$(grep -ls CONTEXTBASE_RUN= /proc/[0-9]*/environ)" ]'))
     assert (await (await there.driver.exec(there.spec.id, check)).wait()).exit_code == 0
 
 
