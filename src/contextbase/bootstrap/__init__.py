@@ -87,7 +87,7 @@ async def open_services(
             foundation, core, registration.placement, is_machine=ProcessRole.MACHINE in roles
         ) as agents,
         open_model_services(foundation) as models,
-        open_machine_role(agents, registration) as machine,
+        open_machine_role(foundation, core, agents, models, registration) as machine,
     ):
         yield Services(
             core=core,

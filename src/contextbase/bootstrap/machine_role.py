@@ -6,7 +6,11 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from contextbase.bootstrap.agents import AgentServices
+from contextbase.bootstrap.core import CoreServices
+from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.machines import MachineRegistration
+from contextbase.bootstrap.models import ModelServices
+from contextbase.bootstrap.workers import WorkerServices, open_worker_services
 from contextbase.chores import Chore, Where
 from contextbase.errors import ContextbaseError
 from contextbase.machines.model import NO_DRIVER, Capabilities
@@ -23,8 +27,11 @@ _BEATS_IN_A_LEASE = 4
 class MachineRole:
     """Nothing is known of the machine before `start`."""
 
-    def __init__(self, agents: AgentServices, presence: Presence, checker: SignatureChecker) -> None:
+    def __init__(
+        self, agents: AgentServices, workers: WorkerServices, presence: Presence, checker: SignatureChecker
+    ) -> None:
         self._agents = agents
+        self.workers = workers
         self._has_no_driver = False
         self._is_reachable = False
         self.presence = presence
@@ -59,6 +66,22 @@ class MachineRole:
                 run=agents.sandbox_upkeep.sweep,
                 where=Where.MACHINE,
             ),
+            *self._for_sessions(),
+        ]
+
+    def _for_sessions(self) -> list[Chore]:
+        """`claim` looks for runs for a minute, and is started again at once."""
+        runs, upkeep = self.workers.runs, self.workers.upkeep
+        return [
+            Chore(
+                name="work-on-runs",
+                every=timedelta(milliseconds=100),
+                run=runs.claim,
+                where=Where.MACHINE,
+                backs_off=False,
+            ),
+            Chore(name="keep-runs", every=timedelta(seconds=5), run=runs.beat, where=Where.MACHINE, backs_off=False),
+            Chore(name="tend-sessions", every=timedelta(seconds=15), run=upkeep.sweep, where=Where.MACHINE),
         ]
 
     async def start(self, address: str | None) -> None:
@@ -87,10 +110,15 @@ class MachineRole:
 
 @asynccontextmanager
 async def open_machine_role(
-    agents: AgentServices, registration: MachineRegistration
+    foundation: Foundation,
+    core: CoreServices,
+    agents: AgentServices,
+    models: ModelServices,
+    registration: MachineRegistration,
 ) -> AsyncIterator[MachineRole | None]:
     """None for a server that is no machine."""
     if registration.presence is None or registration.checker is None:
         yield None
         return
-    yield MachineRole(agents, registration.presence, registration.checker)
+    async with open_worker_services(foundation, core, agents, models) as workers:
+        yield MachineRole(agents, workers, registration.presence, registration.checker)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
+from pathlib import Path, PurePosixPath
 
 from contextbase.errors import InvalidInput
 from contextbase.identity.model import Principal
@@ -15,7 +16,16 @@ from contextbase.workspaces.model import WorkspaceId
 from contextbase.workspaces.repository import WorkspaceRecord
 from contextbase.workspaces.service import Completed
 
-__all__ = ["CommitWhen", "KeptWorkspace", "RunRequest", "RunStep", "SandboxRecord", "Started", "lowered"]
+__all__ = [
+    "CommitWhen",
+    "KeptWorkspace",
+    "RunRequest",
+    "RunStep",
+    "SandboxEquipment",
+    "SandboxRecord",
+    "Started",
+    "lowered",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,6 +55,14 @@ class KeptWorkspace:
 
 RunStep = Started | Output | CommandOutcome | Completed | KeptWorkspace
 """In this order; at the end one of the last two."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxEquipment:
+    """What a sandbox has beside the workspace."""
+
+    home: Path | None = None  # a folder of this machine that is HOME inside; None: an empty one that goes with it
+    read_only: tuple[tuple[Path, PurePosixPath], ...] = ()  # folders of this machine, and where they are inside
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

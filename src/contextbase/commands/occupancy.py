@@ -39,14 +39,17 @@ class Occupancy:
 
     def follow(self, sandbox_id: SandboxId, execution: Execution) -> None:
         """A command in a sandbox that lasts, until it ends."""
-
-        def ended() -> None:
-            self._commands[sandbox_id] -= 1
-            if not self._commands[sandbox_id]:
-                del self._commands[sandbox_id]
-
         self._commands[sandbox_id] += 1
-        execution.when_ended(ended)
+        execution.when_ended(lambda: self._ended(sandbox_id))
+
+    @contextmanager
+    def busy(self, sandbox_id: SandboxId) -> Iterator[None]:
+        """While something that is not a command works in a sandbox: it is not idle."""
+        self._commands[sandbox_id] += 1
+        try:
+            yield
+        finally:
+            self._ended(sandbox_id)
 
     def is_busy(self, sandbox_id: SandboxId) -> bool:
         return sandbox_id in self._commands
@@ -63,3 +66,8 @@ class Occupancy:
             await driver.remove(record.id)
         async with self._database.connection() as connection:
             await self._repository.removed(connection, record.id)
+
+    def _ended(self, sandbox_id: SandboxId) -> None:
+        self._commands[sandbox_id] -= 1
+        if not self._commands[sandbox_id]:
+            del self._commands[sandbox_id]

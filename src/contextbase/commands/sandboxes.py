@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from contextbase.commands.audit_rows import record_command
 from contextbase.commands.driver import MachineDriver
-from contextbase.commands.model import SandboxRecord
+from contextbase.commands.model import SandboxEquipment, SandboxRecord
 from contextbase.commands.occupancy import Occupancy
 from contextbase.commands.repository import SandboxRepository
 from contextbase.db.database import Database
@@ -20,6 +21,8 @@ from contextbase.workspaces.repository import WorkspaceRecord
 from contextbase.workspaces.service import WorkspaceService
 
 __all__ = ["AgentSandboxes", "SandboxStatus"]
+
+_PLAIN: Final = SandboxEquipment()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +54,7 @@ class AgentSandboxes:
         limits: ResourceLimits,
         network: Network,
         environment: Mapping[str, str],
+        equipment: SandboxEquipment = _PLAIN,
     ) -> tuple[SandboxStatus, bool]:
         """On the agent's workspace, made if need be; False: it had this one already, as it is."""
         caller.require(Action.WRITE, project_id)
@@ -76,7 +80,8 @@ class AgentSandboxes:
             if made_at is None and await self._is_made(record):
                 return await self._status(record, workspace), False
             try:
-                await self._make(await self.driving.driver(record.driver), record, workspace, environment)
+                driver = await self.driving.driver(record.driver)
+                await self._make(driver, record, workspace, environment, equipment)
             except BaseException:
                 await self.occupancy.leave(workspace.id)
                 raise
@@ -159,7 +164,12 @@ class AgentSandboxes:
         return True
 
     async def _make(
-        self, driver: SandboxDriver, record: SandboxRecord, workspace: WorkspaceRecord, environment: Mapping[str, str]
+        self,
+        driver: SandboxDriver,
+        record: SandboxRecord,
+        workspace: WorkspaceRecord,
+        environment: Mapping[str, str],
+        equipment: SandboxEquipment,
     ) -> None:
         spec = SandboxSpec(
             id=record.id,
@@ -167,6 +177,8 @@ class AgentSandboxes:
             limits=record.limits,
             network=record.network,
             environment=environment,
+            home=equipment.home,
+            read_only=equipment.read_only,
             labels={"workspace": str(workspace.id), "project": str(workspace.project_id)},
         )
         await driver.create(spec)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 __all__ = [
+    "AgentSettings",
     "AuditSettings",
     "BlobLocation",
     "ChoreSettings",
@@ -139,6 +140,26 @@ class S3Settings(SettingsGroup):
     link_seconds: Annotated[int, Field(ge=0, le=3600)] = Field(
         default=0,
         description="How long a link to download a file from the bucket itself works; 0: there are no links.",
+    )
+
+
+class AgentSettings(SettingsGroup):
+    prefix: ClassVar[str] = "agents_"
+
+    folders: tuple[Path, ...] = Field(
+        default=(),
+        description="Folders of this machine with agent programs (in each, one folder per program: claude, codex, "
+        "opencode), which sessions see read-only. Programs that Python packages bring are found without it.",
+    )
+    model: str = Field(default="claude-sonnet-4-5", min_length=1, description="The model of sessions that name none.")
+    small_model: str = Field(
+        default="claude-haiku-4-5", min_length=1, description="The model that agent programs use for small tasks."
+    )
+    run_seconds: Annotated[float, Field(gt=0, le=604_800)] = Field(
+        default=21_600.0, description="Longest that one run of an agent may take."
+    )
+    output_bytes: Annotated[int, Field(ge=65_536, le=10_737_418_240)] = Field(
+        default=268_435_456, description="Most that one run of an agent may tell: text, tool output and the like."
     )
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic.fields import FieldInfo
 
 from contextbase.config.groups import (
+    AgentSettings,
     AuditSettings,
     ChoreSettings,
     DatabaseSettings,
@@ -78,6 +79,7 @@ class Settings(BaseModel):
     database: DatabaseSettings = DatabaseSettings()
     storage: StorageSettings = StorageSettings()
     s3: S3Settings = S3Settings()
+    agents: AgentSettings = AgentSettings()
     audit: AuditSettings = AuditSettings()
     retention: RetentionSettings = RetentionSettings()
     leases: LeaseSettings = LeaseSettings()

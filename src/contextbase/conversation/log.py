@@ -9,7 +9,7 @@ from contextbase.conversation.model import SessionEvent
 from contextbase.conversation.repository import ConversationRepository
 from contextbase.db.database import Connection
 from contextbase.ids import PrincipalId
-from contextbase.streams.model import NewEvent, Scope
+from contextbase.streams.model import SYSTEM, NewEvent, Scope
 from contextbase.streams.service import StreamService
 
 __all__ = ["ConversationLog", "LoggedEvent"]
@@ -70,3 +70,7 @@ class ConversationLog:
     def hint(self, session_id: UUID) -> None:
         """Wake the session's readers."""
         self.streams.hint(Scope.session(session_id))
+
+    def hint_machines(self) -> None:
+        """Wake the machines: there are runs to claim, or to end."""
+        self.streams.hint(SYSTEM)

@@ -28,6 +28,7 @@ class RunCalls:
             ("GET", "/events"): self.events,
             ("POST", "/human-loop/reply"): self.reply,
             ("GET", "/human-loop/pending"): self.pending,
+            ("GET", "/runs/{run_id}"): self.attempts,
             ("GET", "/runs/{run_id}/todos"): self.todos,
             ("GET", "/runs/{run_id}/todos/events"): self.todo_events,
         }
@@ -83,6 +84,10 @@ class RunCalls:
     async def pending(self, call: ExecutorCall) -> CallAnswer:
         del call
         return CallAnswer(values={"questions": self._runs.questions.pending()})
+
+    async def attempts(self, call: ExecutorCall) -> CallAnswer:
+        """Which attempts of a run were started here, and how they ended."""
+        return CallAnswer(values={"attempts": self._runs.attempts(call.names["run_id"])})
 
     async def todos(self, call: ExecutorCall) -> CallAnswer:
         return CallAnswer(values={"todos": self._runs.todos(call.names["run_id"])})

@@ -71,6 +71,14 @@ class RunSupervisor:
     def outcome(self, key: str) -> str | None:
         return self._ended.get(key)
 
+    def attempts(self, run_id: str) -> dict[int, str]:
+        """Of one run: how each attempt ended, or "running"."""
+        keys = (key.rpartition(":") for key in self._ended)
+        found = {int(number): self._ended[f"{known}:{number}"] for known, _, number in keys if known == run_id}
+        if self._turn is not None and self._turn.run_id == run_id:
+            found[self._turn.attempt] = "running"
+        return found
+
     def todos(self, run_id: str) -> list[dict[str, Any]]:
         """As the journal has them now."""
         found: list[dict[str, Any]] = []

@@ -1,10 +1,11 @@
 """Moves runs from state to state. Each move is fenced by the run's attempt, told in the session's stream, and keeps the
 queue in step, all in one transaction."""
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from contextbase.conversation.log import ConversationLog, LoggedEvent
 from contextbase.conversation.model import RUN_STATE
@@ -48,6 +49,12 @@ class AgentRuns:
         async with self.database.connection() as connection:
             return await self.repository.is_canceled(connection, run_id)
 
+    async def landed_before(self, run: AgentRun) -> Mapping[str, Any] | None:
+        """What became of the changes of the run before this one in its session."""
+        async with self.database.connection() as connection:
+            landed: str | None = await connection.fetchval(_SQL.landed_before, run.session_id, run.number)
+        return None if landed is None else json.loads(landed)
+
     async def move(
         self, run_id: RunId, attempt: int, before: RunState, after: RunState, facts: RunFacts = _NO_FACTS
     ) -> AgentRun:
@@ -59,6 +66,15 @@ class AgentRuns:
             if run.state is not before:
                 raise LeaseLost(f"The run {run_id} is not '{before}' but '{run.state}'; leave it alone.")
             return await self.apply(step, run, after, facts)
+
+    async def tell(
+        self, session_id: SessionId, run_id: RunId, attempt: int, kind: str, data: Mapping[str, object]
+    ) -> None:
+        """Put something that the server has seen a run do into the session's stream."""
+        event = LoggedEvent(kind=kind, run_id=run_id, attempt=attempt, ts=self.clock.now(), data=data)
+        async with self.database.transaction() as connection:
+            await self.log.append(connection, session_id, [event])
+        self.log.hint(session_id)
 
     async def learn(self, run_id: RunId, attempt: int, facts: RunFacts) -> None:
         """Write down versions, or what landed, without a move."""

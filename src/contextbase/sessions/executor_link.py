@@ -113,6 +113,11 @@ class ExecutorLink:
         return link
 
     @property
+    def is_over(self) -> bool:
+        """Whether it was closed, or its sandbox is gone: another one must be started."""
+        return self._failure is not None
+
+    @property
     def about(self) -> Mapping[str, Any]:
         """What the executor said of itself when it was last attached."""
         return self._about

@@ -311,3 +311,37 @@ SELECT s.id FROM agent_sessions s LEFT JOIN session_workers w ON w.session_id = 
 WHERE s.state = 'deleted' AND (w.session_id IS NULL OR w.state = 'deleted')
   AND NOT EXISTS (SELECT FROM run_queue q WHERE q.session_id = s.id)
 LIMIT $1
+
+-- name: claimed_runs
+-- Those that machine $1 worked on when its last process ended; it goes on with them.
+SELECT r.*, q.lease_until FROM run_queue q JOIN agent_runs r ON r.id = q.run_id
+WHERE q.state = 'claimed' AND q.claimed_by = $1
+ORDER BY q.turn
+
+-- name: landed_before
+-- What became of the changes of the run before this one.
+SELECT landed FROM agent_runs WHERE session_id = $1 AND number < $2 ORDER BY number DESC LIMIT 1
+
+-- name: insert_snapshot
+INSERT INTO session_snapshots (id, session_id, run_id, message_id, project_id, epoch, base_seq, reason, files, bytes,
+                               sdk_session_ids, verified_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp())
+
+-- name: insert_snapshot_files
+INSERT INTO session_snapshot_files (snapshot_id, path, position, kind, content_hash, size, mode, base_seq)
+SELECT $1, * FROM unnest($2::bytea[], $3::integer[], $4::text[], $5::bytea[], $6::bigint[], $7::integer[], $8::bigint[])
+
+-- name: newest_snapshot
+SELECT * FROM session_snapshots WHERE session_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1
+
+-- name: snapshot_files
+SELECT path, position, kind, content_hash, size, mode, base_seq FROM session_snapshot_files
+WHERE snapshot_id = $1 ORDER BY path, position
+
+-- name: prune_snapshots
+-- All but the $2 newest, and the last one of each run.
+DELETE FROM session_snapshots s
+WHERE s.session_id = $1
+  AND s.id NOT IN (SELECT id FROM session_snapshots WHERE session_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)
+  AND s.id NOT IN (SELECT DISTINCT ON (run_id) id FROM session_snapshots WHERE session_id = $1 AND run_id IS NOT NULL
+                   ORDER BY run_id, created_at DESC)

@@ -77,6 +77,16 @@ class RunQueue:
             for row in rows
         ]
 
+    async def claimed_by(self, machine: str) -> list[ClaimedRun]:
+        """What the machine holds: its last process may have ended in the middle of it."""
+        async with self.database.connection() as connection:
+            rows = await connection.fetch(_SQL.claimed_runs, machine)
+            found = await self.repository.of_ids(connection, {SessionId(row["session_id"]) for row in rows})
+        return [
+            ClaimedRun(run=run_of_row(row), session=found[SessionId(row["session_id"])], lease_until=row["lease_until"])
+            for row in rows
+        ]
+
     async def beat(self, machine: str, runs: Mapping[RunId, int]) -> dict[RunId, bool]:
         """Renew the leases of these attempts: which are still the machine's, and whether somebody wants them to end.
         A run that is missing belongs to somebody else: stop working on it. Call it without runs, too."""

@@ -172,6 +172,7 @@ class SessionService:
             await self.queue.add(connection, session, run, priority=priority)
             await self.repository.touch_worker(connection, session_id, self.clock.now())
             step.events += [said, self.runs.state_event(run)]
+        self.log.hint_machines()
         return run
 
     async def run(self, caller: Caller, run_id: RunId) -> RunDetails:
@@ -212,13 +213,16 @@ class SessionService:
         session_id = (await self._known_run(run_id)).session_id
         async with self.runs.step(session_id) as step:
             await self.access.owned(step.connection, caller, session_id)
-            return await self._cancel(step, run_id)
+            run = await self._cancel(step, run_id)
+        self.log.hint_machines()
+        return run
 
     async def stop(self, caller: Caller, session_id: SessionId) -> None:
         """Cancel its runs, and let its worker stop once its files are stored. The next message starts it again."""
         async with self.runs.step(session_id) as step:
             await self.access.owned(step.connection, caller, session_id)
             await self._stop(step, WorkerState.STOPPED)
+        self.log.hint_machines()
 
     async def close(self, caller: Caller, session_id: SessionId) -> None:
         """Stop it for good; what was said and done stays readable."""

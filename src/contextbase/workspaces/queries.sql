@@ -217,6 +217,10 @@ ON CONFLICT (workspace_id, path) DO UPDATE
 SET base_seq = excluded.base_seq, kind = excluded.kind, content_hash = excluded.content_hash, size = excluded.size,
     executable = excluded.executable, origin = excluded.origin
 
+-- name: begin_holding
+-- Some paths of a new workspace have bases of their own.
+UPDATE workspaces SET refreshed_seq = coalesce(refreshed_seq, base_seq) WHERE id = $1
+
 -- name: held_paths
 SELECT path, base_seq, kind, content_hash, size, executable, origin FROM workspace_paths WHERE workspace_id = $1
 

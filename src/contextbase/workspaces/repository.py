@@ -154,6 +154,13 @@ class WorkspaceRepository:
         await connection.execute(_SQL.hold_paths, workspace_id, *_columns(held))
         return True
 
+    async def hold_restored(
+        self, connection: Connection, workspace_id: WorkspaceId, held: Mapping[TreePath, CommittedPath]
+    ) -> None:
+        """Work that was not committed comes back into a new workspace, on the bases that it was made from."""
+        await connection.execute(_SQL.begin_holding, workspace_id)
+        await connection.execute(_SQL.hold_paths, workspace_id, *_columns(held))
+
     async def cancel_checkpoint(self, connection: Connection, workspace_id: WorkspaceId, number: int) -> None:
         """The gate refused it as a whole."""
         await connection.execute(_SQL.cancel_checkpoint, workspace_id, number)

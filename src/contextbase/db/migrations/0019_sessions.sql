@@ -229,13 +229,15 @@ CREATE TABLE session_snapshot_files (
     snapshot_id   uuid        NOT NULL REFERENCES session_snapshots ON DELETE CASCADE,
     path          bytea       NOT NULL,                                    -- names that no project's tree would take, too
     position      integer     NOT NULL DEFAULT 0 CHECK (position >= 0),    -- the segments of a file that only grows
-    kind          text        NOT NULL CHECK (kind IN ('file', 'symlink', 'directory')),
+    kind          text        NOT NULL CHECK (kind IN ('file', 'symlink', 'directory', 'deleted')),
     content_hash  bytea,
     size          bigint      NOT NULL DEFAULT 0 CHECK (size >= 0),
     mode          integer     NOT NULL,
+    base_seq      bigint      CHECK (base_seq >= 0),                       -- of work that is not committed; NULL: the session's own file
     content_live  boolean     GENERATED ALWAYS AS (true) STORED,
     PRIMARY KEY (snapshot_id, path, position),
     CONSTRAINT session_snapshots_keep_their_files FOREIGN KEY (content_hash, content_live) REFERENCES blobs (hash, live),
-    CHECK ((kind = 'directory') = (content_hash IS NULL))
+    CHECK ((kind IN ('directory', 'deleted')) = (content_hash IS NULL)),
+    CHECK (kind <> 'deleted' OR base_seq IS NOT NULL)
 );
 CREATE INDEX session_snapshot_files_blob ON session_snapshot_files (content_hash) WHERE content_hash IS NOT NULL;

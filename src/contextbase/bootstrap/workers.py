@@ -1,0 +1,89 @@
+"""What a machine does for sessions: it works on their runs, and looks after their folders and sandboxes."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from contextbase.agents.registry import adapters
+from contextbase.bootstrap.agents import AgentServices
+from contextbase.bootstrap.core import CoreServices
+from contextbase.bootstrap.foundation import Foundation
+from contextbase.bootstrap.models import ModelServices
+from contextbase.sessions.agent_programs import AgentPrograms
+from contextbase.sessions.landing import Landing
+from contextbase.sessions.machine_runs import MachineRuns
+from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.run_work import RunLimits, RunParts
+from contextbase.sessions.snapshot_repository import SnapshotRepository
+from contextbase.sessions.snapshots import SessionSnapshots
+from contextbase.sessions.state_files import StateRules
+from contextbase.sessions.ways_out import RunsAtWork, SessionWaysOut
+from contextbase.sessions.worker_host import WorkerHost
+from contextbase.sessions.worker_upkeep import WorkerUpkeep
+from contextbase.workspaces.repository import WorkspaceRepository
+
+__all__ = ["WorkerServices", "open_worker_services"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerServices:
+    runs: MachineRuns
+    host: WorkerHost
+    upkeep: WorkerUpkeep
+    programs: AgentPrograms
+
+
+@asynccontextmanager
+async def open_worker_services(
+    foundation: Foundation, core: CoreServices, agents: AgentServices, models: ModelServices
+) -> AsyncIterator[WorkerServices]:
+    settings, database, workspaces = foundation.settings.agents, foundation.database, agents.workspaces
+    repository, registry, at_work = SessionRepository(), WorkspaceRepository(), RunsAtWork()
+    programs = AgentPrograms(settings.folders)
+    snapshots = SessionSnapshots(
+        database=database,
+        catalog=foundation.catalog,
+        repository=SnapshotRepository(),
+        registry=registry,
+        workspaces=workspaces,
+        rules=StateRules.of_agents(adapter.paths for adapter in adapters()),
+    )
+    host = WorkerHost(
+        database=database,
+        repository=repository,
+        workspaces=workspaces,
+        registry=registry,
+        sandboxes=agents.sandboxes,
+        occupancy=agents.sandboxes.occupancy,
+        driving=agents.sandboxes.driving,
+        snapshots=snapshots,
+        programs=programs,
+        limits=agents.sandbox_limits,
+        ways_out=SessionWaysOut(
+            at_work=at_work,
+            runs=core.sessions.runs,
+            gateway=models.gateway,
+            proxy=models.egress_proxy,
+            apps=models.stream_apps,
+        ).handlers,
+        clock=foundation.clock,
+        homes=foundation.data.node / "homes",
+    )
+    parts = RunParts(
+        runs=core.sessions.runs,
+        queue=core.sessions.queue,
+        log=core.sessions.log,
+        host=host,
+        landing=Landing(workspaces=workspaces),
+        occupancy=agents.sandboxes.occupancy,
+        at_work=at_work,
+        limits=RunLimits(seconds=settings.run_seconds, output_bytes=settings.output_bytes),
+        main_model=settings.model,
+        small_model=settings.small_model,
+    )
+    runs = MachineRuns(parts=parts, notifier=foundation.notifier)
+    upkeep = WorkerUpkeep(database=database, repository=repository, host=host, runs=runs, clock=foundation.clock)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(host.close)
+        stack.push_async_callback(runs.close)
+        yield WorkerServices(runs=runs, host=host, upkeep=upkeep, programs=programs)

@@ -1,0 +1,331 @@
+"""One attempt of a run on this machine, from its claim to its end.
+
+claimed -> restoring (the folder) -> linking (sandbox, executor, the agent's own data) -> preparing -> running ->
+syncing (what it did lands, and is stored) -> exported -> succeeded. After a restart of this process it goes on where it
+was: the executor has outlived us, and its journal tells what we missed.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from contextbase.commands.occupancy import Occupancy
+from contextbase.errors import ContextbaseError, CursorOutdated, LeaseLost, Unavailable
+from contextbase.models.model import ModelContext
+from contextbase.sessions.agent_runs import AgentRuns
+from contextbase.sessions.landing import Landing, LandingReport
+from contextbase.sessions.model import ClaimedRun, RunFacts, SessionId
+from contextbase.sessions.queue import RunQueue
+from contextbase.sessions.run_log import RunLog
+from contextbase.sessions.snapshot_model import SnapshotReason
+from contextbase.sessions.states import RunState
+from contextbase.sessions.turn_notes import CUT_OFF, turn_notes
+from contextbase.sessions.ways_out import RunsAtWork
+from contextbase.sessions.worker_host import LiveWorker, SessionFolder, WorkerHost
+
+__all__ = ["RunEnd", "RunLimits", "RunParts", "RunWork"]
+
+_log = logging.getLogger(__name__)
+
+_BATCH: Final = 200
+_GATHER_SECONDS: Final = 0.01  # events that come together are written together
+_GOES_ON: Final = frozenset({"running", "completed", "canceled"})
+_OUTCOMES: Final = frozenset({"completed", "canceled", "failed"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunLimits:
+    seconds: float = 6 * 3600.0
+    output_bytes: int = 256 << 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunParts:
+    """What the work on a run needs."""
+
+    runs: AgentRuns
+    queue: RunQueue
+    log: RunLog
+    host: WorkerHost
+    landing: Landing
+    occupancy: Occupancy
+    at_work: RunsAtWork
+    limits: RunLimits = field(default_factory=RunLimits)
+    main_model: str  # for sessions that name none
+    small_model: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunEnd:
+    """How the agent ended, by its own word."""
+
+    outcome: str  # completed, canceled or failed
+    code: str | None = None
+    message: str | None = None
+    is_retryable: bool = False
+
+
+class RunWork:
+    """`cancel` may be called at any moment. When the task that runs it is cancelled, the attempt is left as it is: the
+    next process of this machine goes on with it."""
+
+    def __init__(self, parts: RunParts, claimed: ClaimedRun) -> None:
+        self._parts = parts
+        self._session = claimed.session
+        self._run = claimed.run
+        self._canceled = asyncio.Event()
+        self._told = claimed.run.attempt  # the attempt by which the executor knows what it does for us
+
+    @property
+    def session_id(self) -> SessionId:
+        return self._session.id
+
+    def cancel(self) -> None:
+        """Somebody wants the run to end."""
+        self._canceled.set()
+
+    async def run(self) -> None:
+        extra = {"run_id": str(self._run.id), "attempt": self._run.attempt}
+        try:
+            await self._work()
+        except LeaseLost:
+            _log.warning("a run was given to somebody else while this machine worked on it", extra=extra)
+            await self._stop_agent()
+        except ContextbaseError as error:
+            _log.warning("an attempt of a run failed", extra={**extra, "error": error.message, "code": error.code})
+            await self._give_back(error.code, error.message)
+        except Exception:  # noqa: BLE001 - a fault of ours: the run is tried again, and its owner is told
+            _log.exception("an attempt of a run failed", extra=extra)
+            await self._give_back("internal_error", "Something went wrong on the machine that worked on the run.")
+
+    async def _work(self) -> None:
+        if self._run.state in (RunState.SYNCING, RunState.EXPORTED):  # the process died while it stored what was done
+            await self._finish(RunEnd(outcome="completed"))
+            return
+        folder = await self._folder()
+        worker = await self._worker()
+        with self._parts.occupancy.busy(worker.sandbox_id), self._parts.at_work.working(self._context()):
+            await self._start(worker, folder)
+            end = await self._followed(worker)
+        await self._finish(end)
+
+    def _context(self) -> ModelContext:
+        """On whose account the agent's model requests go."""
+        return ModelContext(
+            session_id=self._session.id,
+            run_id=self._run.id,
+            attempt=self._run.attempt,
+            owner=self._session.owner,
+            project_id=self._session.project_id,
+            main_model=self._run.model or self._parts.main_model,
+            small_model=self._parts.small_model,
+            on_wait=self._tell_wait,
+        )
+
+    async def _tell_wait(self, seconds: float) -> None:
+        """The model service is busy: its people see why nothing happens."""
+        run, data = self._run, {"retry_after": seconds}
+        await self._parts.runs.tell(run.session_id, run.id, run.attempt, "rate_limited", data)
+
+    async def _folder(self) -> SessionFolder:
+        await self._move_on(RunState.CLAIMED, RunState.RESTORING)
+        return await self._parts.host.folder(self._session)
+
+    async def _worker(self) -> LiveWorker:
+        await self._move_on(RunState.RESTORING, RunState.LINKING)
+        worker = await self._parts.host.opened(self._session)
+        (await worker.link.call("POST", "/workspace/link-agent-data")).checked()
+        return worker
+
+    async def _start(self, worker: LiveWorker, folder: SessionFolder) -> None:
+        """Tell the executor to run it, unless it did so for an earlier attempt that this machine lost sight of."""
+        await self._move_on(RunState.LINKING, RunState.PREPARING)
+        if self._canceled.is_set():
+            return
+        earlier = await self._known_attempt(worker)
+        if earlier is None:
+            await self._begin(worker, folder)
+        else:
+            self._told = earlier
+        await self._move_on(
+            RunState.PREPARING,
+            RunState.RUNNING,
+            RunFacts(runtime_version=_text(worker.link.about, "executor"), image=self._parts.host.image),
+        )
+
+    async def _known_attempt(self, worker: LiveWorker) -> int | None:
+        """The newest one that the executor works on, or has brought to an end that is not its own fault."""
+        status = (await worker.link.call("GET", "/status")).checked()
+        if status.get("run_id") not in (None, str(self._run.id)):
+            await worker.link.call("POST", "/cancel", {"run_id": status["run_id"], "reason": "superseded"})
+        known = (await worker.link.call("GET", f"/runs/{self._run.id}")).checked().get("attempts")
+        if not isinstance(known, dict):
+            return None
+        alive = [int(number) for number, outcome in known.items() if number.isdecimal() and outcome in _GOES_ON]
+        return max(alive, default=None)
+
+    async def _begin(self, worker: LiveWorker, folder: SessionFolder) -> None:
+        body = {
+            "run_id": str(self._run.id),
+            "attempt": self._run.attempt,
+            "provider": self._run.provider,
+            "prompt": self._run.prompt,
+            "model": self._run.model or self._parts.main_model,
+            "small_model": self._parts.small_model,
+            "resume": self._session.sdk_session_ids.get(self._run.provider),
+            "notes": await self._notes(folder) or None,
+            "options": {"mcp": True, **self._session.options},
+            "limits": {"seconds": self._parts.limits.seconds, "output_bytes": self._parts.limits.output_bytes},
+        }
+        (await worker.link.call("POST", "/run", body)).checked()
+
+    async def _notes(self, folder: SessionFolder) -> str:
+        last = await self._parts.runs.landed_before(self._run)
+        more = [CUT_OFF] if self._run.started_at is not None and self._run.attempt > 1 else []
+        return turn_notes(last, folder.refreshed, more=more)
+
+    async def _followed(self, worker: LiveWorker) -> RunEnd:
+        """Write down what the executor tells, to the end of the attempt."""
+        if self._run.state is not RunState.RUNNING:
+            return RunEnd(outcome="canceled")
+        stopping = asyncio.create_task(self._tell_cancel(worker))
+        try:
+            return await self._read(worker)
+        finally:
+            stopping.cancel()
+            await asyncio.gather(stopping, return_exceptions=True)
+
+    async def _read(self, worker: LiveWorker) -> RunEnd:
+        after = await self._parts.log.last(self._run.id, self._run.attempt)
+        error: Mapping[str, Any] = {}
+        async with aclosing(_gathered(worker.link.events(after))) as batches:
+            async for batch in batches:
+                mine = [event for event in batch if self._is_mine(event)]
+                if mine:
+                    await self._parts.log.append(self._run.id, self._run.attempt, mine)
+                for event in mine:
+                    data = _data(event)
+                    if event.get("type") == "run.error":
+                        error = data
+                    if event.get("type") == "run.finished":
+                        return _end(data, error)
+        raise Unavailable("The executor's events ended before the run did.")
+
+    def _is_mine(self, event: Mapping[str, Any]) -> bool:
+        return event.get("run_id") == str(self._run.id) and event.get("attempt") == self._told
+
+    async def _tell_cancel(self, worker: LiveWorker) -> None:
+        await self._canceled.wait()
+        with suppress(ContextbaseError):
+            await worker.link.call("POST", "/cancel", {"run_id": str(self._run.id), "reason": "user"})
+
+    async def _finish(self, end: RunEnd) -> None:
+        """Land and store what was done. Both bear being done twice."""
+        is_canceled = self._canceled.is_set() or end.outcome == "canceled"
+        if self._run.state in (RunState.RUNNING, RunState.WAITING_HUMAN):
+            await self._move_on(self._run.state, RunState.SYNCING)
+        if end.outcome == "completed" and not is_canceled:
+            report = await self._parts.landing.land(self._session, self._run)
+        else:
+            because = "the run was canceled" if is_canceled else "the run failed"
+            report = await self._parts.landing.keep(self._session, because)
+        reason = SnapshotReason.MESSAGE_STOP if is_canceled else SnapshotReason.RUN_FINISHED
+        await self._parts.host.sync(self._session, reason)
+        await self._end(end, report, is_canceled=is_canceled)
+
+    async def _end(self, end: RunEnd, report: LandingReport, *, is_canceled: bool) -> None:
+        facts = RunFacts(landed=report.to_json())
+        if is_canceled:
+            canceled = RunFacts(reason="canceled", message="The run was canceled.", landed=report.to_json())
+            await self._move(RunState.CANCELED, canceled)
+        elif end.outcome != "completed":
+            failed = RunFacts(
+                reason=end.code or "agent_failed",
+                message=end.message or "The agent ended without a result.",
+                landed=report.to_json(),
+            )
+            await self._move(RunState.FAILED, failed)
+        else:
+            await self._move_on(RunState.SYNCING, RunState.EXPORTED, facts)
+            await self._move_on(RunState.EXPORTED, RunState.SUCCEEDED)
+
+    async def _give_back(self, code: str, message: str) -> None:
+        """For another attempt, here or elsewhere; the queue ends it after a few."""
+        with suppress(ContextbaseError):
+            await self._parts.host.let_go(self._session.id)
+            await self._parts.queue.release(self._run.id, self._run.attempt, reason=code, message=message)
+
+    async def _stop_agent(self) -> None:
+        """Whoever has the run now works on it from the snapshot: this copy must not go on."""
+        worker = self._parts.host.live(self._session.id)
+        if worker is not None:
+            with suppress(ContextbaseError):
+                await worker.link.call("POST", "/cancel", {"run_id": str(self._run.id), "reason": "superseded"})
+
+    async def _move_on(self, before: RunState, after: RunState, facts: RunFacts | None = None) -> None:
+        """Unless an earlier process of this machine got further."""
+        if self._run.state is before:
+            await self._move(after, facts)
+
+    async def _move(self, after: RunState, facts: RunFacts | None = None) -> None:
+        self._run = await self._parts.runs.move(
+            self._run.id, self._run.attempt, self._run.state, after, facts or RunFacts()
+        )
+
+
+def _end(data: Mapping[str, Any], error: Mapping[str, Any]) -> RunEnd:
+    """An executor's word: checked for its shape."""
+    outcome = data.get("outcome")
+    return RunEnd(
+        outcome=outcome if outcome in _OUTCOMES else "failed",
+        code=_text(error, "code"),
+        message=_text(error, "message"),
+        is_retryable=error.get("retryable") is True,
+    )
+
+
+def _data(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    data = event.get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def _text(values: Mapping[str, Any], name: str) -> str | None:
+    value = values.get(name)
+    return value[:2000] if isinstance(value, str) and value else None
+
+
+async def _gathered(events: AsyncIterator[dict[str, Any]]) -> AsyncGenerator[Sequence[dict[str, Any]], None]:
+    """Events in batches: what has come by the time somebody asks, and a moment more."""
+    queue: asyncio.Queue[dict[str, Any] | BaseException | None] = asyncio.Queue(_BATCH)
+
+    async def fill() -> None:
+        try:
+            async for event in events:
+                await queue.put(event)
+            await queue.put(None)
+        except (ContextbaseError, CursorOutdated) as error:
+            await queue.put(error)
+
+    filling = asyncio.create_task(fill())
+    try:
+        while True:
+            first = await queue.get()
+            batch: list[dict[str, Any]] = []
+            one: dict[str, Any] | BaseException | None = first
+            while isinstance(one, dict):
+                batch.append(one)
+                if len(batch) == _BATCH or queue.empty():
+                    break
+                one = queue.get_nowait()
+            if batch:
+                yield batch
+            if isinstance(one, BaseException):
+                raise one
+            if one is None:
+                return
+    finally:
+        filling.cancel()
+        await asyncio.gather(filling, return_exceptions=True)

@@ -1,0 +1,93 @@
+"""Session snapshots in the database. Their contents are blobs, which the rows keep from being collected."""
+
+import json
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from contextbase.db.database import Connection
+from contextbase.db.queries import load_queries
+from contextbase.ids import ContentHash, ProjectId, Seq
+from contextbase.sessions.model import RunId, SessionId
+from contextbase.sessions.snapshot_model import SessionFile, SessionSnapshot, SnapshotId, SnapshotReason, StoredPiece
+from contextbase.storage.model import Kind
+
+__all__ = ["SnapshotRepository"]
+
+_SQL: Final = load_queries("contextbase.sessions")
+
+
+class SnapshotRepository:
+    """Every method works in the caller's transaction."""
+
+    async def insert(self, connection: Connection, snapshot: SessionSnapshot, files: Sequence[SessionFile]) -> None:
+        """All of its contents must be stored, and found there."""
+        await connection.execute(
+            _SQL.insert_snapshot,
+            snapshot.id,
+            snapshot.session_id,
+            snapshot.run_id,
+            snapshot.message_id,
+            snapshot.project_id,
+            snapshot.epoch,
+            snapshot.base,
+            snapshot.reason,
+            snapshot.files,
+            snapshot.bytes,
+            json.dumps(dict(snapshot.sdk_session_ids)),
+        )
+        rows = [(file, at, piece) for file in files for at, piece in enumerate(file.pieces or (None,))]
+        await connection.execute(
+            _SQL.insert_snapshot_files,
+            snapshot.id,
+            [file.name for file, _, _ in rows],
+            [at for _, at, _ in rows],
+            [file.kind for file, _, _ in rows],
+            [None if piece is None else piece.hash for _, _, piece in rows],
+            [0 if piece is None else piece.size for _, _, piece in rows],
+            [0o755 if file.executable else 0o644 for file, _, _ in rows],
+            [file.base for file, _, _ in rows],
+        )
+
+    async def newest(self, connection: Connection, session_id: SessionId) -> SessionSnapshot | None:
+        row = await connection.fetchrow(_SQL.newest_snapshot, session_id)
+        return None if row is None else _snapshot(row)
+
+    async def files(self, connection: Connection, snapshot_id: SnapshotId) -> list[SessionFile]:
+        """In name order."""
+        files: dict[bytes, SessionFile] = {}
+        for row in await connection.fetch(_SQL.snapshot_files, snapshot_id):
+            name, content_hash = row["path"], row["content_hash"]
+            piece = () if content_hash is None else (StoredPiece(hash=ContentHash(content_hash), size=row["size"]),)
+            files[name] = SessionFile(
+                name=name,
+                kind=Kind(row["kind"]),
+                pieces=(*files[name].pieces, *piece) if name in files else piece,
+                executable=bool(row["mode"] & 0o100),
+                base=None if row["base_seq"] is None else Seq(row["base_seq"]),
+            )
+        return list(files.values())
+
+    async def prune(self, connection: Connection, session_id: SessionId, *, kept: int) -> None:
+        """All but the newest, and the last one of each run."""
+        await connection.execute(_SQL.prune_snapshots, session_id, kept)
+
+
+def _snapshot(row: asyncpg.Record) -> SessionSnapshot:
+    run_id: UUID | None = row["run_id"]
+    return SessionSnapshot(
+        id=SnapshotId(row["id"]),
+        session_id=SessionId(row["session_id"]),
+        run_id=None if run_id is None else RunId(run_id),
+        message_id=row["message_id"],
+        project_id=ProjectId(row["project_id"]),
+        epoch=row["epoch"],
+        base=Seq(row["base_seq"]),
+        reason=SnapshotReason(row["reason"]),
+        files=row["files"],
+        bytes=row["bytes"],
+        sdk_session_ids=json.loads(row["sdk_session_ids"]),
+        created_at=row["created_at"],
+    )

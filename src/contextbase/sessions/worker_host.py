@@ -1,0 +1,261 @@
+"""Session workers on this machine: a session's folder, its sandbox, and the executor in it.
+
+A worker is opened for a run and stays for the next one. Whatever is missing of it is made again: the folder from the
+project and the session's last snapshot, the sandbox on the folder, the executor in the sandbox.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from weakref import WeakValueDictionary
+
+from contextbase.commands.driver import MachineDriver
+from contextbase.commands.model import SandboxEquipment
+from contextbase.commands.occupancy import Occupancy
+from contextbase.commands.sandboxes import AgentSandboxes
+from contextbase.db.database import Database
+from contextbase.errors import ContextbaseError, HeldElsewhere, NotFound
+from contextbase.ids import Clock
+from contextbase.limits import ResourceLimits
+from contextbase.sandbox.model import Network, SandboxId
+from contextbase.sessions.agent_programs import AgentPrograms
+from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
+from contextbase.sessions.model import AgentSession, SessionId, SessionWorker, SyncStatus, WorkerState
+from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.snapshot_model import SnapshotReason
+from contextbase.sessions.snapshots import SessionSnapshots
+from contextbase.threads import in_thread
+from contextbase.workspaces.folder import remove_tree
+from contextbase.workspaces.model import Owner
+from contextbase.workspaces.refresh.service import Refreshed
+from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
+from contextbase.workspaces.service import WorkspaceService
+
+__all__ = ["LiveWorker", "SessionFolder", "WaysOut", "WorkerHost"]
+
+_log = logging.getLogger(__name__)
+
+WaysOut = Callable[[AgentSession], Mapping[str, StreamHandler]]
+"""What happens to the streams that a session's programs open: model, proxy, mcp."""
+
+_PROGRAMS: Final = "CONTEXTBASE_AGENTS"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionFolder:
+    """A session's folder, up to date."""
+
+    record: WorkspaceRecord
+    refreshed: Refreshed | None  # what others changed since its last turn; None: it is new
+    is_restored: bool  # from a snapshot
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LiveWorker:
+    session_id: SessionId
+    sandbox_id: SandboxId
+    link: ExecutorLink
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerHost:
+    database: Database
+    repository: SessionRepository
+    workspaces: WorkspaceService
+    registry: WorkspaceRepository
+    sandboxes: AgentSandboxes
+    occupancy: Occupancy
+    driving: MachineDriver
+    snapshots: SessionSnapshots
+    programs: AgentPrograms
+    limits: ResourceLimits  # but for time: a session's sandbox ends with the session
+    ways_out: WaysOut
+    clock: Clock
+    homes: Path
+    _live: dict[SessionId, LiveWorker] = field(default_factory=dict, init=False)
+    _turns: WeakValueDictionary[SessionId, asyncio.Lock] = field(default_factory=WeakValueDictionary, init=False)
+
+    @property
+    def machine(self) -> str:
+        return self.driving.node
+
+    @property
+    def image(self) -> str:
+        """What sandboxes are made of here."""
+        return self.driving.name or "unknown"
+
+    def live(self, session_id: SessionId) -> LiveWorker | None:
+        return self._live.get(session_id)
+
+    async def folder(self, session: AgentSession) -> SessionFolder:
+        """The session's folder on this machine, as it was left or as its last snapshot has it, and with what others
+        have committed since."""
+        async with self._turn(session.id):
+            worker = await self._worker(session.id)
+            try:
+                created = await self.workspaces.create(session.caller(), session.project_id)
+            except HeldElsewhere:
+                await self._give_up_elsewhere(session)
+                created = await self.workspaces.create(session.caller(), session.project_id)
+            is_ours = worker is not None and worker.machine == self.machine and worker.lost_at is None
+            restored = 0
+            if created.is_new or not is_ours or (worker is not None and worker.state is WorkerState.DELETED):
+                restored = await self._restore(session, created.record)
+            await self._put_worker(session, None, None)
+        refreshed = None
+        if not created.is_new:
+            record, refreshed = await self.workspaces.refresh(session.caller(), session.project_id)
+            return SessionFolder(record=record, refreshed=refreshed, is_restored=restored > 0)
+        return SessionFolder(record=created.record, refreshed=None, is_restored=restored > 0)
+
+    async def opened(self, session: AgentSession) -> LiveWorker:
+        """The session's sandbox with its executor, attached. Its folder must be here."""
+        async with self._turn(session.id):
+            live = self._live.get(session.id)
+            if live is not None and not live.link.is_over:
+                return live
+            return await self._open(session)
+
+    async def stop(self, session: AgentSession) -> None:
+        """Stop the sandbox, after all it has was stored; the folder stays. Raises what kept it from being stored, and
+        then nothing is stopped."""
+        async with self._turn(session.id):
+            await self._store(session, SnapshotReason.PRE_STOP)
+            await self._end_sandbox(session)
+            await self._settle(session, WorkerState.STOPPED)
+
+    async def remove(self, session: AgentSession) -> None:
+        """Take all of it away from this machine, after it was stored; the next run begins with the snapshot."""
+        async with self._turn(session.id):
+            with suppress(NotFound):  # it has no folder here any more
+                await self._store(session, SnapshotReason.PRE_REMOVE)
+                await self._end_sandbox(session)
+                await self.workspaces.abandon(session.caller(), session.project_id)
+            await in_thread(_remove_home, self.homes / str(session.id))
+            await self._settle(session, WorkerState.DELETED)
+
+    async def sync(self, session: AgentSession, reason: SnapshotReason) -> None:
+        async with self._turn(session.id):
+            await self._store(session, reason)
+
+    async def let_go(self, session_id: SessionId) -> None:
+        """Close the link; the executor and what runs in it go on."""
+        if (live := self._live.pop(session_id, None)) is not None:
+            await live.link.close()
+
+    async def close(self) -> None:
+        for session_id in list(self._live):
+            await self.let_go(session_id)
+
+    async def _open(self, session: AgentSession) -> LiveWorker:
+        await self.let_go(session.id)
+        home = self.homes / str(session.id)
+        await in_thread(_make_home, home, self.workspaces.node.owner)
+        mounts = await in_thread(self.programs.mounts)
+        status, _ = await self.sandboxes.create(
+            session.caller(),
+            session.project_id,
+            None,
+            limits=replace(self.limits, max_execution_time=None),
+            network=Network.LOOPBACK,
+            environment={_PROGRAMS: await in_thread(self.programs.folders_inside)},
+            equipment=SandboxEquipment(home=home, read_only=mounts),
+        )
+        sandbox_id = status.record.id
+        driver = await self.driving.driver(status.record.driver)
+        await driver.start(sandbox_id)
+        link = await ExecutorLink.started(
+            driver,
+            sandbox_id,
+            handlers=self.ways_out(session),
+            environment={_PROGRAMS: await in_thread(self.programs.folders_inside)},
+        )
+        live = LiveWorker(session_id=session.id, sandbox_id=sandbox_id, link=link)
+        self._live[session.id] = live
+        version = link.about.get("executor")
+        await self._put_worker(session, sandbox_id, str(version) if version is not None else None)
+        return live
+
+    async def _end_sandbox(self, session: AgentSession) -> None:
+        await self.let_go(session.id)
+        record = await self.workspaces.path(session.caller(), session.project_id)
+        await self.occupancy.leave(record.id)
+
+    async def _store(self, session: AgentSession, reason: SnapshotReason) -> None:
+        """A snapshot, and what came of it in the worker's row."""
+        began = self.clock.now()
+        await self._put_sync(session, SyncStatus.RUNNING)
+        try:
+            await self.snapshots.take(session, reason)
+        except ContextbaseError as error:
+            await self._put_sync(session, SyncStatus.FAILED, error=error.message)
+            raise
+        await self._put_sync(session, SyncStatus.SUCCESS, at=began)
+
+    async def _put_sync(
+        self, session: AgentSession, status: SyncStatus, *, at: datetime | None = None, error: str | None = None
+    ) -> None:
+        async with self.database.connection() as connection:
+            await self.repository.put_sync(connection, session.id, status, at=at, error=error)
+
+    async def _restore(self, session: AgentSession, record: WorkspaceRecord) -> int:
+        snapshot = await self.snapshots.newest(session)
+        if snapshot is None:
+            return 0
+        return await self.snapshots.restore(snapshot, record)
+
+    async def _give_up_elsewhere(self, session: AgentSession) -> None:
+        """Its folder is on a machine that is lost: the queue gives a session to another machine only then. What that
+        machine still has stays there, for `contextbase session rescue`."""
+        async with self.database.transaction() as connection:
+            record = await self.registry.open_one(connection, session.project_id, session.agent.id)
+            if record is not None and record.node != self.machine:
+                await self.registry.end(connection, record.id, WorkspaceState.LOST)
+                extra = {"session_id": str(session.id), "machine": record.node}
+                _log.warning("a session goes on without its folder on a lost machine", extra=extra)
+
+    async def _worker(self, session_id: SessionId) -> SessionWorker | None:
+        async with self.database.connection() as connection:
+            return await self.repository.worker(connection, session_id)
+
+    async def _put_worker(self, session: AgentSession, sandbox_id: SandboxId | None, version: str | None) -> None:
+        async with self.database.connection() as connection:
+            await self.repository.put_worker(
+                connection,
+                session.id,
+                machine=self.machine,
+                container_id=None if sandbox_id is None else str(sandbox_id),
+                workspace_s3_prefix=_prefix(session),
+                executor_version=version,
+                at=self.clock.now(),
+            )
+
+    async def _settle(self, session: AgentSession, state: WorkerState) -> None:
+        async with self.database.connection() as connection:
+            await self.repository.settle_worker(connection, session.id, state, self.clock.now())
+
+    def _turn(self, session_id: SessionId) -> asyncio.Lock:
+        """One at a time changes what a session has here."""
+        return self._turns.setdefault(session_id, asyncio.Lock())
+
+
+def _prefix(session: AgentSession) -> str:
+    """Where the session's own files appear to people who browse files, by the name that seed 002 gives the place."""
+    return f"project/{session.project_id}/{session.owner.name}/session/{session.id}/workspace"
+
+
+def _make_home(home: Path, owner: Owner) -> None:
+    home.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+    home.mkdir(mode=0o700, exist_ok=True)
+    if owner != Owner.of_this_process():
+        os.chown(home, owner.uid, owner.gid)
+
+
+def _remove_home(home: Path) -> None:
+    remove_tree(home)

@@ -1,0 +1,53 @@
+"""Brings this machine's session workers in line with what is wanted of them: stopped, removed, stored."""
+
+import logging
+from dataclasses import dataclass
+
+from contextbase.db.database import Database
+from contextbase.errors import ContextbaseError, NotFound
+from contextbase.ids import Clock
+from contextbase.sessions.machine_runs import MachineRuns
+from contextbase.sessions.model import AgentSession, SessionWorker, WorkerState
+from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.snapshot_model import SnapshotReason
+from contextbase.sessions.worker_host import WorkerHost
+
+__all__ = ["WorkerUpkeep"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerUpkeep:
+    database: Database
+    repository: SessionRepository
+    host: WorkerHost
+    runs: MachineRuns
+    clock: Clock
+
+    async def sweep(self) -> None:
+        """One worker in trouble does not keep the others waiting; it is tried again with the next sweep."""
+        async with self.database.connection() as connection:
+            workers = await self.repository.workers_of(connection, self.host.machine)
+            sessions = await self.repository.of_ids(connection, {worker.session_id for worker in workers})
+        for worker in workers:
+            session = sessions.get(worker.session_id)
+            if session is None or self.runs.works_on(worker.session_id):
+                continue
+            try:
+                await self._attend(session, worker)
+            except ContextbaseError as error:
+                extra = {"session_id": str(worker.session_id), "error": error.message, "code": error.code}
+                _log.warning("a session's worker could not be looked after; trying again", extra=extra)
+
+    async def _attend(self, session: AgentSession, worker: SessionWorker) -> None:
+        try:
+            if worker.desired_state is WorkerState.DELETED and worker.state is not WorkerState.DELETED:
+                await self.host.remove(session)
+            elif worker.desired_state is WorkerState.STOPPED and worker.state is WorkerState.RUNNING:
+                await self.host.stop(session)
+            elif worker.sync_is_due and worker.state is not WorkerState.DELETED:
+                await self.host.sync(session, SnapshotReason.CATCH_UP)
+        except NotFound:  # somebody removed its folder: what it had is in its last snapshot
+            async with self.database.connection() as connection:
+                await self.repository.lose_worker(connection, session.id, self.clock.now())

@@ -1,0 +1,171 @@
+"""Runs from their message to what landed, on a real machine with sandboxes and executors."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.support.agent_world import AgentWorld, open_agent_world, script
+from tests.support.postgres import database_copy
+
+from contextbase.db.database import DatabaseAddress
+from contextbase.sessions.model import Land
+from contextbase.sessions.states import RunState
+
+pytestmark = pytest.mark.timeout(1200)
+
+
+@pytest.fixture
+async def agents(embedded_database_server: DatabaseAddress, tmp_path: Path) -> AsyncIterator[AgentWorld]:
+    async with (
+        database_copy(embedded_database_server, "contextbase_template") as address,
+        open_agent_world(address, tmp_path / "data") as world,
+    ):
+        yield world
+
+
+async def test_what_an_agent_writes_lands_in_the_project(agents: AgentWorld) -> None:
+    await agents.put({"notes.md": b"# Notes\n"})
+    session = await agents.session()
+    run = await agents.done(
+        session,
+        script({"tool": "write", "input": {"path": "plan.md", "content": "# Plan\n"}}, {"text": "The plan is there."}),
+    )
+    assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+    assert await agents.read("plan.md") == b"# Plan\n"
+    assert run.landed is not None
+    assert run.landed["counts"] == {"written": 1}
+
+
+async def test_the_next_turn_sees_what_others_committed_meanwhile(agents: AgentWorld) -> None:
+    await agents.put({"notes.md": b"one\n"})
+    session = await agents.session()
+    await agents.done(session, script({"text": "Hello."}))
+    await agents.put({"notes.md": b"one\ntwo\n"})
+    run = await agents.done(
+        session, script({"tool": "bash", "input": {"command": "cp notes.md seen.md"}}, {"text": "Copied."})
+    )
+    assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+    assert await agents.read("seen.md") == b"one\ntwo\n"
+
+
+async def test_two_sessions_edit_one_file_and_both_edits_are_in(agents: AgentWorld) -> None:
+    await agents.put({"list.md": b"".join(b"- %d\n" % number for number in range(20))})
+    first, second = await agents.session(), await agents.session()
+    runs = [
+        await agents.send(one, script({"tool": "bash", "input": {"command": f"sed -i 's/^{old}$/{new}/' list.md"}}))
+        for one, old, new in ((first, "- 2", "- two"), (second, "- 17", "- seventeen"))
+    ]
+    for run in [await agents.ended(run) for run in runs]:
+        assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+    merged = await agents.read("list.md")
+    assert merged is not None
+    assert {b"- two", b"- seventeen"} <= set(merged.splitlines())
+
+
+async def test_a_session_that_never_lands_keeps_its_work_in_the_folder(agents: AgentWorld) -> None:
+    session = await agents.session(land=Land.NEVER)
+    run = await agents.done(session, script({"tool": "write", "input": {"path": "a.md", "content": "a\n"}}))
+    assert run.state is RunState.SUCCEEDED
+    assert run.landed is not None
+    assert run.landed["state"] == "waits"
+    assert await agents.read("a.md") is None
+    run = await agents.done(session, script({"tool": "bash", "input": {"command": "cat a.md > b.md"}}))
+    assert run.landed is not None
+    assert run.landed["counts"] == {"uncommitted": 2}
+
+
+async def test_a_canceled_run_stops_its_agent_and_keeps_its_work(agents: AgentWorld) -> None:
+    session = await agents.session()
+    run = await agents.send(
+        session,
+        script({"tool": "write", "input": {"path": "half.md", "content": "half\n"}}, {"pause": 3000}, {"text": "Never."}),
+    )
+    await agents.told(session, "tool.end")
+    await agents.services.core.sessions.service.cancel(agents.owner, run.id)
+    ended = await agents.ended(run)
+    assert ended.state is RunState.CANCELED
+    assert ended.landed is not None
+    assert ended.landed["counts"] == {"uncommitted": 1}
+    assert await agents.read("half.md") is None
+
+
+async def test_what_a_removed_worker_had_is_there_in_the_next_run(agents: AgentWorld) -> None:
+    """Uncommitted work, ignored files, odd names and the agent program's own data come back from the snapshot."""
+    await agents.put({"kept.md": b"kept\n", "gone.md": b"gone\n", ".gitignore": b"build/\n"})
+    session = await agents.session(land=Land.NEVER)
+    make = (
+        "echo new > new.md && rm gone.md && mkdir -p build .agent_data/tool && echo made > build/out.bin"
+        " && echo state > .agent_data/tool/state.json && ln -s kept.md link && chmod +x new.md"
+    )
+    await agents.done(session, script({"tool": "bash", "input": {"command": make}}))
+    await agents.host.remove(session)
+    assert agents.homes() == []
+    run = await agents.done(session, script({"tool": "bash", "input": {"command": f"{{ {_SHOW}; }} > shown.md"}}))
+    assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+    shown = (await agents.folder(session) / "shown.md").read_text()
+    assert shown.split() == ["new", "kept", "made", "state", "kept.md", "executable", "absent"]
+
+
+_SHOW = (
+    "cat new.md kept.md build/out.bin .agent_data/tool/state.json; readlink link;"
+    " test -x new.md && echo executable; test -e gone.md || echo absent"
+)
+
+
+async def test_uncommitted_work_comes_back_on_the_base_it_was_made_from(agents: AgentWorld) -> None:
+    """Or what others changed meanwhile in the same file would be taken back when it lands."""
+    lines = [b"line %d\n" % number for number in range(9)]
+    await agents.put({"text.md": b"".join(lines)})
+    session = await agents.session(land=Land.NEVER)
+    edit = "sed -i 's/line 1/line ONE/' text.md"
+    await agents.done(session, script({"tool": "bash", "input": {"command": edit}}))
+    await agents.put({"text.md": b"".join([*lines[:-1], b"theirs\n"])})
+    await agents.host.remove(session)
+    await agents.host.folder(session)
+    report = await agents.landing.commit(session, await agents.done(session, script({"text": "Fine."})))
+    assert report.counts == {"merged": 1}
+    landed = await agents.read("text.md")
+    assert landed is not None
+    assert b"line ONE" in landed
+    assert landed.endswith(b"theirs\n")
+
+
+async def test_a_stopped_worker_starts_again_with_the_next_message(agents: AgentWorld) -> None:
+    session = await agents.session()
+    await agents.done(session, script({"tool": "bash", "input": {"command": "echo here > ~/note"}}))
+    await agents.host.stop(session)
+    run = await agents.done(session, script({"tool": "bash", "input": {"command": "cat ~/note > home.md"}}))
+    assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+    assert await agents.read("home.md") == b"here\n"
+
+
+async def test_a_sandbox_removed_behind_our_back_is_made_again(agents: AgentWorld) -> None:
+    session = await agents.session()
+    await agents.done(session, script({"text": "Hello."}))
+    live = agents.host.live(session.id)
+    assert live is not None
+    driver = await agents.host.driving.driver()
+    await driver.remove(live.sandbox_id)
+    run = await agents.done(session, script({"tool": "write", "input": {"path": "on.md", "content": "on\n"}}))
+    assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+    assert await agents.read("on.md") == b"on\n"
+
+
+async def test_a_run_goes_on_when_the_server_is_started_again(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    """The executor outlives the process: nothing is done twice, and no event is lost or doubled."""
+    async with database_copy(embedded_database_server, "contextbase_template") as address:
+        async with open_agent_world(address, tmp_path / "data", keeps_mounts=True) as first:
+            session = await first.session()
+            count = {"tool": "bash", "input": {"command": "echo once >> count.md"}}
+            run = await first.send(session, script(count, {"pause": 3}, {"text": "Counted."}, count))
+            await first.told(session, "tool.end")
+        async with open_agent_world(address, tmp_path / "data", project_id=first.project_id) as second:
+            ended = await second.ended(run)
+            assert ended.state is RunState.SUCCEEDED, (ended.reason, ended.message)
+            assert ended.attempt == 1
+            assert await second.read("count.md") == b"once\nonce\n"
+            events = await second.events(session)
+    assert [event.kind for event in events].count("run.finished") == 1
+    assert [event.kind for event in events].count("tool.start") == 2

@@ -1,0 +1,153 @@
+"""Sessions on a real machine: workspaces, sandboxes, executors, and the scripted model behind the gateway."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from tests.support.api import url_of
+from tests.support.gate_world import write
+from tests.support.require import require_root
+from tests.support.workspaces import unmount_all
+
+from contextbase.bootstrap import Services, open_services
+from contextbase.bootstrap.workers import WorkerServices
+from contextbase.config import Settings
+from contextbase.db.database import DatabaseAddress
+from contextbase.errors import NotFound
+from contextbase.gate.model import CommitRequest
+from contextbase.identity.model import Caller
+from contextbase.ids import ProjectId, TreePath
+from contextbase.sessions.landing import Landing
+from contextbase.sessions.model import AgentRun, AgentSession, SessionRequest
+from contextbase.sessions.states import ENDED
+from contextbase.sessions.worker_host import WorkerHost
+from contextbase.streams.access import ReadableScope
+from contextbase.streams.model import Position, Scope, StreamEvent
+
+__all__ = ["AgentWorld", "open_agent_world", "script"]
+
+_PATIENCE = 600.0
+
+
+def script(*steps: Mapping[str, Any]) -> str:
+    """A message that tells the scripted model what to do."""
+    return f"Do as the script says.\n```script\n{json.dumps(list(steps))}\n```"
+
+
+@dataclass
+class AgentWorld:
+    services: Services
+    owner: Caller
+    project_id: ProjectId
+
+    async def session(self, **wishes: Any) -> AgentSession:
+        request = SessionRequest(project_id=self.project_id, **{"provider": "scripted", **wishes})
+        return await self.services.core.sessions.service.create(self.owner, request)
+
+    async def send(self, session: AgentSession, prompt: str) -> AgentRun:
+        return await self.services.core.sessions.service.send(self.owner, session.id, prompt)
+
+    async def ended(self, run: AgentRun) -> AgentRun:
+        """The run when it is over."""
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                now = await self.services.core.sessions.runs.get(run.id)
+                if now.state in ENDED:
+                    return now
+                await asyncio.sleep(0.05)
+
+    async def done(self, session: AgentSession, prompt: str) -> AgentRun:
+        return await self.ended(await self.send(session, prompt))
+
+    async def told(self, session: AgentSession, kind: str) -> None:
+        """Until the session has an event of a kind."""
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                if any(event.kind == kind for event in await self.events(session)):
+                    return
+                await asyncio.sleep(0.05)
+
+    @property
+    def workers(self) -> WorkerServices:
+        assert self.services.machine is not None
+        return self.services.machine.workers
+
+    @property
+    def host(self) -> WorkerHost:
+        return self.workers.host
+
+    @property
+    def landing(self) -> Landing:
+        return Landing(workspaces=self.services.agents.workspaces)
+
+    def homes(self) -> list[Path]:
+        return list(self.host.homes.iterdir())
+
+    async def folder(self, session: AgentSession) -> Path:
+        record = await self.services.agents.workspaces.path(session.caller(), session.project_id)
+        return record.path
+
+    async def events(self, session: AgentSession) -> list[StreamEvent]:
+        readable, position, found = ReadableScope(scope=Scope.session(session.id)), Position(), []
+        while True:
+            page = await self.services.core.streams.read(readable, position, limit=500)
+            found += page.events
+            position = page.position
+            if not page.more:
+                return found
+
+    async def put(self, files: Mapping[str, bytes]) -> None:
+        """The owner's own commit, past every session."""
+        gate = self.services.core.gate
+        async with self.services.core.database.connection() as connection:
+            base = (await gate.opened(connection, self.owner, self.project_id)).seq
+        changes = tuple(write(path, body, base) for path, body in files.items())
+        await gate.commit(self.owner, CommitRequest(project_id=self.project_id, changes=changes))
+
+    async def read(self, path: str) -> bytes | None:
+        """What the project's head has there."""
+        place = self.services.agents.files.project(self.owner, self.project_id)
+        try:
+            async with place.opened(TreePath(path)) as file:
+                return b"".join([piece async for piece in file.content.stream(0, file.content.size)])
+        except NotFound:
+            return None
+
+
+@asynccontextmanager
+async def open_agent_world(
+    address: DatabaseAddress,
+    folder: Path,
+    *,
+    project_id: ProjectId | None = None,
+    keeps_mounts: bool = False,
+    **options: object,
+) -> AsyncIterator[AgentWorld]:
+    """`project_id`: go on in that project. `keeps_mounts`: as after the end of a process, for another world."""
+    require_root()
+    settings = Settings.model_validate({"data": folder, "database_url": url_of(address), **options})
+    try:
+        async with open_services(settings) as services:
+            core = services.core
+            secret = await core.identity.ensure_owner(None)
+            if secret:
+                core.data.write_owner_token(secret)
+            owner = await core.identity.authenticate(secret or core.data.read_owner_token() or "")
+            if project_id is None:
+                project_id = (await core.projects.create(owner, f"p{uuid4().hex[:12]}")).id
+            assert services.machine is not None
+            await services.machine.start(None)
+            chores = asyncio.create_task(services.chores.run())
+            try:
+                yield AgentWorld(services=services, owner=owner, project_id=project_id)
+            finally:
+                chores.cancel()
+                await asyncio.gather(chores, return_exceptions=True)
+    finally:
+        if not keeps_mounts:
+            unmount_all(folder)
