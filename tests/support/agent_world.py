@@ -22,7 +22,7 @@ from contextbase.errors import NotFound
 from contextbase.gate.model import CommitRequest
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, TreePath
-from contextbase.sessions.landing import Landing
+from contextbase.sessions.landing import RunLanding
 from contextbase.sessions.model import AgentRun, AgentSession, SessionRequest
 from contextbase.sessions.states import ENDED
 from contextbase.sessions.worker_host import WorkerHost
@@ -82,8 +82,8 @@ class AgentWorld:
         return self.workers.host
 
     @property
-    def landing(self) -> Landing:
-        return Landing(workspaces=self.services.agents.workspaces)
+    def landing(self) -> RunLanding:
+        return RunLanding(workspaces=self.services.agents.workspaces)
 
     def homes(self) -> list[Path]:
         return list(self.host.homes.iterdir())

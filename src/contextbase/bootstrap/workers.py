@@ -10,7 +10,7 @@ from contextbase.bootstrap.core import CoreServices
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.models import ModelServices
 from contextbase.sessions.agent_programs import AgentPrograms
-from contextbase.sessions.landing import Landing
+from contextbase.sessions.landing import RunLanding
 from contextbase.sessions.machine_runs import MachineRuns
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.run_work import RunLimits, RunParts
@@ -74,7 +74,7 @@ async def open_worker_services(
         queue=core.sessions.queue,
         log=core.sessions.log,
         host=host,
-        landing=Landing(workspaces=workspaces),
+        landing=RunLanding(workspaces=workspaces),
         occupancy=agents.sandboxes.occupancy,
         at_work=at_work,
         limits=RunLimits(seconds=settings.run_seconds, output_bytes=settings.output_bytes),

@@ -144,7 +144,7 @@ class S3Settings(SettingsGroup):
 
 
 class AgentSettings(SettingsGroup):
-    prefix: ClassVar[str] = "agents_"
+    prefix: ClassVar[str] = "agent_"
 
     folders: tuple[Path, ...] = Field(
         default=(),

@@ -12,7 +12,7 @@ from contextbase.sessions.model import AgentRun, AgentSession, Land
 from contextbase.workspaces.checkpoints import Committed, Wish
 from contextbase.workspaces.service import WorkspaceService
 
-__all__ = ["Landing", "LandingReport", "LandingState"]
+__all__ = ["LandingReport", "LandingState", "RunLanding"]
 
 _MOST_PATHS: Final = 200
 _LONGEST_MESSAGE: Final = 500
@@ -47,7 +47,7 @@ class LandingReport:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Landing:
+class RunLanding:
     workspaces: WorkspaceService
 
     async def land(self, session: AgentSession, run: AgentRun) -> LandingReport:

@@ -16,7 +16,7 @@ from contextbase.commands.occupancy import Occupancy
 from contextbase.errors import ContextbaseError, CursorOutdated, LeaseLost, Unavailable
 from contextbase.models.model import ModelContext
 from contextbase.sessions.agent_runs import AgentRuns
-from contextbase.sessions.landing import Landing, LandingReport
+from contextbase.sessions.landing import LandingReport, RunLanding
 from contextbase.sessions.model import ClaimedRun, RunFacts, SessionId
 from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.run_log import RunLog
@@ -50,7 +50,7 @@ class RunParts:
     queue: RunQueue
     log: RunLog
     host: WorkerHost
-    landing: Landing
+    landing: RunLanding
     occupancy: Occupancy
     at_work: RunsAtWork
     limits: RunLimits = field(default_factory=RunLimits)
@@ -105,11 +105,12 @@ class RunWork:
         if self._run.state in (RunState.SYNCING, RunState.EXPORTED):  # the process died while it stored what was done
             await self._finish(RunEnd(outcome="completed"))
             return
-        folder = await self._folder()
-        worker = await self._worker()
-        with self._parts.occupancy.busy(worker.sandbox_id), self._parts.at_work.working(self._context()):
-            await self._start(worker, folder)
-            end = await self._followed(worker)
+        with self._parts.at_work.working(self._context()):  # an agent that outlived us asks its model at once
+            folder = await self._folder()
+            worker = await self._worker()
+            with self._parts.occupancy.busy(worker.sandbox_id):
+                await self._start(worker, folder)
+                end = await self._followed(worker)
         await self._finish(end)
 
     def _context(self) -> ModelContext:

@@ -15,11 +15,10 @@ from contextbase.agents.model import AgentPaths
 from contextbase.errors import TooLarge
 from contextbase.storage.model import Kind
 from contextbase.workspaces.folder import Folder, listing_of
+from contextbase.workspaces.ignore_rules import AGENT_DATA
 from contextbase.workspaces.model import WorkspaceChanges
 
-__all__ = ["AGENT_DATA", "StateFile", "StateLimits", "StateRules", "state_files"]
-
-AGENT_DATA: Final = ".agent_data"
+__all__ = ["StateFile", "StateLimits", "StateRules", "state_files"]
 
 _MADE_AGAIN: Final = frozenset(
     {"node_modules", ".venv", "venv", "__pycache__", ".cache", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox"}

@@ -17,6 +17,7 @@ from typing import Final
 from contextbase.workspaces.ignore_patterns import IgnorePattern
 
 __all__ = [
+    "AGENT_DATA",
     "GIT_EXCLUDES",
     "LARGEST_IGNORE_FILE",
     "ExcludePatterns",
@@ -33,7 +34,8 @@ LARGEST_IGNORE_FILE: Final = 128 << 10
 _MOST_RULES: Final = 2000  # that hold in one folder, from all ignore files together
 _MOST_NOTES: Final = 20
 _BUILT_IN: Final = "built-in"
-_ALWAYS: Final = (".git", ".agent_data")
+AGENT_DATA: Final = ".agent_data"
+_ALWAYS: Final = (".git", AGENT_DATA)
 _DEFAULTS: Final = b"""\
 __pycache__/
 *.pyc

@@ -78,7 +78,9 @@ async def test_a_canceled_run_stops_its_agent_and_keeps_its_work(agents: AgentWo
     session = await agents.session()
     run = await agents.send(
         session,
-        script({"tool": "write", "input": {"path": "half.md", "content": "half\n"}}, {"pause": 3000}, {"text": "Never."}),
+        script(
+            {"tool": "write", "input": {"path": "half.md", "content": "half\n"}}, {"pause": 3000}, {"text": "Never."}
+        ),
     )
     await agents.told(session, "tool.end")
     await agents.services.core.sessions.service.cancel(agents.owner, run.id)
@@ -118,11 +120,11 @@ async def test_uncommitted_work_comes_back_on_the_base_it_was_made_from(agents: 
     await agents.put({"text.md": b"".join(lines)})
     session = await agents.session(land=Land.NEVER)
     edit = "sed -i 's/line 1/line ONE/' text.md"
-    await agents.done(session, script({"tool": "bash", "input": {"command": edit}}))
+    run = await agents.done(session, script({"tool": "bash", "input": {"command": edit}}))
     await agents.put({"text.md": b"".join([*lines[:-1], b"theirs\n"])})
     await agents.host.remove(session)
     await agents.host.folder(session)
-    report = await agents.landing.commit(session, await agents.done(session, script({"text": "Fine."})))
+    report = await agents.landing.commit(session, run)
     assert report.counts == {"merged": 1}
     landed = await agents.read("text.md")
     assert landed is not None
