@@ -82,13 +82,13 @@ def test_refresh_shows_what_came_in_and_what_is_kept(shared: Cli) -> None:
     refreshed = shared("workspace", "refresh", "-a", "long")
     assert (refreshed.code, refreshed.stdout.splitlines()[:2]) == (
         0,
-        ["A  new.md", "K  plan.md: You and others changed it, and there is no clean merge."],
+        ["arrived    A new.md", "kept         plan.md: You and others changed it, and there is no clean merge."],
     )
     assert (folder / "new.md").read_text() == "new\n"
     assert shared("workspace", "refresh", "-a", "long", "--json").json["kept"][0]["code"] == "conflict"
     committed = shared("workspace", "commit", "-a", "long", "--refresh")
     assert committed.code == 1
-    assert "M  plan.md" in committed.stdout
+    assert "arrived    M plan.md" in committed.stdout
     assert "up to date" in shared("workspace", "refresh", "-a", "long").stdout
 
 

@@ -187,13 +187,13 @@ def test_a_refresh_says_what_arrived_what_was_merged_and_why_the_rest_is_kept() 
         }
     )
     assert [line.plain for line in drawn_refresh(refreshed)] == [
-        "A  a\\x1b",
-        "M  run  (executable bit)",
-        "G  m.json",
-        "K  k.md: There is no clean merge.",
+        "arrived    A a\\x1b",
+        "arrived    M run  (executable bit)",
+        "merged       m.json",
+        "kept         k.md: There is no clean merge.",
         "The folder shows snapshot 9.",
     ]
     many = refreshed.model_copy(update={"arrived": refreshed.arrived * 100})
-    assert next(line.plain for line in drawn_refresh(many)) == "200 files arrived (--json lists them)"
+    assert next(line.plain for line in drawn_refresh(many)) == "arrived    200 files (--json lists them)"
     nothing = RefreshedView(seq=9, since=9, arrived=[], merged=[], kept=[])
     assert [line.plain for line in drawn_refresh(nothing)] == ["Nothing new: the folder is up to date."]

@@ -71,18 +71,20 @@ def drawn_commit(committed: WorkspaceCommitView) -> Iterator[Text]:
 
 
 def drawn_refresh(refreshed: RefreshedView) -> Iterator[Text]:
-    """A, M and D for what arrived; G: merged into a file of the agent's; K: kept as the agent has it, and why."""
+    """What arrived (A, M, D), what was merged into files of the agent's, what is kept as the agent has it and why."""
     if len(refreshed.arrived) <= _MOST_LISTED:
         for arrived in refreshed.arrived:
             sign = _SIGNS[arrived.change]
             note = "  (executable bit)" if arrived.change == "mode" else ""
-            yield Text.assemble((f"{sign} ", _SIGN_STYLES[sign]), " ", on_one_line(arrived.path), note)
+            yield Text.assemble(
+                ("arrived    ", "green"), (sign, _SIGN_STYLES[sign]), f" {on_one_line(arrived.path)}{note}"
+            )
     else:
-        yield Text(f"{len(refreshed.arrived):,} files arrived (--json lists them)", "green")
+        yield Text(f"{'arrived':10} {len(refreshed.arrived):,} files (--json lists them)", "green")
     for path in refreshed.merged:
-        yield Text.assemble(("G ", "cyan"), " ", on_one_line(path))
+        yield Text.assemble(("merged       ", "cyan"), on_one_line(path))
     for kept in refreshed.kept:
-        yield Text.assemble(("K ", "magenta"), f" {on_one_line(kept.path)}: {kept.reason}")
+        yield Text.assemble(("kept         ", "magenta"), f"{on_one_line(kept.path)}: {kept.reason}")
     if refreshed.arrived or refreshed.merged or refreshed.kept:
         yield Text(f"The folder shows snapshot {refreshed.seq}.")
     else:

@@ -132,13 +132,13 @@ def list_(
             return
         names = {each: client.projects.get(str(each)).name for each in {one.project_id for one in found}}
     print_table(
-        ("AGENT", "PROJECT", "STATE", "BASE", "COMMITS", "SEEN", "NODE"),
+        ("AGENT", "PROJECT", "STATE", "SNAPSHOT", "COMMITS", "SEEN", "MACHINE"),
         (
             (
                 one.agent,
                 names[one.project_id],
                 one.state,
-                one.base_seq,
+                one.shown_seq,
                 one.commits,
                 local_time(one.seen_at),
                 one.machine,
@@ -217,7 +217,7 @@ def commit(
 def refresh(client: Client, agent: Agent = None, project: Project = None) -> CommandResult:
     """Bring what others have changed into the folder (A added, M modified, D deleted), while you work in it.
 
-    G marks files of yours that others' changes were merged into, and K what is kept as you have it."""
+    Files that you changed too are merged. Those without a clean merge are kept as you have them."""
     refreshed = client.workspaces.refresh(project, agent=agent)
     return CommandResult(refreshed, drawn_refresh(refreshed))
 
