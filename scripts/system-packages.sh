@@ -14,6 +14,8 @@ set -- /usr/lib/postgresql/*/bin/postgres
 [ -x "$1" ] || need postgres postgresql
 # An engine for containers; the tests start one of their own, and need no command line of it.
 need dockerd docker.io
+# A browser for the web workbench.
+need chromium chromium
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

@@ -16,9 +16,12 @@ from fastapi.routing import iter_route_contexts
 from tests.support.api import BROKEN_ROUTES, Api, assert_problem
 from tests.support.collab import Project, write
 
+from contextbase.interfaces.api.routes.workbench import SECTIONS
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-OPEN_ROUTES = {"/healthz", "/readyz", "/", "/login", "/logout"}
+WORKBENCH = {path for section in SECTIONS for path in (f"/{section}", f"/{section}/{{rest:path}}")}
+OPEN_ROUTES = {"/healthz", "/readyz", "/", "/login", "/logout", "/assets/{name}"} | WORKBENCH
 KINDS = ("user", "agent", "adapter")
 ACTIONS = frozenset({"read", "write", "admin"})
 READ_LEVELS = ("R", "RA", "RW-", "RW")

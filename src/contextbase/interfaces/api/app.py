@@ -50,9 +50,11 @@ from contextbase.interfaces.api.routes import (
     terminal,
     tokens,
     tools,
+    workbench,
     workspaces,
 )
 from contextbase.interfaces.mcp.endpoint import McpEndpoint
+from contextbase.interfaces.workbench.build import WorkbenchBuild
 from contextbase.wire.commit import CommitCreate
 from contextbase.wire.tree import CheckoutRequest
 
@@ -80,6 +82,7 @@ def create_app(services: Services, forwarder: Forwarder | None = None) -> FastAP
     app.state.metrics = Metrics(services.core.metrics)
     app.state.forwarder = forwarder
     app.state.login_codes = LoginCodes()
+    app.state.workbench = WorkbenchBuild()
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
     routers = [module.router for module in (commits, snapshots, feed, events, *_WORK, leases, history, *_PAST)]
     routers += [history.system_router, *(module.router for module in (*_ADMINISTRATION, system, aliases, pages))]
@@ -93,6 +96,7 @@ def create_app(services: Services, forwarder: Forwarder | None = None) -> FastAP
     # The terminal authenticates by itself: there is no answer to a refused socket otherwise.
     for router in (terminal.router, health.router, pages.open_router):
         app.include_router(router, dependencies=[Depends(known_query)], responses=problem_answers(422))
+    app.include_router(workbench.router)  # its queries are the page's own business
     # Looked for first: agents ask it all day long.
     mcp = McpEndpoint(services, forwarder)
     app.router.routes.insert(0, Route("/mcp", endpoint=mcp, methods=["POST"]))

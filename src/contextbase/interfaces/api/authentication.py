@@ -21,6 +21,7 @@ __all__ = [
     "AuthenticatedServices",
     "agents_of",
     "authenticate",
+    "refuse_foreign_pages",
     "services_of",
     "stream_caller_of",
 ]
@@ -61,7 +62,7 @@ async def authenticate(request: HTTPConnection) -> Caller:
 async def _with_token(request: HTTPConnection) -> Caller:
     secret, source = _bearer(request), GrantSource.TOKEN
     if secret is None and (secret := request.cookies.get(COOKIE)):
-        _refuse_foreign_pages(request)
+        refuse_foreign_pages(request)
         source = GrantSource.LOGIN
     if not secret:
         raise Unauthenticated("Send a token: 'Authorization: Bearer cb_…'. `contextbase token create` makes one.")
@@ -86,7 +87,7 @@ def _bearer(request: HTTPConnection) -> str | None:
     return secret.strip()
 
 
-def _refuse_foreign_pages(request: HTTPConnection) -> None:
+def refuse_foreign_pages(request: HTTPConnection) -> None:
     """A browser sends the cookie along; a page of another site must not be able to change anything with it."""
     if request.scope.get("method") in _SAFE:  # a web socket has none
         return

@@ -28,7 +28,7 @@ _HEADERS: Final = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'"),
+    (b"content-security-policy", b"default-src 'none'; form-action 'none'; base-uri 'none'"),
     (b"cache-control", b"no-store"),
 ]
 

@@ -1,0 +1,77 @@
+// A real Chromium against a real server, for the tests: see tests/e2e/web.
+import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type BrowserContext, chromium, type Page } from "playwright-core";
+
+export const url = process.env.WORKBENCH_URL ?? "http://127.0.0.1:8080";
+export const ownerToken = process.env.WORKBENCH_OWNER ?? "";
+export const readerToken = process.env.WORKBENCH_READER ?? "";
+
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+export type Options = { token?: string | null; width?: number; height?: number; theme?: "light" | "dark"; language?: string };
+export type Visit = { page: Page; context: BrowserContext; problems: string[]; close: () => Promise<void> };
+
+/** A browser with nothing in it but a login. `problems` gathers errors of scripts and of the content security policy. */
+export async function visit(options: Options = {}): Promise<Visit> {
+  const folder = mkdtempSync(join(tmpdir(), "workbench-"));
+  const context = await chromium.launchPersistentContext(folder, {
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    headless: true,
+    args: FLAGS,
+    viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
+    colorScheme: options.theme ?? "light",
+    locale: options.language ?? "en-GB",
+    permissions: ["clipboard-read", "clipboard-write"],
+    acceptDownloads: true,
+  });
+  const token = options.token === undefined ? ownerToken : options.token;
+  if (token) await context.addCookies([{ name: "contextbase_token", value: token, url, httpOnly: true, sameSite: "Strict" }]);
+  const problems: string[] = [];
+  const watch = (page: Page) => {
+    page.on("pageerror", (error) => problems.push(`script: ${error.message}`));
+    page.on("console", (message) => {
+      const text = message.text();
+      if (/Content Security Policy|Refused to/i.test(text)) problems.push(`policy: ${text}`);
+    });
+  };
+  context.on("page", watch);
+  const page = context.pages()[0] ?? (await context.newPage());
+  watch(page);
+  page.setDefaultTimeout(Number(process.env.WORKBENCH_PATIENCE_MS ?? 60_000));
+  return {
+    page,
+    context,
+    problems,
+    close: async () => {
+      await context.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function open(page: Page, path: string): Promise<void> {
+  await page.goto(url + path);
+  await page.waitForSelector("main");
+}
+
+/** What axe finds wrong with the page as it is now. */
+export async function violations(page: Page): Promise<string[]> {
+  // As a file of the browser's own: the page's policy allows no scripts but the server's.
+  await page.evaluate(await import("node:fs").then((fs) => fs.readFileSync(AXE, "utf8")));
+  return await page.evaluate(async () => {
+    const axe = (window as unknown as { axe: { run: (what: Document, options: object) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> } }).axe;
+    const found = await axe.run(document, { resultTypes: ["violations"] });
+    return found.violations.flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.html.slice(0, 160)} — ${(node.failureSummary ?? "").split("\n").slice(1, 3).join(" ").slice(0, 220)}`));
+  });
+}
+
+/** A request as the owner, beside the browser. */
+export async function ask<T>(method: string, path: string, body?: unknown, token = ownerToken): Promise<T> {
+  const answer = await fetch(url + path, { method, headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body) });
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+  return (answer.status === 204 ? undefined : await answer.json()) as T;
+}

@@ -1,0 +1,27 @@
+// Every page of the workbench with something on it; tests and pictures go through all of them.
+export type Shown = { name: string; path: string; ready: string };
+
+export function pages(reviewItem: string): Shown[] {
+  return [
+    { name: "projects", path: "/projects", ready: "text=notes" },
+    { name: "project-empty", path: "/projects/empty", ready: "text=contextbase import" },
+    { name: "files", path: "/projects/notes/files/", ready: '[role="treeitem"]' },
+    { name: "file", path: "/projects/notes/files/plan.md", ready: ".cm-line" },
+    { name: "blame", path: "/projects/notes/files/plan.md?blame=true&lines=4-5", ready: ".cm-blame span" },
+    { name: "edit", path: "/projects/notes/files/src/prices.py?edit=true", ready: '.cm-content[contenteditable="true"]' },
+    { name: "picture", path: "/projects/notes/files/logo.png", ready: 'img[alt="logo.png"]' },
+    { name: "binary", path: "/projects/notes/files/data.bin", ready: "text=octet-stream" },
+    { name: "past", path: "/projects/notes/files/plan.md?at=3", ready: ".cm-line" },
+    { name: "history", path: "/projects/notes/log", ready: "text=Start the plan" },
+    { name: "undo", path: "/projects/notes/log?undo=2", ready: '[role="dialog"] summary' },
+    { name: "compare", path: "/projects/notes/compare?old=1&new=head", ready: "article" },
+    { name: "search", path: "/projects/notes/search?q=launch", ready: "mark" },
+    { name: "agents", path: "/projects/notes/agents", ready: "article" },
+    { name: "access", path: "/projects/notes/access?who=agent%3Alaunch&path=legal%2Fterms.md", ready: "table" },
+    { name: "audit", path: "/projects/notes/audit", ready: "table" },
+    { name: "review", path: `/review?item=${encodeURIComponent(reviewItem)}`, ready: '[role="radio"]' },
+    { name: "health", path: "/admin/health", ready: "table" },
+    { name: "tokens", path: "/admin/tokens", ready: "table" },
+    { name: "system-audit", path: "/admin/audit", ready: "table" },
+  ];
+}

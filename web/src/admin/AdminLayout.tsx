@@ -1,0 +1,24 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, Outlet } from "@tanstack/react-router";
+import { meQuery } from "../api/queries";
+import { useText } from "../text";
+import { Empty, PageHeader } from "../ui/basics";
+
+export function AdminLayout() {
+  const t = useText();
+  const me = useQuery(meQuery()).data;
+  if (me && !me.actions.includes("admin")) return <Empty title={t.errors.forbidden}>{t.admin.notAdmin}</Empty>;
+  return (
+    <>
+      <PageHeader title={t.nav.admin} />
+      <nav aria-label={t.nav.admin} className="flex shrink-0 gap-1 border-b px-3">
+        {(["health", "tokens", "audit"] as const).map((page) => (
+          <Link key={page} to={`/admin/${page}`} className="-mb-px border-b-2 border-transparent px-2 py-2 text-sm text-muted hover:text-text" activeProps={{ className: "!border-text !text-text font-medium", "aria-current": "page" }}>
+            {t.admin[page]}
+          </Link>
+        ))}
+      </nav>
+      <div className="min-h-0 flex-1 overflow-auto"><Outlet /></div>
+    </>
+  );
+}
