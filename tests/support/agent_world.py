@@ -61,6 +61,10 @@ class AgentWorld:
                     return now
                 await asyncio.sleep(0.05)
 
+    async def again(self, session: AgentSession) -> AgentSession:
+        """The session as it is now."""
+        return (await self.services.core.sessions.service.get(self.owner, session.id)).session
+
     async def done(self, session: AgentSession, prompt: str) -> AgentRun:
         return await self.ended(await self.send(session, prompt))
 

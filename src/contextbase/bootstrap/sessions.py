@@ -1,6 +1,7 @@
 """Sessions with agents: what every server can do for them, whichever machine works."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.conversation.log import ConversationLog
@@ -8,7 +9,7 @@ from contextbase.identity.repository import IdentityRepository
 from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.lifecycle import SessionLifecycle
-from contextbase.sessions.queue import RunQueue
+from contextbase.sessions.queue import QueueLimits, RunQueue
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.service import SessionService
@@ -39,7 +40,9 @@ def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamSe
     database, repository = foundation.database, SessionRepository()
     clock, log = foundation.clock, ConversationLog(streams=streams)
     runs = AgentRuns(database=database, repository=repository, log=log, clock=clock)
-    queue = RunQueue(database=database, repository=repository, runs=runs)
+    settings = foundation.settings.agents
+    limits = QueueLimits(most_running=settings.most_runs)
+    queue = RunQueue(database=database, repository=repository, runs=runs, limits=limits)
     service = SessionService(
         database=database,
         repository=repository,
@@ -56,5 +59,12 @@ def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamSe
         runs=runs,
         queue=queue,
         log=RunLog(database=database, repository=repository, log=log, clock=clock),
-        lifecycle=SessionLifecycle(database=database, repository=repository, streams=streams, clock=clock),
+        lifecycle=SessionLifecycle(
+            database=database,
+            repository=repository,
+            streams=streams,
+            clock=clock,
+            idle=timedelta(minutes=settings.idle_minutes),
+            removal=timedelta(hours=settings.remove_hours),
+        ),
     )

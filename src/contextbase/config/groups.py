@@ -161,6 +161,18 @@ class AgentSettings(SettingsGroup):
     output_bytes: Annotated[int, Field(ge=65_536, le=10_737_418_240)] = Field(
         default=268_435_456, description="Most that one run of an agent may tell: text, tool output and the like."
     )
+    most_runs: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        default=100, description="Most runs of agents at work at a time on one machine; others wait in the queue."
+    )
+    idle_minutes: Annotated[float, Field(gt=0, le=525_600)] = Field(
+        default=20.0,
+        description="A session's sandbox that nobody used for as long is stopped, once its files are stored.",
+    )
+    remove_hours: Annotated[float, Field(gt=0, le=87_600)] = Field(
+        default=24.0,
+        description="A session's folder on a machine is removed this long after its sandbox was stopped; the next "
+        "message brings it back from its snapshot.",
+    )
 
 
 class AuditSettings(SettingsGroup):

@@ -36,10 +36,6 @@ class AgentPrograms:
         inside = (target.relative_to(PROGRAMS_INSIDE).parts[0] for _, target in self.mounts())
         return frozenset(inside)
 
-    def folders_inside(self) -> str:
-        """For the executor: where to look."""
-        return ":".join(str(PROGRAMS_INSIDE / name) for name in sorted(self.installed()))
-
 
 def _package_folder(package: str) -> Path | None:
     spec = find_spec(package)

@@ -16,6 +16,7 @@ from contextbase.commands.occupancy import Occupancy
 from contextbase.errors import ContextbaseError, CursorOutdated, LeaseLost, Unavailable
 from contextbase.models.model import ModelContext
 from contextbase.sessions.agent_runs import AgentRuns
+from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.landing import LandingReport, RunLanding
 from contextbase.sessions.model import ClaimedRun, RunFacts, SessionId
 from contextbase.sessions.queue import RunQueue
@@ -192,12 +193,16 @@ class RunWork:
         """Write down what the executor tells, to the end of the attempt."""
         if self._run.state is not RunState.RUNNING:
             return RunEnd(outcome="canceled")
-        stopping = asyncio.create_task(self._tell_cancel(worker))
+        beside = [asyncio.create_task(self._tell_cancel(worker))]
+        if (most := self._parts.host.limits.max_disk) is not None:
+            guard = guard_disk(worker.link, worker.driver, worker.sandbox_id, folders=worker.folders, most=most)
+            beside.append(asyncio.create_task(guard))
         try:
             return await self._read(worker)
         finally:
-            stopping.cancel()
-            await asyncio.gather(stopping, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
     async def _read(self, worker: LiveWorker) -> RunEnd:
         after = await self._parts.log.last(self._run.id, self._run.attempt)

@@ -30,6 +30,7 @@ from contextbase.workspaces.contents import open_content
 from contextbase.workspaces.editor import FolderEditor
 from contextbase.workspaces.folder import Folder
 from contextbase.workspaces.model import FolderContent, Owner
+from contextbase.workspaces.place_reads import PlaceReads
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository
 from contextbase.workspaces.sender import ScanResult
 from contextbase.workspaces.service import WorkspaceService
@@ -103,7 +104,7 @@ class SessionSnapshots:
         if not bases:
             return
         async with self.database.transaction() as connection:
-            standing = await self.registry.nodes_at_each(connection, record.project_id, bases)
+            standing = await PlaceReads(self.registry, record).nodes_at_each(connection, bases)
             held = {
                 path: CommittedPath(base=base, content=standing[path][1] if path in standing else None)
                 for path, base in bases.items()

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 from weakref import WeakValueDictionary
 
 from contextbase.commands.driver import MachineDriver
@@ -24,6 +23,7 @@ from contextbase.errors import ContextbaseError, HeldElsewhere, NotFound
 from contextbase.ids import Clock
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.model import Network, SandboxId
+from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
 from contextbase.sessions.model import AgentSession, SessionId, SessionWorker, SyncStatus, WorkerState
@@ -35,6 +35,7 @@ from contextbase.workspaces.folder import remove_tree
 from contextbase.workspaces.model import Owner
 from contextbase.workspaces.refresh.service import Refreshed
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
+from contextbase.workspaces.results import Created
 from contextbase.workspaces.service import WorkspaceService
 
 __all__ = ["LiveWorker", "SessionFolder", "WaysOut", "WorkerHost"]
@@ -43,8 +44,6 @@ _log = logging.getLogger(__name__)
 
 WaysOut = Callable[[AgentSession], Mapping[str, StreamHandler]]
 """What happens to the streams that a session's programs open: model, proxy, mcp."""
-
-_PROGRAMS: Final = "CONTEXTBASE_AGENTS"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,7 +59,9 @@ class SessionFolder:
 class LiveWorker:
     session_id: SessionId
     sandbox_id: SandboxId
+    driver: SandboxDriver
     link: ExecutorLink
+    folders: tuple[Path, ...]  # of this machine that its programs can fill
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,10 +100,10 @@ class WorkerHost:
         async with self._turn(session.id):
             worker = await self._worker(session.id)
             try:
-                created = await self.workspaces.create(session.caller(), session.project_id)
+                created = await self._created(session)
             except HeldElsewhere:
                 await self._give_up_elsewhere(session)
-                created = await self.workspaces.create(session.caller(), session.project_id)
+                created = await self._created(session)
             is_ours = worker is not None and worker.machine == self.machine and worker.lost_at is None
             restored = 0
             if created.is_new or not is_ours or (worker is not None and worker.state is WorkerState.DELETED):
@@ -153,6 +154,9 @@ class WorkerHost:
         for session_id in list(self._live):
             await self.let_go(session_id)
 
+    async def _created(self, session: AgentSession) -> Created:
+        return await self.workspaces.create(session.caller(), session.project_id, folder=session.folder)
+
     async def _open(self, session: AgentSession) -> LiveWorker:
         await self.let_go(session.id)
         home = self.homes / str(session.id)
@@ -164,19 +168,20 @@ class WorkerHost:
             None,
             limits=replace(self.limits, max_execution_time=None),
             network=Network.LOOPBACK,
-            environment={_PROGRAMS: await in_thread(self.programs.folders_inside)},
+            environment={},
             equipment=SandboxEquipment(home=home, read_only=mounts),
         )
         sandbox_id = status.record.id
         driver = await self.driving.driver(status.record.driver)
         await driver.start(sandbox_id)
-        link = await ExecutorLink.started(
-            driver,
-            sandbox_id,
-            handlers=self.ways_out(session),
-            environment={_PROGRAMS: await in_thread(self.programs.folders_inside)},
+        link = await ExecutorLink.started(driver, sandbox_id, handlers=self.ways_out(session))
+        live = LiveWorker(
+            session_id=session.id,
+            sandbox_id=sandbox_id,
+            driver=driver,
+            link=link,
+            folders=(home, status.workspace.path),
         )
-        live = LiveWorker(session_id=session.id, sandbox_id=sandbox_id, link=link)
         self._live[session.id] = live
         version = link.about.get("executor")
         await self._put_worker(session, sandbox_id, str(version) if version is not None else None)

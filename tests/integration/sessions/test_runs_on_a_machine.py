@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.support.agent_clis import installed
 from tests.support.agent_world import AgentWorld, open_agent_world, script
 from tests.support.postgres import database_copy
 
 from contextbase.db.database import DatabaseAddress
+from contextbase.ids import TreePath
 from contextbase.sessions.model import Land
 from contextbase.sessions.states import RunState
 
@@ -171,3 +173,42 @@ async def test_a_run_goes_on_when_the_server_is_started_again(
             events = await second.events(session)
     assert [event.kind for event in events].count("run.finished") == 1
     assert [event.kind for event in events].count("tool.start") == 2
+
+
+async def test_a_session_of_a_folder_sees_and_changes_that_folder_alone(agents: AgentWorld) -> None:
+    await agents.put({"docs/a.md": b"a\n", "secret.md": b"secret\n"})
+    session = await agents.session(folder=TreePath("docs"))
+    steps = "ls > seen.md; cat ../secret.md >> seen.md 2>/dev/null; echo b > b.md"
+    run = await agents.done(session, script({"tool": "bash", "input": {"command": steps}}))
+    assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+    assert await agents.read("docs/b.md") == b"b\n"
+    assert await agents.read("docs/seen.md") == b"a.md\nseen.md\n"
+    await agents.host.remove(session)
+    run = await agents.done(session, script({"tool": "bash", "input": {"command": "cat b.md > c.md"}}))
+    assert await agents.read("docs/c.md") == b"b\n"
+
+
+async def test_claude_code_works_in_a_session_and_goes_on_from_its_snapshot(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    """The real program; its model is the scripted one behind the gateway."""
+    options = {"agent_folders": [str(installed("claude").parent)]}
+    async with (
+        database_copy(embedded_database_server, "contextbase_template") as address,
+        open_agent_world(address, tmp_path / "data", **options) as agents,
+    ):
+        await agents.put({"CLAUDE.md": b"Be brief.\n"})
+        session = await agents.session(provider="claude")
+        write = {"tool": "write", "input": {"path": "plan.md", "content": "# Plan\n"}}
+        run = await agents.done(session, script(write, {"text": "The plan is written."}))
+        assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+        assert await agents.read("plan.md") == b"# Plan\n"
+        assert run.cli_version
+        session = await agents.again(session)
+        conversation = session.sdk_session_ids["claude"]
+        await agents.host.remove(session)
+        edit = {"tool": "bash", "input": {"command": "echo more >> plan.md"}}
+        run = await agents.done(session, script(edit, {"text": "Done."}))
+        assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+        assert await agents.read("plan.md") == b"# Plan\nmore\n"
+        assert (await agents.again(session)).sdk_session_ids["claude"] == conversation
