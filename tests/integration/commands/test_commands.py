@@ -1,7 +1,7 @@
 """One command by one agent, from the head and back."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -153,17 +153,21 @@ async def test_a_command_that_was_given_up_and_had_changed_nothing_leaves_nothin
 async def test_a_command_that_is_given_up_while_its_workspace_is_made_leaves_none(
     runs: RunWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, insert, inserted = runs.world, WorkspaceRepository.insert, asyncio.Event()
+    world, inserted = runs.world, asyncio.Event()
 
-    async def insert_and_be_slow(*arguments: Any, **options: Any) -> datetime | None:
-        made_at = await insert(*arguments, **options)
-        if made_at is not None:
-            inserted.set()
-            await asyncio.sleep(60)
-        return made_at
+    def slowed(insert: Callable[..., Awaitable[datetime | None]]) -> Callable[..., Awaitable[datetime | None]]:
+        async def insert_and_be_slow(*arguments: Any, **options: Any) -> datetime | None:
+            made_at = await insert(*arguments, **options)
+            if made_at is not None:
+                inserted.set()
+                await asyncio.sleep(60)
+            return made_at
+
+        return insert_and_be_slow
 
     with monkeypatch.context() as patch:
-        patch.setattr(WorkspaceRepository, "insert", insert_and_be_slow)
+        patch.setattr(WorkspaceRepository, "insert", slowed(WorkspaceRepository.insert))
+        patch.setattr(WorkspaceRepository, "insert_audited", slowed(WorkspaceRepository.insert_audited))
         running = asyncio.create_task(runs.run("true", "hasty"))
         await inserted.wait()
         running.cancel()
