@@ -21,7 +21,7 @@ MARK = BUILT / "inputs.sha256"
 """What the build was made from."""
 NODE_WHEEL = ROOT / ".venv" / "node"
 OLDEST_NODE = 20
-_NOT_INPUTS = {"node_modules", ".tsbuild"}
+_NOT_INPUTS = {"node_modules", ".tsbuild", "browser", "test"}
 
 
 def main() -> int:

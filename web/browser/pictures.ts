@@ -1,4 +1,4 @@
-// Takes a picture of every page, dark and light, wide and narrow; scripts/workbench_pictures.py runs it.
+// Takes a picture of every page, dark and light, wide and narrow: `npx vitest run --config vitest.browser.config.ts browser/pictures.run.ts`.
 import { mkdirSync } from "node:fs";
 import { ask, open, visit } from "./browser";
 import { pages } from "./pages";

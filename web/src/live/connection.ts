@@ -8,7 +8,7 @@ type Message =
   | { type: "hello" }
   | { type: "want"; tab: string; scopes: string[] }
   | { type: "bye"; tab: string }
-  | { type: "item"; item: LiveItem }
+  | { type: "item"; item: LiveItem; cursor: string | null }
   | { type: "status"; status: LiveStatus }
   | { type: "restart"; scope: string }
   | { type: "refused"; status: number; code: string };
@@ -35,6 +35,8 @@ export class LiveConnection {
   private opened: string[] = [];
   private cursor: string | null = null;
   private failures = 0;
+  private hasFollowed = false; // another tab had the connection
+  private mayHaveMissed = false; // something happened while nobody was connected
   private retry: ReturnType<typeof setTimeout> | undefined;
   private readonly without = new Set<string>(); // scopes the server refuses
   /** Called when the login is not good any more. */
@@ -81,6 +83,7 @@ export class LiveConnection {
 
   private hold(): void {
     this.isHolder = true;
+    this.mayHaveMissed = this.hasFollowed;
     this.channel?.postMessage({ type: "hello" } satisfies Message);
     setInterval(() => {
       this.channel?.postMessage({ type: "hello" } satisfies Message);
@@ -98,6 +101,7 @@ export class LiveConnection {
   private receive(message: Message): void {
     switch (message.type) {
       case "hello":
+        this.hasFollowed = true;
         if (!this.isHolder) this.announce();
         break;
       case "want":
@@ -112,9 +116,11 @@ export class LiveConnection {
         if (this.isHolder) this.open();
         break;
       case "item":
+        this.cursor = message.cursor; // from where this tab goes on, if it must
         this.deliver(message.item);
         break;
       case "status":
+        this.hasFollowed = true;
         this.setStatus(message.status);
         break;
       case "restart":
@@ -140,6 +146,8 @@ export class LiveConnection {
     source.onopen = () => {
       this.failures = 0;
       this.tellStatus("live");
+      if (this.mayHaveMissed && this.cursor === null) this.restart(scopes);
+      this.mayHaveMissed = false;
     };
     source.onerror = () => {
       if (this.source !== source) return;
@@ -149,7 +157,7 @@ export class LiveConnection {
     const take = (event: MessageEvent<string>) => {
       this.cursor = event.lastEventId || this.cursor;
       const item = JSON.parse(event.data) as LiveItem;
-      this.channel?.postMessage({ type: "item", item } satisfies Message);
+      this.channel?.postMessage({ type: "item", item, cursor: this.cursor } satisfies Message);
       this.deliver(item);
     };
     source.addEventListener("commit", take);
@@ -167,16 +175,14 @@ export class LiveConnection {
   private async refused(scopes: string[]): Promise<void> {
     this.source = null;
     this.failures += 1;
+    this.mayHaveMissed = true;
     try {
       const answer = await fetch(`/api/v1/events?${this.query(scopes, { limit: "1" })}`);
       if (!answer.ok) {
         const error = problem(answer, await answer.json().catch(() => null));
         if (error.status === 409) {
           this.cursor = null;
-          for (const scope of scopes) {
-            this.channel?.postMessage({ type: "restart", scope } satisfies Message);
-            this.restarts.forEach((listener) => listener(scope));
-          }
+          this.restart(scopes);
         } else if (error.status === 404) {
           await this.leaveOut(scopes);
         } else if (error.status === 401) {
@@ -196,6 +202,14 @@ export class LiveConnection {
     for (const scope of scopes) {
       const answer = await fetch(`/api/v1/events?${new URLSearchParams({ scope, limit: "1" })}`);
       if (answer.status === 404) this.without.add(scope);
+    }
+  }
+
+  /** Everything about these scopes must be read again, in all tabs. */
+  private restart(scopes: string[]): void {
+    for (const scope of scopes) {
+      this.channel?.postMessage({ type: "restart", scope } satisfies Message);
+      this.restarts.forEach((listener) => listener(scope));
     }
   }
 

@@ -1,0 +1,77 @@
+"""The web workbench in a real browser: `python -m bench.web [--rows 100000] [--json]`.
+
+`initial_kb_gz` is what the browser loads for the list of projects, scripts and styles, compressed.
+`time_to_interactive_ms` is the time until that list is there, in a browser that has nothing yet. Then a folder of many
+files is opened, and scrolled from top to bottom, now and then with a leap: `longest_frame_ms` is the longest time
+between two pictures.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+from tests.support.postgres import reachable_folder
+from tests.support.server import start_server
+
+WEB = Path(__file__).parent.parent / "web"
+_AT_ONCE = 10_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=100_000, help="files in the folder")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    figures = measure(options.rows)
+    if options.json:
+        print(json.dumps(figures))
+        return
+    for name, value in figures.items():
+        print(f"{name:34} {value}")
+
+
+def measure(rows: int) -> dict[str, Any]:
+    with reachable_folder() as folder, start_server(folder / "data") as server:
+        owner = (server.data / "owner-token").read_text().strip()
+        fill(server.url, owner, rows)
+        done = subprocess.run(
+            [
+                shutil.which("node") or str(WEB.parent / ".venv" / "node" / "bin" / "node"),
+                str(WEB / "node_modules" / "vitest" / "vitest.mjs"),
+                "run",
+                "--config",
+                "vitest.browser.config.ts",
+                "browser/measure.run.ts",
+            ],
+            cwd=WEB,
+            env=os.environ | {"WORKBENCH_URL": server.url, "WORKBENCH_OWNER": owner, "WORKBENCH_ROWS": str(rows)},
+            capture_output=True,
+            text=True,
+            timeout=1200,
+            check=False,
+        )
+    line = next((line for line in done.stdout.splitlines() if "FIGURES" in line), None)
+    assert line is not None, done.stdout + done.stderr
+    figures: dict[str, Any] = json.loads(line.partition("FIGURES ")[2])
+    return figures
+
+
+def fill(url: str, owner: str, rows: int) -> None:
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {owner}"}, timeout=300) as client:
+        client.post("/api/v1/projects", json={"name": "large"}).raise_for_status()
+        for start in range(0, rows, _AT_ONCE):
+            changes = [
+                {"action": "write", "path": f"all/file-{number:06}.md", "text": "x\n"}
+                for number in range(start, min(rows, start + _AT_ONCE))
+            ]
+            body = {"project": "large", "base_seq": 0, "changes": changes}
+            client.post("/api/v1/commits", json=body).raise_for_status()
+
+
+if __name__ == "__main__":
+    main()
