@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,20 +10,18 @@ from contextbase.agents.instructions import place_instructions
 from contextbase.agents.model import (
     AgentPaths,
     AgentPlace,
-    AgentQuestion,
     AgentTurn,
     Capability,
     TurnEnd,
-    TurnFailure,
     TurnOutcome,
 )
 from contextbase.agents.ports import EventSink
-from contextbase.agents.program import AgentProgram, found_program
+from contextbase.agents.program import AgentProgram, found_program, program_version
+from contextbase.agents.turns import allowed, answered, missing, program_died, worked
 
 __all__ = ["ClaudeAdapter"]
 
 _INSIDE: Final = ("claude_agent_sdk/_bundled/claude", "node_modules/.bin/claude")
-_INTERRUPT_PATIENCE: Final = 10.0  # seconds; then its process is ended
 _SETTINGS: Final = json.dumps({"cleanupPeriodDays": 36_500})  # it would remove old transcripts, and with them sessions
 _MODES: Final = {"plan": "plan"}
 
@@ -34,6 +31,7 @@ class ClaudeAdapter:
     for each tool; the default profile always allows, because sandbox and gate hold."""
 
     name = "claude"
+    other_names = ("claude-code",)
     capabilities = frozenset(Capability)
     paths = AgentPaths(
         folder="claude",
@@ -45,19 +43,12 @@ class ClaudeAdapter:
 
     def version(self, place: AgentPlace) -> str | None:
         program = found_program("claude", place.program_folders, inside=_INSIDE)
-        if program is None:
-            return None
-        environment = dict(self._environment(place))
-        done = subprocess.run(
-            [program, "--version"], env=environment, capture_output=True, text=True, timeout=60, check=False
-        )
-        return done.stdout.split(" ")[0].strip() or None
+        return None if program is None else program_version(program, self._environment(place))
 
     async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
         program = found_program("claude", place.program_folders, inside=_INSIDE)
         if program is None:
-            failure = TurnFailure(code="agent_missing", message="Claude Code is not installed in this sandbox.")
-            return TurnEnd(outcome=TurnOutcome.FAILED, sdk_session_id=turn.resume, failure=failure)
+            return missing("Claude Code", turn)
         environment = {**self._environment(place), **_model_variables(turn), **turn.environment}
         line = [str(program), *_arguments(turn, place)]
         async with await AgentProgram.started(line, cwd=place.workspace, environment=environment) as process:
@@ -111,20 +102,13 @@ class _Conversation:
         await self._request("initialize", {"hooks": None})
         message = {"role": "user", "content": self._turn.message}
         await self._process.say({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""})
-        reading = asyncio.create_task(self._read())
-        stopping = asyncio.create_task(self._canceled.wait())
         try:
-            await asyncio.wait((reading, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if not reading.done():
-                await self._request("interrupt", {})
-                await asyncio.wait((reading,), timeout=_INTERRUPT_PATIENCE)
-            if reading.done():
-                reading.result()
+            await worked(self._read(), self._canceled, lambda: self._request("interrupt", {}))
             return await self._end()
         finally:
-            for task in (reading, stopping, *self._asking):
+            for task in self._asking:
                 task.cancel()
-            await asyncio.gather(reading, stopping, *self._asking, return_exceptions=True)
+            await asyncio.gather(*self._asking, return_exceptions=True)
 
     async def _read(self) -> None:
         async for line in self._process.lines():
@@ -155,10 +139,7 @@ class _Conversation:
             return TurnEnd(outcome=TurnOutcome.CANCELED, sdk_session_id=session_id)
         if self._translator.end is not None:
             return self._translator.end
-        code = await self._process.wait()
-        message = f"Claude Code ended with {code} in the middle of a turn. {self._process.last_words[-1000:]}"
-        failure = TurnFailure(code="agent_died", message=message.strip(), is_retryable=True)
-        return TurnEnd(outcome=TurnOutcome.FAILED, sdk_session_id=session_id, failure=failure)
+        return await program_died("Claude Code", self._process, session_id)
 
     async def _request(self, subtype: str, values: Mapping[str, Any]) -> None:
         request = {"subtype": subtype, **values}
@@ -182,28 +163,10 @@ class _Conversation:
         given = given if isinstance(given, dict) else {}
         question_id = f"{self._turn.key}:{request.get('tool_use_id')}"
         if tool == "AskUserQuestion":
-            return await self._questions(question_id, given)
-        if self._turn.profile == "ask":
-            question = AgentQuestion(
-                question_id=question_id,
-                kind="permission",
-                prompt=f"May the agent use {tool}?",
-                options=("allow", "deny"),
-                context={"tool": tool, "input": given},
-            )
-            answer = await self._sink.ask(question)
-            if answer.get("answer") != "allow":
-                return {"behavior": "deny", "message": str(answer.get("message") or "A person said no.")}
+            answers = await answered(self._sink, question_id, given.get("questions"))
+            said = {str(one.get("question")): answer for one, answer in answers}
+            return {"behavior": "allow", "updatedInput": {**given, "answers": said}}
+        is_allowed, refusal = await allowed(self._turn, self._sink, question_id, tool, given)
+        if not is_allowed:
+            return {"behavior": "deny", "message": refusal}
         return {"behavior": "allow", "updatedInput": given}
-
-    async def _questions(self, question_id: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        answers = {}
-        questions = given.get("questions")
-        for number, one in enumerate(questions if isinstance(questions, list) else []):
-            labels = tuple(str(option.get("label")) for option in one.get("options") or [] if isinstance(option, dict))
-            prompt = str(one.get("question"))
-            question = AgentQuestion(
-                question_id=f"{question_id}:{number}", kind="question", prompt=prompt, options=labels, context=one
-            )
-            answers[prompt] = str((await self._sink.ask(question)).get("answer", ""))
-        return {"behavior": "allow", "updatedInput": {**given, "answers": answers}}

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 from contextbase.agents.model import TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.shortening import shortened, shortened_values
+from contextbase.agents.spoken import Event, todo_snapshot, tool_end
 
 __all__ = ["ClaudeTranslator"]
-
-Event = tuple[str, dict[str, Any]]
 
 _TOOLS: Final = {
     "Bash": "bash",
@@ -74,7 +73,7 @@ class ClaudeTranslator:
             yield from self._finished(open_message)
         self._open.clear()
         for tool_id in self._tools:
-            yield "tool.end", {"tool_id": tool_id, "status": "error", "output": "Interrupted.", "truncated": False}
+            yield tool_end(tool_id, "Interrupted.", is_error=True)
         self._tools.clear()
 
     def _system(self, line: Mapping[str, Any]) -> Iterator[Event]:
@@ -158,7 +157,7 @@ class ClaudeTranslator:
         }
         yield "tool.start", data | ({"parent_tool_id": parent} if parent else {})
         if name == "TodoWrite" and isinstance(given.get("todos"), list):
-            yield "todo.snapshot", {"todos": _todos(given["todos"])}
+            yield todo_snapshot(_todos(given["todos"]))
 
     def _tool_results(self, message: Mapping[str, Any]) -> Iterator[Event]:
         content = message.get("content")
@@ -167,9 +166,7 @@ class ClaudeTranslator:
                 tool_id = str(block.get("tool_use_id"))
                 if self._tools.pop(tool_id, None) is None:
                     continue
-                output, is_cut = shortened(_text(block.get("content")))
-                status = "error" if block.get("is_error") else "ok"
-                yield "tool.end", {"tool_id": tool_id, "status": status, "output": output, "truncated": is_cut}
+                yield tool_end(tool_id, _text(block.get("content")), is_error=bool(block.get("is_error")))
 
     def _result(self, line: Mapping[str, Any]) -> Iterator[Event]:
         self.session_id = line.get("session_id") or self.session_id
@@ -202,15 +199,10 @@ def _canonical(name: str) -> str:
     return _TOOLS.get(name, "other")
 
 
-def _todos(given: list[Any]) -> list[dict[str, Any]]:
-    items = [one for one in given[:200] if isinstance(one, dict)]
+def _todos(given: list[Any]) -> list[tuple[str, str, str]]:
+    items = [one for one in given if isinstance(one, dict)]
     return [
-        {
-            "todo_id": str(one.get("id") or order),
-            "content": shortened(str(one.get("content", "")), 2000)[0],
-            "status": _TODO_STATES.get(str(one.get("status")), "todo"),
-            "order": order,
-        }
+        (str(one.get("id") or order), str(one.get("content", "")), _TODO_STATES.get(str(one.get("status")), "todo"))
         for order, one in enumerate(items, 1)
     ]
 

@@ -1,4 +1,4 @@
-"""What every agent program's adapter does; tests/contracts/test_agents.py holds them to it."""
+"""What every agent program's adapter does; tests/integration/sessions/test_agent_programs.py holds them to it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,6 +23,11 @@ class AgentAdapter(Protocol):
     @property
     def name(self) -> str:
         """As `provider` names it."""
+        ...
+
+    @property
+    def other_names(self) -> tuple[str, ...]:
+        """As `provider` may name it too."""
         ...
 
     @property

@@ -4,14 +4,16 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
+import subprocess
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-__all__ = ["AgentProgram", "found_program"]
+__all__ = ["AgentProgram", "found_program", "program_version"]
 
 _LONGEST_LINE: Final = 32 << 20
 _STDERR_KEPT: Final = 4096
@@ -27,6 +29,21 @@ def found_program(name: str, folders: Sequence[Path], *, inside: Sequence[str] =
                 return found
     on_path = shutil.which(name)
     return None if on_path is None else Path(on_path)
+
+
+def program_version(program: Path, environment: Mapping[str, str]) -> str | None:
+    """The number in what it says of its version. Blocks."""
+    done = subprocess.run(
+        [program, "--version"],
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    found = re.search(r"\d+\.\d+[^\s]*", done.stdout)
+    return None if found is None else found.group()
 
 
 class AgentProgram:

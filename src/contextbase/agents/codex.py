@@ -1,0 +1,268 @@
+"""Codex, driven as its app server: JSON-RPC, a message a line, on its standard input and output."""
+
+import asyncio
+import itertools
+import json
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from contextbase.agents.codex_events import CodexTranslator
+from contextbase.agents.instructions import place_instructions
+from contextbase.agents.model import (
+    AgentPaths,
+    AgentPlace,
+    AgentTurn,
+    Capability,
+    TurnEnd,
+    TurnOutcome,
+)
+from contextbase.agents.ports import EventSink
+from contextbase.agents.program import AgentProgram, found_program, program_version
+from contextbase.agents.turns import allowed, answered, failed, missing, program_died, worked
+
+__all__ = ["CodexAdapter"]
+
+_TARGET: Final = f"vendor/{platform.machine()}-unknown-linux-musl/bin/codex"
+_INSIDE: Final = (
+    f"node_modules/@openai/codex-linux-x64/{_TARGET}",
+    f"node_modules/@openai/codex-linux-arm64/{_TARGET}",
+    "node_modules/.bin/codex",
+)
+_KEY: Final = "CODEX_GATEWAY_KEY"
+_APPROVALS: Final = {
+    "item/commandExecution/requestApproval": "commands",
+    "item/fileChange/requestApproval": "file changes",
+}
+
+
+class CodexAdapter:
+    """Its configuration is written for each run and marks the workspace as untrusted: it then reads no settings, hooks
+    or rules there. It asks for each command and patch; the default profile always allows, because sandbox and gate
+    hold. Its own sandbox is off: it cannot work in ours."""
+
+    name = "codex"
+    other_names = ("codex-cli",)
+    capabilities = frozenset(Capability)
+    paths = AgentPaths(
+        folder="codex",
+        state=("sessions/**/*.jsonl",),
+        cache=(
+            *("config.toml", "*.sqlite*", "skills/.system/**", "installation_id", "thread-writer-locks/**"),
+            *(".sandbox_migration", "tmp/**", "shell_snapshots/**", "log/**", "models_cache.json", "version.json"),
+        ),
+        secret=("auth.json",),
+        home_link=".codex",
+    )
+
+    def version(self, place: AgentPlace) -> str | None:
+        program = found_program("codex", place.program_folders, inside=_INSIDE)
+        return None if program is None else program_version(program, self._environment(place))
+
+    async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
+        program = found_program("codex", place.program_folders, inside=_INSIDE)
+        if program is None:
+            return missing("Codex", turn)
+        await asyncio.to_thread(_write_configuration, place.agent_data / self.paths.folder, turn, place)
+        environment = {**self._environment(place), **turn.environment}
+        line = [str(program), "app-server"]
+        async with await AgentProgram.started(line, cwd=place.workspace, environment=environment) as process:
+            return await _Conversation(turn, place, process, sink, canceled).finished()
+
+    def _environment(self, place: AgentPlace) -> Mapping[str, str]:
+        return {
+            **place.environment,
+            _KEY: "the-gateway-has-it",
+            "CODEX_HOME": str(place.agent_data / self.paths.folder),
+            "CODEX_SQLITE_HOME": str(place.home / ".codex-databases"),  # made again from the sessions' files
+        }
+
+
+def _write_configuration(folder: Path, turn: AgentTurn, place: AgentPlace) -> None:
+    """Strings of JSON are strings of TOML."""
+    provider = {
+        "name": "contextbase",
+        "base_url": f"{place.model_url}/v1",
+        "wire_api": "responses",
+        "env_key": _KEY,
+        "requires_openai_auth": False,
+        "supports_websockets": False,
+        "stream_idle_timeout_ms": 900_000,  # longer than a connection waits for a server
+    }
+    server = {"url": f"{place.mcp_url}/mcp", "default_tools_approval_mode": "approve", "tool_timeout_sec": 600}
+    tables: dict[str, Mapping[str, Any]] = {
+        "tools.update_plan": {"enabled": True},
+        "analytics": {"enabled": False},
+        "feedback": {"enabled": False},
+        "features": {
+            "apps": False,
+            "plugins": False,
+            "hooks": False,
+            "enable_request_compression": False,
+            "default_mode_request_user_input": True,
+        },
+        "skills": {"include_instructions": False},
+        f"projects.{json.dumps(str(place.workspace))}": {"trust_level": "untrusted"},
+        "model_providers.contextbase": provider,
+    }
+    if turn.options.get("mcp"):
+        tables["mcp_servers.contextbase"] = server
+    top = {
+        "model": turn.model,
+        "model_provider": "contextbase",
+        "check_for_update_on_startup": False,
+        "suppress_unstable_features_warning": True,
+        "project_doc_max_bytes": 0,  # the place's instructions are given to it by us
+    }
+    lines = [f"{name} = {json.dumps(value)}" for name, value in top.items()]
+    for table, values in tables.items():
+        lines += [f"[{table}]", *(f"{name} = {json.dumps(value)}" for name, value in values.items())]
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / "config.toml.new"
+    draft.unlink(missing_ok=True)
+    draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    draft.replace(folder / "config.toml")
+    (place.home / ".codex-databases").mkdir(parents=True, exist_ok=True)
+
+
+class _Refused(Exception):
+    """It answered a request with an error."""
+
+
+class _Conversation:
+    def __init__(
+        self, turn: AgentTurn, place: AgentPlace, process: AgentProgram, sink: EventSink, canceled: asyncio.Event
+    ) -> None:
+        self._turn = turn
+        self._place = place
+        self._process = process
+        self._sink = sink
+        self._canceled = canceled
+        self._translator = CodexTranslator(turn.key, turn.model)
+        self._numbers = itertools.count(1)
+        self._waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._asking: set[asyncio.Task[None]] = set()
+        self._version = ""
+
+    async def finished(self) -> TurnEnd:
+        try:
+            await worked(self._work(), self._canceled, self._interrupt)
+        except _Refused as refused:
+            return failed("agent_error", str(refused), self._translator.thread_id or self._turn.resume)
+        finally:
+            for task in self._asking:
+                task.cancel()
+            await asyncio.gather(*self._asking, return_exceptions=True)
+        return await self._end()
+
+    async def _work(self) -> None:
+        """Reads to the turn's end while the requests that start it are made."""
+        reading, starting = asyncio.create_task(self._read()), asyncio.create_task(self._start())
+        try:
+            await asyncio.wait((reading, starting), return_when=asyncio.FIRST_COMPLETED)
+            if starting.done():
+                starting.result()
+            await reading
+        finally:
+            for task in (reading, starting):
+                task.cancel()
+            await asyncio.gather(reading, starting, return_exceptions=True)
+
+    async def _start(self) -> None:
+        client = {"name": "contextbase", "title": "contextbase", "version": "1"}
+        about = await self._request("initialize", {"clientInfo": client, "capabilities": {"experimentalApi": True}})
+        self._version = str(about.get("userAgent", "")).partition("/")[2].partition(" ")[0]
+        await self._process.say({"method": "initialized"})
+        system = "\n\n".join(filter(None, (self._turn.system_prompt, place_instructions(self._place.workspace))))
+        values: dict[str, Any] = {
+            "cwd": str(self._place.workspace),
+            "model": self._turn.model,
+            "modelProvider": "contextbase",
+            "approvalPolicy": "untrusted",
+            "sandbox": "danger-full-access",
+            "developerInstructions": system or None,
+        }
+        if self._turn.resume:
+            resumed = {"threadId": self._turn.resume, "excludeTurns": True}
+            started = await self._request("thread/resume", values | resumed)
+        else:
+            started = await self._request("thread/start", values)
+        thread_id = self._translator.thread_id = str((started.get("thread") or {}).get("id"))
+        status = {"state": "running", "provider": "codex", "sdk_session_id": thread_id, "cli_version": self._version}
+        await self._sink.emit("run.status", status)
+        await self._request("turn/start", self._turn_values(thread_id))
+
+    def _turn_values(self, thread_id: str) -> dict[str, Any]:
+        values: dict[str, Any] = {"threadId": thread_id, "input": [{"type": "text", "text": self._turn.message}]}
+        if self._turn.profile == "plan":
+            values["collaborationMode"] = {"mode": "plan", "settings": {"model": self._turn.model}}
+        return values
+
+    async def _read(self) -> None:
+        async for line in self._process.lines():
+            if "method" not in line:
+                self._answered(line)
+            elif "id" in line:
+                self._answer_later(line)
+            else:
+                for kind, data in self._translator.events(line):
+                    await self._sink.emit(kind, data)
+                if self._translator.end is not None:
+                    return
+
+    async def _end(self) -> TurnEnd:
+        for kind, data in self._translator.closing():
+            await self._sink.emit(kind, data)
+        thread_id = self._translator.thread_id or self._turn.resume
+        if self._canceled.is_set():
+            return TurnEnd(outcome=TurnOutcome.CANCELED, sdk_session_id=thread_id)
+        if self._translator.end is not None:
+            return self._translator.end
+        return await program_died("Codex", self._process, thread_id)
+
+    async def _interrupt(self) -> None:
+        thread_id, turn_id = self._translator.thread_id, self._translator.turn_id
+        if turn_id is None:  # it has not begun to work
+            self._process.end_input()
+            return
+        values = {"threadId": thread_id, "turnId": turn_id}
+        await self._process.say({"id": "interrupt", "method": "turn/interrupt", "params": values})
+
+    async def _request(self, method: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        name = f"ours-{next(self._numbers)}"
+        self._waiting[name] = asyncio.get_running_loop().create_future()
+        await self._process.say({"id": name, "method": method, "params": values})
+        return await self._waiting[name]
+
+    def _answered(self, line: Mapping[str, Any]) -> None:
+        future = self._waiting.pop(str(line.get("id")), None)
+        if future is None or future.done():
+            return
+        if isinstance(line.get("result"), dict):
+            future.set_result(line["result"])
+        else:
+            error = line.get("error")
+            said = error.get("message") if isinstance(error, dict) else error
+            future.set_exception(_Refused(f"Codex refused to start the turn: {str(said)[:1000]}"))
+
+    def _answer_later(self, line: Mapping[str, Any]) -> None:
+        """A person may take minutes; what the agent says meanwhile is still read."""
+        task = asyncio.create_task(self._answer(line))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _answer(self, line: Mapping[str, Any]) -> None:
+        method, given = str(line.get("method")), line.get("params")
+        given = given if isinstance(given, dict) else {}
+        question_id = f"{self._turn.key}:{given.get('itemId')}"
+        answer: dict[str, Any] = {"error": {"code": -32601, "message": "This is not offered here."}}
+        if method in _APPROVALS:
+            is_allowed, _ = await allowed(self._turn, self._sink, question_id, _APPROVALS[method], given)
+            answer = {"result": {"decision": "accept" if is_allowed else "decline"}}
+        elif method == "item/tool/requestUserInput":
+            answers = await answered(self._sink, question_id, given.get("questions"))
+            answer = {"result": {"answers": {str(one.get("id")): {"answers": [said]} for one, said in answers}}}
+        elif method == "mcpServer/elicitation/request":
+            answer = {"result": {"action": "decline", "content": None}}
+        await self._process.say({"id": line["id"], **answer})

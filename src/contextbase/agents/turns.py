@@ -1,0 +1,80 @@
+"""What the adapters of agent programs have in common: a turn that can be stopped, its ends, and a person's leave."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Final
+
+from contextbase.agents.model import AgentQuestion, AgentTurn, TurnEnd, TurnFailure, TurnOutcome
+from contextbase.agents.ports import EventSink
+from contextbase.agents.program import AgentProgram
+
+__all__ = ["allowed", "answered", "failed", "missing", "program_died", "worked"]
+
+_INTERRUPT_PATIENCE: Final = 10.0  # seconds; then its process is ended
+
+
+async def worked(
+    work: Coroutine[Any, Any, None], canceled: asyncio.Event, interrupt: Callable[[], Awaitable[None]]
+) -> None:
+    """Let it work to its end. When `canceled` is set, interrupt it and wait a little for the end."""
+    working = asyncio.create_task(work)
+    stopping = asyncio.create_task(canceled.wait())
+    try:
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            await interrupt()
+            await asyncio.wait((working,), timeout=_INTERRUPT_PATIENCE)
+        if working.done():
+            working.result()
+    finally:
+        for task in (working, stopping):
+            task.cancel()
+        await asyncio.gather(working, stopping, return_exceptions=True)
+
+
+def failed(code: str, message: str, session_id: str | None, *, is_retryable: bool = False) -> TurnEnd:
+    failure = TurnFailure(code=code, message=message.strip(), is_retryable=is_retryable)
+    return TurnEnd(outcome=TurnOutcome.FAILED, sdk_session_id=session_id, failure=failure)
+
+
+def missing(program: str, turn: AgentTurn) -> TurnEnd:
+    return failed("agent_missing", f"{program} is not installed in this sandbox.", turn.resume)
+
+
+async def program_died(program: str, process: AgentProgram, session_id: str | None) -> TurnEnd:
+    code = await process.wait()
+    message = f"{program} ended with {code} in the middle of a turn. {process.last_words[-1000:]}"
+    return failed("agent_died", message, session_id, is_retryable=True)
+
+
+async def allowed(
+    turn: AgentTurn, sink: EventSink, question_id: str, tool: str, given: Mapping[str, Any]
+) -> tuple[bool, str]:
+    """Whether the agent may use the tool, and what to tell it if not. Only the profile `ask` asks a person."""
+    if turn.profile != "ask":
+        return True, ""
+    question = AgentQuestion(
+        question_id=question_id,
+        kind="permission",
+        prompt=f"May the agent use {tool}?",
+        options=("allow", "deny"),
+        context={"tool": tool, "input": given},
+    )
+    answer = await sink.ask(question)
+    return answer.get("answer") == "allow", str(answer.get("message") or "A person said no.")
+
+
+async def answered(sink: EventSink, question_id: str, questions: Any) -> list[tuple[Mapping[str, Any], str]]:
+    """Each question of the agent to a person, one after the other, with what the person said."""
+    answers = []
+    for number, one in enumerate(questions if isinstance(questions, list) else []):
+        labels = tuple(str(option.get("label")) for option in one.get("options") or [] if isinstance(option, dict))
+        question = AgentQuestion(
+            question_id=f"{question_id}:{number}",
+            kind="question",
+            prompt=str(one.get("question")),
+            options=labels,
+            context=one,
+        )
+        answers.append((one, str((await sink.ask(question)).get("answer", ""))))
+    return answers
