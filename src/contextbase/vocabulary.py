@@ -17,6 +17,7 @@ __all__ = [
     "GrantSource",
     "Kind",
     "Land",
+    "LandingState",
     "Limit",
     "MessagePartKind",
     "MessageRole",
@@ -286,6 +287,15 @@ class Land(StrEnum):
     AUTO = "auto"
     AFTER_REVIEW = "after_review"
     NEVER = "never"
+
+
+class LandingState(StrEnum):
+    """What became of a run's changes."""
+
+    LANDED = "landed"
+    NOTHING = "nothing"  # the run changed nothing
+    WAITS = "waits"  # uncommitted in the session's folder, until somebody commits or discards it
+    DISCARDED = "discarded"  # somebody threw them away
 
 
 class SessionState(StrEnum):

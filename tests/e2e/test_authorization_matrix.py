@@ -23,6 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 WORKBENCH = {path for section in SECTIONS for path in (f"/{section}", f"/{section}/{{rest:path}}")}
 OPEN_ROUTES = {"/healthz", "/readyz", "/", "/login", "/logout", "/assets/{name}"} | WORKBENCH
 KINDS = ("user", "agent", "adapter")
+OF_ONE = ("sandbox", "session")  # they have tests of their own
 ACTIONS = frozenset({"read", "write", "admin"})
 READ_LEVELS = ("R", "RA", "RW-", "RW")
 LEVELS = ("hidden", *READ_LEVELS)
@@ -34,6 +35,8 @@ HISTORY = "/api/v1/history"
 REVIEWS = "/api/v1/reviews"
 WORKSPACES = "/api/v1/workspaces"
 SANDBOXES = "/api/v1/sandboxes"
+SESSIONS = "/api/v1/sessions"
+RUNS = "/api/v1/runs"
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class World:
 @dataclass(frozen=True)
 class Route:
     needs: frozenset[str]
-    # project: refused like one that does not exist; server: not for a project's tokens; anyone; sandbox: its agent's
+    # project: refused like one that does not exist; server: not for a project's tokens; anyone; sandbox: its agent's;
+    # session: its owner's
     about: str
     request: Callable[[World, str], dict[str, Any]] = lambda _, __: {}  # given the project's name
     ok: int = 200
@@ -129,6 +133,7 @@ def as_itself(*_: Any) -> dict[str, str]:
 A_WORKSPACE = ("POST", WORKSPACES)
 ALIASED_WORKSPACE = ("POST", f"{API}/workspace/create")
 A_SANDBOX = ("POST", SANDBOXES)
+A_SESSION = ("POST", SESSIONS)
 
 
 def file_routes(
@@ -347,6 +352,26 @@ TABLE: dict[tuple[str, str], Route] = {
         "read write", "sandbox", lambda *_: {"json": {"command": "true"}}
     ),
     ("DELETE", f"{SANDBOXES}/{{sandbox_id}}"): route("read write", "sandbox"),
+    ("GET", f"{API}/agents"): route("read", "anyone"),
+    A_SESSION: route("read", "project", body(provider="scripted"), ok=201),
+    ("GET", SESSIONS): route("read", "project", query()),
+    ("GET", f"{SESSIONS}/{{session}}"): route("read", "session"),
+    ("DELETE", f"{SESSIONS}/{{session}}"): route("read write", "session", ok=204),
+    ("POST", f"{SESSIONS}/{{session}}/runs"): route(
+        "read write", "session", lambda *_: {"json": {"message": "Go on."}}, ok=202
+    ),
+    ("GET", f"{SESSIONS}/{{session}}/runs"): route("read", "session"),
+    ("GET", f"{SESSIONS}/{{session}}/messages"): route("read", "session"),
+    ("POST", f"{SESSIONS}/{{session}}/stop"): route("read write", "session"),
+    ("POST", f"{SESSIONS}/{{session}}/close"): route("read write", "session"),
+    ("POST", f"{SESSIONS}/{{session}}/pin"): route("read write", "session"),
+    ("POST", f"{SESSIONS}/{{session}}/unpin"): route("read write", "session"),
+    ("POST", f"{SESSIONS}/{{session}}/land"): route("read write", "session", ok=409),  # its run has not ended
+    ("POST", f"{SESSIONS}/{{session}}/discard"): route("read write", "session", ok=409),
+    ("GET", f"{RUNS}/{{run}}"): route("read", "session"),
+    ("GET", f"{RUNS}/{{run}}/events"): route("read", "session"),
+    ("GET", f"{RUNS}/{{run}}/tools"): route("read", "session"),
+    ("POST", f"{RUNS}/{{run}}/cancel"): route("read write", "session"),
     ("POST", f"{API}/leases"): route("write", "project", a_lease, ok=201),
     ("GET", f"{API}/leases"): route("read", "project", query()),
     ("POST", f"{API}/leases/{{token}}/heartbeat"): route(
@@ -433,7 +458,7 @@ async def test_every_route_is_in_the_table(api: Api) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about != "sandbox"], ids=" ".join)
+@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about not in OF_ONE], ids=" ".join)
 async def test_a_route_takes_the_tokens_that_allow_it_and_no_other(api: Api, key: tuple[str, str], kind: str) -> None:
     entry, world = TABLE[key], await a_world(api)
     own = None if entry.about == "server" else world.project.name
@@ -447,7 +472,7 @@ async def test_a_route_takes_the_tokens_that_allow_it_and_no_other(api: Api, key
     assert answer.status_code == entry.ok, answer.text
 
 
-@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about not in ("anyone", "sandbox")], ids=" ".join)
+@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about not in ("anyone", *OF_ONE)], ids=" ".join)
 async def test_a_token_of_another_project_learns_and_changes_nothing(api: Api, key: tuple[str, str]) -> None:
     """Whatever its principal may do here: the token is not for here."""
     world, other = await a_world(api), await a_project(api)
@@ -495,6 +520,41 @@ async def test_a_sandbox_is_its_agents_and_its_managers_and_there_for_nobody_els
     if method == "DELETE":
         made = await ask(world, A_SANDBOX, secret)
     assert (await asked(manager)).status_code == entry.ok
+
+
+@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about == "session"], ids=" ".join)
+async def test_a_session_is_its_owners_to_change_an_administrators_to_read_and_there_for_nobody_else(
+    api: Api, key: tuple[str, str]
+) -> None:
+    world, other, name = await a_world(api), await a_project(api), f"s-{uuid4().hex[:8]}"
+    (method, path), entry = key, TABLE[key]
+
+    async def token_of(principal: str, *actions: str) -> str:
+        return await world.project.token(principal, kind="user", actions=list(actions))
+
+    owner = await token_of(name, "read", "write")
+    session = (await ask(world, A_SESSION, owner)).json()["id"]
+    sent = {"json": {"message": "Hello."}, "headers": api.as_bearer(owner)}
+    run = (await api.stranger.post(f"{SESSIONS}/{session}/runs", **sent)).json()["id"]
+
+    async def asked(who: str, session: str = session, run: str = run) -> httpx.Response:
+        place = path.replace("{session}", session).replace("{run}", run)
+        fields = entry.request(world, world.project.name)
+        return await api.stranger.request(method, place, headers=api.as_bearer(who), **fields)
+
+    stranger, nowhere = await token_of(f"{name}-2", "read", "write"), str(uuid4())
+    elsewhere = await other.token(f"{name}-3", kind="user", actions=sorted(ACTIONS))
+    manager, blind = await token_of(f"{name}-4", *ACTIONS), await token_of(f"{name}-5", "admin", "write")
+    for who in (stranger, elsewhere, blind, *(() if method == "GET" else (manager,))):
+        there = assert_problem(await asked(who), 404, "not_found")["detail"]
+        not_there = assert_problem(await asked(who, nowhere, nowhere), 404, "not_found")["detail"]
+        assert there.replace(session, nowhere).replace(run, nowhere) == not_there
+    for missing in entry.needs:
+        less = await token_of(name, *(ACTIONS - {missing}))
+        assert_problem(await asked(less), 403, "forbidden")
+    for who in (owner, *((manager,) if method == "GET" else ())):
+        answer = await asked(who)
+        assert answer.status_code == entry.ok, answer.text
 
 
 # What a writer at each level may do below `area/`, where it has no rights above that level.

@@ -31,6 +31,8 @@ HISTORY = "/api/v1/history"
 REVIEWS = "/api/v1/reviews"
 WORKSPACES = "/api/v1/workspaces"
 SANDBOXES = "/api/v1/sandboxes"
+SESSIONS = "/api/v1/sessions"
+RUNS = "/api/v1/runs"
 AGENT, GROUP = "agent:reader", "readers"
 # The document cannot say which paths, names and pairs of fields are valid: what it allows may still be refused.
 LEFT_OUT = [positive_data_acceptance]
@@ -160,6 +162,34 @@ def a_sandbox(world: World) -> dict[str, dict[str, Any]]:
     return {"path_parameters": {"sandbox_id": made["id"]}}
 
 
+def a_session(world: World) -> dict[str, dict[str, Any]]:
+    made = world.made(SESSIONS, project=world.project, provider="scripted")
+    return {"path_parameters": {"session": made["id"]}, "query": {}}
+
+
+def a_run(world: World) -> dict[str, dict[str, Any]]:
+    """One that was canceled, and has ended."""
+    session = a_session(world)["path_parameters"]["session"]
+    run = world.made(f"{SESSIONS}/{session}/runs", message="Say hello.")["id"]
+    world.owner.post(f"{RUNS}/{run}/cancel").raise_for_status()
+    headers = {"Accept": "text/event-stream"}
+    with world.owner.stream("GET", f"{RUNS}/{run}/events", headers=headers, timeout=600) as events:
+        events.read()  # to its end
+    return {"path_parameters": {"run": run, "session": session}, "query": {}}
+
+
+def a_session_at_rest(world: World) -> dict[str, dict[str, Any]]:
+    return {"path_parameters": {"session": a_run(world)["path_parameters"]["session"]}}
+
+
+def a_message(world: World) -> dict[str, dict[str, Any]]:
+    return a_session(world) | {"body": {"message": "Say hello."}, "headers": {}}
+
+
+def of_a_run(world: World) -> dict[str, dict[str, Any]]:
+    return {"path_parameters": {"run": a_run(world)["path_parameters"]["run"]}, "query": {}}
+
+
 def a_new_upstream(world: World) -> dict[str, Any]:
     """A project has one for each protocol."""
     project = world.made("/api/v1/projects", name=f"spare-{uuid4().hex}")["name"]
@@ -273,6 +303,19 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     f"POST {API}/machines/{{name}}/drain": lambda world: {"path_parameters": {"name": world.machines[0]}},
     f"POST {API}/machines/{{name}}/resume": lambda world: {"path_parameters": {"name": world.machines[0]}},
     f"DELETE {API}/machines/{{name}}": lambda world: {"path_parameters": {"name": world.machines.pop()}},
+    f"POST {SESSIONS}": lambda world: {"body": {"project": world.project, "provider": "scripted"}},
+    f"GET {SESSIONS}": lambda world: {"query": {"project": world.project}},
+    f"GET {SESSIONS}/{{session}}": a_session,
+    f"DELETE {SESSIONS}/{{session}}": a_session,
+    f"POST {SESSIONS}/{{session}}/runs": a_message,
+    f"GET {SESSIONS}/{{session}}/runs": a_session,
+    f"GET {SESSIONS}/{{session}}/messages": a_session,
+    **{f"POST {SESSIONS}/{{session}}/{verb}": a_session for verb in ("stop", "close", "pin", "unpin")},
+    **{f"POST {SESSIONS}/{{session}}/{verb}": a_session_at_rest for verb in ("land", "discard")},
+    f"GET {RUNS}/{{run}}": of_a_run,
+    f"GET {RUNS}/{{run}}/events": of_a_run,
+    f"GET {RUNS}/{{run}}/tools": of_a_run,
+    f"POST {RUNS}/{{run}}/cancel": of_a_run,
     f"GET {SANDBOXES}/{{sandbox_id}}": a_sandbox,
     f"POST {SANDBOXES}/{{sandbox_id}}/exec": lambda world: a_sandbox(world) | {"body": {"command": "true"}},
     f"DELETE {SANDBOXES}/{{sandbox_id}}": a_sandbox,

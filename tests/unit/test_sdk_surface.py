@@ -11,7 +11,7 @@ import pytest
 
 import contextbase.sdk
 from contextbase import errors
-from contextbase.sdk import AsyncClient, AsyncSandbox, Client, Sandbox
+from contextbase.sdk import AsyncClient, AsyncSandbox, AsyncSession, Client, Sandbox, Session
 from contextbase.sdk.aio import waiting as aio_waiting
 from contextbase.sdk.aio.terminal import AsyncTerminal
 from contextbase.sdk.blocking import waiting as blocking_waiting
@@ -29,6 +29,8 @@ PARTS = (
     "workspaces",
     "commands",
     "sandboxes",
+    "sessions",
+    "agents",
     "leases",
     "events",
     "feed",
@@ -40,6 +42,7 @@ def pairs() -> Iterator[tuple[type, type]]:
     """Each class of the blocking client, and the async one it is generated from."""
     yield Client, AsyncClient
     yield Sandbox, AsyncSandbox
+    yield Session, AsyncSession
     yield Terminal, AsyncTerminal
     blocking, asynchronous = Client("http://server", "cb_x"), AsyncClient("http://server", "cb_x")
     with blocking:
@@ -124,6 +127,7 @@ def test_every_public_method_says_what_it_does(kind: type) -> None:
 def test_lists_are_listed_and_single_things_are_got() -> None:
     """One verb for one thing, in every part."""
     allowed = {"log", "audit", "export_audit", "diff", "grep", "find"}  # git's and Unix's words, which everybody knows
+    allowed |= {"runs", "messages", "tools"}  # what a session has
     for _, kind in pairs():
         for name, signature in methods(kind).items():
             answer = str(signature.return_annotation)

@@ -16,9 +16,11 @@ from contextbase.bootstrap.machines import open_registration
 from contextbase.bootstrap.models import ModelServices, open_model_services
 from contextbase.bootstrap.restore import open_restore, problems_outside
 from contextbase.bootstrap.sandboxes import sandbox_kind
+from contextbase.bootstrap.workers import waiting_work
 from contextbase.chores import ChoreRunner
 from contextbase.config import Settings
 from contextbase.machines.signature import CallerSigner
+from contextbase.sessions.waiting_work import WaitingWork
 
 __all__ = [
     "EVERY_ROLE",
@@ -54,6 +56,7 @@ class Services:
     machine: MachineRole | None  # None: this process holds no workspaces
     signer: CallerSigner  # for requests that are sent on
     models: ModelServices
+    waiting_work: WaitingWork
     chores: ChoreRunner  # runs nothing by itself
 
 
@@ -95,6 +98,7 @@ async def open_services(
             machine=machine,
             models=models,
             signer=registration.signer,
+            waiting_work=waiting_work(core, agents, None if machine is None else machine.workers),
             chores=chore_runner(
                 foundation,
                 core,

@@ -7,6 +7,8 @@ from contextbase.bootstrap.foundation import Foundation
 from contextbase.conversation.log import ConversationLog
 from contextbase.identity.repository import IdentityRepository
 from contextbase.sessions.access import SessionAccess
+from contextbase.sessions.agent_catalog import AgentCatalog
+from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.lifecycle import SessionLifecycle
 from contextbase.sessions.queue import QueueLimits, RunQueue
@@ -25,6 +27,7 @@ class SessionServices:
     queue: RunQueue
     log: RunLog
     lifecycle: SessionLifecycle
+    agents: AgentCatalog
 
 
 def session_access(foundation: Foundation) -> SessionAccess:
@@ -67,4 +70,5 @@ def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamSe
             idle=timedelta(minutes=settings.idle_minutes),
             removal=timedelta(hours=settings.remove_hours),
         ),
+        agents=AgentCatalog(programs=AgentPrograms(settings.folders)),
     )

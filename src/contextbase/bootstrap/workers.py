@@ -17,12 +17,13 @@ from contextbase.sessions.run_work import RunLimits, RunParts
 from contextbase.sessions.snapshot_repository import SnapshotRepository
 from contextbase.sessions.snapshots import SessionSnapshots
 from contextbase.sessions.state_files import StateRules
+from contextbase.sessions.waiting_work import WaitingWork
 from contextbase.sessions.ways_out import RunsAtWork, SessionWaysOut
 from contextbase.sessions.worker_host import WorkerHost
 from contextbase.sessions.worker_upkeep import WorkerUpkeep
 from contextbase.workspaces.repository import WorkspaceRepository
 
-__all__ = ["WorkerServices", "open_worker_services"]
+__all__ = ["WorkerServices", "open_worker_services", "waiting_work"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +40,7 @@ async def open_worker_services(
 ) -> AsyncIterator[WorkerServices]:
     settings, database, workspaces = foundation.settings.agents, foundation.database, agents.workspaces
     repository, registry, at_work = SessionRepository(), WorkspaceRepository(), RunsAtWork()
-    programs = AgentPrograms(settings.folders)
+    programs = core.sessions.agents.programs
     snapshots = SessionSnapshots(
         database=database,
         catalog=foundation.catalog,
@@ -87,3 +88,14 @@ async def open_worker_services(
         stack.push_async_callback(host.close)
         stack.push_async_callback(runs.close)
         yield WorkerServices(runs=runs, host=host, upkeep=upkeep, programs=programs)
+
+
+def waiting_work(core: CoreServices, agents: AgentServices, workers: WorkerServices | None) -> WaitingWork:
+    """`workers`: None on a server that is no machine."""
+    return WaitingWork(
+        service=core.sessions.service,
+        runs=core.sessions.runs,
+        workspaces=agents.workspaces,
+        landing=RunLanding(workspaces=agents.workspaces),
+        host=None if workers is None else workers.host,
+    )

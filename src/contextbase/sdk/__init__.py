@@ -37,9 +37,11 @@ from contextbase.errors import (
 )
 from contextbase.sdk.aio.client import AsyncClient
 from contextbase.sdk.aio.sandboxes import AsyncSandbox
+from contextbase.sdk.aio.sessions import AsyncSession
 from contextbase.sdk.aio.uploads import AsyncUploadable
 from contextbase.sdk.blocking.client import Client
 from contextbase.sdk.blocking.sandboxes import Sandbox
+from contextbase.sdk.blocking.sessions import Session
 from contextbase.sdk.blocking.uploads import Uploadable
 from contextbase.sdk.handles import HeldLease, OpenWorkspace
 from contextbase.sdk.options import (
@@ -49,6 +51,7 @@ from contextbase.sdk.options import (
     ExecOptions,
     Received,
     SandboxOptions,
+    SessionOptions,
 )
 from contextbase.sdk.requests import Change, LeaseRule, Limits, MergeRule, Pick
 
@@ -56,6 +59,7 @@ __all__ = [
     "ArchiveFormat",
     "AsyncClient",
     "AsyncSandbox",
+    "AsyncSession",
     "AsyncUploadable",
     "AuditFilter",
     "BlobCorrupted",
@@ -98,6 +102,8 @@ __all__ = [
     "Sandbox",
     "SandboxOptions",
     "SchemaTooNew",
+    "Session",
+    "SessionOptions",
     "TooBusy",
     "TooLarge",
     "Unauthenticated",

@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import with_config
 from typing_extensions import TypedDict  # pydantic reads that of `typing` from Python 3.12 on
 
+from contextbase.vocabulary import Land
 from contextbase.wire.history import OperatorTypeName
 from contextbase.wire.sandbox import CommitWhenName, LimitsBody, NetworkName
 
@@ -20,6 +21,7 @@ __all__ = [
     "KindName",
     "Received",
     "SandboxOptions",
+    "SessionOptions",
     "command_fields",
 ]
 
@@ -27,6 +29,7 @@ Item = TypeVar("Item")
 
 ArchiveFormat = Literal["tar", "tar.gz", "zip"]
 KindName = Literal["user", "agent", "adapter"]
+LandName = Literal["auto", "after_review", "never"]
 
 
 @with_config(extra="forbid")
@@ -73,6 +76,18 @@ class SandboxOptions(TypedDict, total=False):
     limits: LimitsBody
     network: NetworkName
     environment: Mapping[str, str]  # of every command
+
+
+@with_config(extra="forbid")
+class SessionOptions(TypedDict, total=False):
+    """How a session's agent works; what is left out is as the server has it."""
+
+    provider: str | None  # the agent program, such as claude
+    model: str | None
+    folder: str | None  # the part of the project that it works in
+    land: LandName | Land  # what becomes of a run's changes when it succeeds
+    title: str
+    options: Mapping[str, Any]  # for the agent program
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

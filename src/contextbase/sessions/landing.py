@@ -3,26 +3,20 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from contextbase.gate.model import ChangeStatus
 from contextbase.ids import Seq
 from contextbase.sessions.model import AgentRun, AgentSession, Land
+from contextbase.vocabulary import LandingState
 from contextbase.workspaces.checkpoints import Committed, Wish
 from contextbase.workspaces.service import WorkspaceService
 
-__all__ = ["LandingReport", "LandingState", "RunLanding"]
+__all__ = ["LandingReport", "RunLanding"]
 
 _MOST_PATHS: Final = 200
 _LONGEST_MESSAGE: Final = 500
 _TOLD: Final = (ChangeStatus.IN_REVIEW, ChangeStatus.SUPERSEDED, ChangeStatus.REFUSED)
-
-
-class LandingState(StrEnum):
-    LANDED = "landed"
-    NOTHING = "nothing"  # the run changed nothing
-    WAITS = "waits"  # uncommitted in the session's folder, until somebody commits or discards it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -207,12 +208,31 @@ class SessionService:
             run = await self._opened_run(connection, caller, run_id)
             return await self.conversation.tools(connection, run.session_id, run_id, after=after, limit=limit)
 
+    async def first_event(self, run: AgentRun) -> int:
+        """The number of the run's first event in its session's stream: the message that asked for it."""
+        async with self.database.connection() as connection:
+            [asked] = await self.conversation.messages(connection, run.session_id, run_id=run.id, limit=1)
+        return asked.position
+
+    async def at_rest(self, caller: Caller, session_id: SessionId) -> tuple[AgentSession, AgentRun]:
+        """The session and its last run, for its owner to decide about the work that is left in its folder. `Conflict`
+        while a run has not ended, or if there was none."""
+        async with self.database.transaction() as connection:
+            session = await self.access.owned(connection, caller, session_id)
+            if await self.repository.open_runs(connection, session_id):
+                raise Conflict("A run of this session has not ended. Wait for its end or cancel it, and decide then.")
+            runs = await self.repository.runs(connection, session_id, before=None, limit=1)
+        if not runs:
+            raise Conflict("No run has worked in this session, so nothing is left to decide about.")
+        return session, runs[0]
+
     async def cancel(self, caller: Caller, run_id: RunId) -> AgentRun:
         """End a run, whatever its state. One that a machine works on ends a moment later: its agent is stopped, and
         what it did so far is kept. A run that has ended stays as it is."""
         session_id = (await self._known_run(run_id)).session_id
         async with self.runs.step(session_id) as step:
-            await self.access.owned(step.connection, caller, session_id)
+            with _as_unknown(run_id):
+                await self.access.owned(step.connection, caller, session_id)
             run = await self._cancel(step, run_id)
         self.log.hint_machines()
         return run
@@ -305,11 +325,18 @@ class SessionService:
 
     async def _opened_run(self, connection: Connection, caller: Caller, run_id: RunId) -> AgentRun:
         run = await self.repository.run(connection, run_id)
-        try:
+        with _as_unknown(run_id):
             await self.access.opened(connection, caller, run.session_id)
-        except NotFound:
-            raise NotFound(f"There is no run {run_id}.") from None
         return run
+
+
+@contextmanager
+def _as_unknown(run_id: RunId) -> Iterator[None]:
+    """A run of somebody else's session is answered like one that does not exist."""
+    try:
+        yield
+    except NotFound:
+        raise NotFound(f"There is no run {run_id}.") from None
 
 
 def _folder(caller: Caller, asked: TreePath | None) -> TreePath | None:

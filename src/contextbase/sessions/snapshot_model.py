@@ -25,6 +25,8 @@ class SnapshotReason(StrEnum):
     PRE_REMOVE = "pre.remove"
     PERIODIC = "periodic"  # every few minutes while a run works
     CATCH_UP = "catch_up"
+    PRE_DISCARD = "pre.discard"  # with the work that its owner throws away
+    DISCARDED = "discarded"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

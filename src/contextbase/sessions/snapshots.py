@@ -85,11 +85,13 @@ class SessionSnapshots:
         async with self.database.connection() as connection:
             return await self.repository.newest(connection, session.id)
 
-    async def restore(self, snapshot: SessionSnapshot, record: WorkspaceRecord) -> int:
-        """Put what the snapshot has into the session's new folder; returns how many entries that were. Work that was
-        not committed keeps the base it was made from. Done again, it changes nothing."""
+    async def restore(self, snapshot: SessionSnapshot, record: WorkspaceRecord, *, below: str | None = None) -> int:
+        """Put what the snapshot has, or has below a folder, into the session's new folder; returns how many entries
+        that were. Work that was not committed keeps the base it was made from. Done again, it changes nothing."""
         async with self.database.connection() as connection:
             files = await self.repository.files(connection, snapshot.id)
+        if below is not None:
+            files = [file for file in files if file.name.startswith(os.fsencode(f"{below}/"))]
         owner = self.workspaces.node.owner
         work = {TreePath.stored(os.fsdecode(file.name)): file for file in files if file.base is not None}
         await self._hold(record, work)

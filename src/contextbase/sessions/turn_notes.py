@@ -14,6 +14,7 @@ _SENTENCES: Final = {
     "superseded": "was superseded by somebody else's version",
     "refused": "was refused",
     "uncommitted": "is not committed yet",
+    "discarded": "was thrown away by a person; do not make it again unless you are asked to",
 }
 CUT_OFF: Final = "Your last turn was cut off before its end. Look at what is there already, and go on from it."
 

@@ -7,8 +7,8 @@ project and the session's last snapshot, the sandbox on the folder, the executor
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +32,7 @@ from contextbase.sessions.snapshot_model import SnapshotReason
 from contextbase.sessions.snapshots import SessionSnapshots
 from contextbase.threads import in_thread
 from contextbase.workspaces.folder import remove_tree
+from contextbase.workspaces.ignore_rules import AGENT_DATA
 from contextbase.workspaces.model import Owner
 from contextbase.workspaces.refresh.service import Refreshed
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
@@ -144,6 +145,25 @@ class WorkerHost:
     async def sync(self, session: AgentSession, reason: SnapshotReason) -> None:
         async with self._turn(session.id):
             await self._store(session, reason)
+
+    @asynccontextmanager
+    async def undisturbed(self, session_id: SessionId) -> AsyncIterator[None]:
+        """No run gets the session's folder while the block lasts."""
+        async with self._turn(session_id):
+            yield
+
+    async def start_over(self, session: AgentSession) -> None:
+        """A new folder, with the agent program's own data and without the work that is not committed: a snapshot still
+        has that for a while. Only in a block that is `undisturbed`. Cut off in the middle, nothing is thrown away."""
+        await self._store(session, SnapshotReason.PRE_DISCARD)
+        before = await self.snapshots.newest(session)
+        await self._end_sandbox(session)
+        await self.workspaces.abandon(session.caller(), session.project_id)
+        created = await self._created(session)
+        if before is not None:
+            await self.snapshots.restore(before, created.record, below=AGENT_DATA)
+        await self._put_worker(session, None, None)
+        await self._store(session, SnapshotReason.DISCARDED)
 
     async def let_go(self, session_id: SessionId) -> None:
         """Close the link; the executor and what runs in it go on."""

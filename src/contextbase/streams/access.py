@@ -31,7 +31,9 @@ class ScopeAccess:
             if not await self._workspaces.may_read(caller, scope.id):
                 raise _unknown(scope)
             return ReadableScope(scope=scope)
-        caller.require(Action.ADMIN if scope.kind is ScopeKind.SYSTEM else Action.READ)
+        # A session is in a project: a grant for that one is enough.
+        project_id = caller.grant.project_id if scope.kind is ScopeKind.SESSION else None
+        caller.require(Action.ADMIN if scope.kind is ScopeKind.SYSTEM else Action.READ, project_id)
         if scope.kind is ScopeKind.USER and scope.id != caller.principal.id:
             raise _unknown(scope)
         if scope.kind is ScopeKind.SESSION and not await self._sessions.may_read(caller, scope.id):

@@ -22,6 +22,7 @@ from contextbase.interfaces.api.middleware import RequestMiddleware
 from contextbase.interfaces.api.problems import error_response, install_problem_handlers
 from contextbase.interfaces.api.query_names import known_query
 from contextbase.interfaces.api.routes import (
+    agents,
     aliases,
     archives,
     blame,
@@ -42,8 +43,10 @@ from contextbase.interfaces.api.routes import (
     projects,
     reverting,
     reviews,
+    runs,
     sandboxes,
     search,
+    sessions,
     snapshots,
     system,
     tags,
@@ -61,6 +64,7 @@ from contextbase.wire.tree import CheckoutRequest
 __all__ = ["create_app"]
 
 _WORK = (search, workspaces, tools, commands, sandboxes)
+_CONVERSATIONS = (sessions, runs, agents)
 _ADMINISTRATION = (policies, groups, models, projects, tokens, machines)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)
 
@@ -84,7 +88,9 @@ def create_app(services: Services, forwarder: Forwarder | None = None) -> FastAP
     app.state.login_codes = LoginCodes()
     app.state.workbench = WorkbenchBuild()
     # Deny by default: what is not named below these needs a caller. What is asked for most is looked for first.
-    routers = [module.router for module in (commits, snapshots, feed, events, *_WORK, leases, history, *_PAST)]
+    routers = [
+        module.router for module in (commits, snapshots, feed, events, *_WORK, *_CONVERSATIONS, leases, history, *_PAST)
+    ]
     routers += [history.system_router, *(module.router for module in (*_ADMINISTRATION, system, aliases, pages))]
     routers += [files.workspace_router, files.project_router]
     for router in routers:

@@ -8,11 +8,15 @@ from contextbase.vocabulary import Kind
 from contextbase.wire.event import ScopedCommitItem, ScopedEventItem
 from contextbase.wire.feed import CommitItem, EventAuthorView, EventBodyView, EventItem, FeedChangeView, SetAsideView
 
-__all__ = ["item_view", "scoped_item_view"]
+__all__ = ["event_view", "item_view", "scoped_item_view"]
 
 
 def item_view(body: FeedCommit | StreamEvent) -> CommitItem | EventItem:
-    return CommitItem(**_commit_fields(body)) if isinstance(body, FeedCommit) else EventItem(**_event_fields(body))
+    return CommitItem(**_commit_fields(body)) if isinstance(body, FeedCommit) else event_view(body)
+
+
+def event_view(body: StreamEvent) -> EventItem:
+    return EventItem(**_event_fields(body))
 
 
 def scoped_item_view(scope: str, body: FeedCommit | StreamEvent) -> ScopedCommitItem | ScopedEventItem:

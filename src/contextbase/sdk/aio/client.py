@@ -26,6 +26,7 @@ from contextbase.sdk.aio.projects import AsyncProjects
 from contextbase.sdk.aio.reviews import AsyncReviews
 from contextbase.sdk.aio.sandboxes import AsyncSandboxes
 from contextbase.sdk.aio.search import AsyncSearch
+from contextbase.sdk.aio.sessions import AsyncInstalledAgents, AsyncSessions
 from contextbase.sdk.aio.tokens import AsyncTokens
 from contextbase.sdk.aio.uploads import AsyncUploadable, check_uploadable, pieces_of
 from contextbase.sdk.aio.workspaces import AsyncWorkspaces
@@ -81,6 +82,8 @@ class AsyncClient:
         self.workspaces = AsyncWorkspaces(self._connection)
         self.commands = AsyncCommands(self._connection)
         self.sandboxes = AsyncSandboxes(self._connection, self.workspaces)
+        self.sessions = AsyncSessions(self._connection)
+        self.agents = AsyncInstalledAgents(self._connection)
         self.leases = AsyncLeases(self._connection)
         self.events = AsyncEvents(self._connection)
         self.feed = AsyncFeed(self._connection)

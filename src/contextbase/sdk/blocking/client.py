@@ -28,6 +28,7 @@ from contextbase.sdk.blocking.projects import Projects
 from contextbase.sdk.blocking.reviews import Reviews
 from contextbase.sdk.blocking.sandboxes import Sandboxes
 from contextbase.sdk.blocking.search import Search
+from contextbase.sdk.blocking.sessions import InstalledAgents, Sessions
 from contextbase.sdk.blocking.tokens import Tokens
 from contextbase.sdk.blocking.uploads import Uploadable, check_uploadable, pieces_of
 from contextbase.sdk.blocking.workspaces import Workspaces
@@ -82,6 +83,8 @@ class Client:
         self.workspaces = Workspaces(self._connection)
         self.commands = Commands(self._connection)
         self.sandboxes = Sandboxes(self._connection, self.workspaces)
+        self.sessions = Sessions(self._connection)
+        self.agents = InstalledAgents(self._connection)
         self.leases = Leases(self._connection)
         self.events = Events(self._connection)
         self.feed = Feed(self._connection)

@@ -1,0 +1,208 @@
+"""Sessions: conversations with an agent at work in a project. Each is its owner's own."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+
+from contextbase.ids import TreePath
+from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.session_views import landing_view, opened_session_view, run_view, session_view
+from contextbase.sessions.model import SessionId, SessionRequest
+from contextbase.sessions.waiting_work import WaitingWork
+from contextbase.wire.commit import ProjectName
+from contextbase.wire.session import (
+    IDEMPOTENCY_KEY,
+    LandingView,
+    MessagePage,
+    MessageView,
+    OpenedSessionView,
+    RunCreate,
+    RunPage,
+    RunView,
+    SessionCreate,
+    SessionPage,
+    SessionView,
+)
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/v1/sessions", tags=["sessions"], responses=problem_answers(404, 409))
+
+
+async def _session_id(session: Annotated[UUID, Path(description="The session's id.")]) -> SessionId:
+    return SessionId(session)
+
+
+async def _waiting_work(request: Request) -> WaitingWork:
+    work: WaitingWork = request.app.state.services.waiting_work
+    return work
+
+
+NamedSession = Annotated[SessionId, Depends(_session_id)]
+Waiting = Annotated[WaitingWork, Depends(_waiting_work)]
+
+
+@router.post("", status_code=201)
+async def create_session(
+    body: SessionCreate, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> SessionView:
+    """A session of yours in a project. Its agent may do what your token allows, and no more than you may."""
+    request = SessionRequest(
+        project_id=await services.projects.id_of(caller, body.project),
+        folder=None if body.folder is None else TreePath.parse(body.folder),
+        provider=await services.sessions.agents.provider(body.provider),
+        model=body.model,
+        land=body.land,
+        title=body.title,
+        options=body.options,
+    )
+    return session_view(await services.sessions.service.create(caller, request))
+
+
+@router.get("")
+async def list_sessions(
+    *,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    project: Annotated[ProjectName | None, Query(description="Left out: all.")] = None,
+    before: UUID | None = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> SessionPage:
+    """Your own, newest first."""
+    found = await services.sessions.service.list(
+        caller,
+        project_id=None if project is None else await services.projects.id_of(caller, project),
+        before=None if before is None else SessionId(before),
+        limit=limit + 1,
+    )
+    return SessionPage(
+        sessions=[session_view(session) for session in found[:limit]],
+        next_before=found[limit - 1].id if len(found) > limit else None,
+    )
+
+
+@router.get("/{session}")
+async def show_session(
+    session: NamedSession, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> OpenedSessionView:
+    """A session with its worker and the runs that have not ended. An administrator may look, and the audit trail says
+    so."""
+    return opened_session_view(await services.sessions.service.get(caller, session))
+
+
+@router.delete("/{session}", status_code=204)
+async def delete_session(
+    session: NamedSession, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> Response:
+    """Remove it with all that was said and done in it, and what is not committed. What its agent committed stays."""
+    await services.sessions.service.delete(caller, session)
+    return Response(status_code=204)
+
+
+@router.post("/{session}/runs", status_code=202)
+async def send_message(
+    session: NamedSession,
+    body: RunCreate,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            description="Sent again with the same key, the same run is answered.",
+            min_length=1,
+            max_length=200,
+            pattern=IDEMPOTENCY_KEY,
+        ),
+    ] = None,
+) -> RunView:
+    """Send the agent a message: a run, which begins when those before it have ended and a machine has room."""
+    run = await services.sessions.service.send(
+        caller, session, body.message, model=body.model, idempotency_key=idempotency_key
+    )
+    return run_view(run)
+
+
+@router.get("/{session}/runs")
+async def list_runs(
+    *,
+    session: NamedSession,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    before: Annotated[int | None, Query(description="A run's number.", ge=1, lt=2**31)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+) -> RunPage:
+    """Newest first."""
+    found = await services.sessions.service.runs_of(caller, session, before=before, limit=limit + 1)
+    return RunPage(
+        runs=[run_view(run) for run in found[:limit]],
+        next_before=found[limit - 1].number if len(found) > limit else None,
+    )
+
+
+@router.get("/{session}/messages")
+async def list_messages(
+    *,
+    session: NamedSession,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    before: Annotated[int | None, Query(description="A message's position.", ge=1, lt=2**62)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> MessagePage:
+    """The newest messages, in the order they were said; `before` gives those before them."""
+    found = await services.sessions.service.messages(caller, session, before=before, limit=limit + 1)
+    shown = found[-limit:]
+    return MessagePage(
+        messages=[MessageView.model_validate(message) for message in shown],
+        next_before=shown[0].position if len(found) > limit else None,
+    )
+
+
+@router.post("/{session}/stop")
+async def stop_session(
+    session: NamedSession, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> OpenedSessionView:
+    """Cancel its runs, and stop its worker once its files are stored. The next message starts it again."""
+    await services.sessions.service.stop(caller, session)
+    return await show_session(session, caller, services)
+
+
+@router.post("/{session}/close")
+async def close_session(
+    session: NamedSession, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> OpenedSessionView:
+    """Stop it for good: it takes no more messages. What was said and done stays readable."""
+    await services.sessions.service.close(caller, session)
+    return await show_session(session, caller, services)
+
+
+@router.post("/{session}/pin")
+async def pin_session(
+    session: NamedSession, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> OpenedSessionView:
+    """Do not stop its worker for being idle."""
+    await services.sessions.service.pin(caller, session, pinned=True)
+    return await show_session(session, caller, services)
+
+
+@router.post("/{session}/unpin")
+async def unpin_session(
+    session: NamedSession, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> OpenedSessionView:
+    """Stop its worker for being idle, as others are."""
+    await services.sessions.service.pin(caller, session, pinned=False)
+    return await show_session(session, caller, services)
+
+
+@router.post("/{session}/land", responses=problem_answers(421, 429))
+async def land_work(session: NamedSession, caller: AuthenticatedCaller, work: Waiting) -> LandingView:
+    """Commit what finished runs left in the session's folder, as its agent. 409 while a run has not ended."""
+    return landing_view((await work.land(caller, session)).to_json())
+
+
+@router.post("/{session}/discard", responses=problem_answers(421, 429))
+async def discard_work(session: NamedSession, caller: AuthenticatedCaller, work: Waiting) -> LandingView:
+    """Throw away what finished runs left uncommitted in the session's folder. The conversation stays. 409 while a run
+    has not ended."""
+    return landing_view((await work.discard(caller, session)).to_json())

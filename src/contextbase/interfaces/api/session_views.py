@@ -1,0 +1,41 @@
+"""Sessions, runs and what was said in them as their wire models."""
+
+from collections.abc import Mapping
+
+from contextbase.sessions.model import AgentRun, AgentSession
+from contextbase.sessions.service import RunDetails, SessionDetails
+from contextbase.wire.session import (
+    LandingView,
+    OpenedSessionView,
+    QueuePlaceView,
+    RunView,
+    SessionView,
+    SessionWorkerView,
+)
+
+__all__ = ["landing_view", "opened_session_view", "run_details_view", "run_view", "session_view"]
+
+
+def session_view(session: AgentSession) -> SessionView:
+    return SessionView.model_validate(session)
+
+
+def opened_session_view(details: SessionDetails) -> OpenedSessionView:
+    return OpenedSessionView(
+        **dict(session_view(details.session)),
+        worker=None if details.worker is None else SessionWorkerView.model_validate(details.worker),
+        open_runs=[run_view(run) for run in details.open_runs],
+    )
+
+
+def run_view(run: AgentRun) -> RunView:
+    return RunView.model_validate(run)
+
+
+def run_details_view(details: RunDetails) -> RunView:
+    place = None if details.place is None else QueuePlaceView.model_validate(details.place)
+    return run_view(details.run).model_copy(update={"place": place})
+
+
+def landing_view(report: Mapping[str, object]) -> LandingView:
+    return LandingView.model_validate(report)

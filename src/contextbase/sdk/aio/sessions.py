@@ -1,0 +1,224 @@
+"""Sessions with agents, as a part of the clients: `client.sessions` and `client.agents`."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final, Unpack
+from uuid import UUID, uuid4
+
+from pydantic import TypeAdapter
+
+from contextbase.errors import InvalidInput
+from contextbase.sdk.aio.connection import AsyncConnection
+from contextbase.sdk.aio.following import followed
+from contextbase.sdk.arguments import checked, input_checked
+from contextbase.sdk.http import Body
+from contextbase.sdk.options import Received, SessionOptions
+from contextbase.wire.agent import AgentList
+from contextbase.wire.session import (
+    LandingView,
+    MessagePage,
+    OpenedSessionView,
+    RunCreate,
+    RunEndItem,
+    RunItem,
+    RunPage,
+    RunView,
+    SessionCreate,
+    SessionPage,
+    SessionView,
+    ToolExecutionPage,
+)
+
+__all__ = ["AsyncInstalledAgents", "AsyncSession", "AsyncSessions"]
+
+_SESSIONS: Final = "/api/v1/sessions"
+_RUNS: Final = "/api/v1/runs"
+_ITEM: Final[TypeAdapter[RunItem]] = TypeAdapter(RunItem)
+_LANDING_SECONDS: Final = 600.0
+
+
+class AsyncInstalledAgents:
+    """The agent programs that sessions can use."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def list(self) -> AgentList:
+        """All that the server knows, whether their programs are installed there, and which is the default."""
+        return await self._connection.read(AgentList, "/api/v1/agents")
+
+
+class AsyncSessions:
+    """Sessions: conversations with an agent at work in a project. You see your own."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    @checked
+    async def create(self, project: str, **wishes: Unpack[SessionOptions]) -> SessionView:
+        """A new session. Its agent may do what your token allows in the project, and no more than you may. Not sent
+        again when there is no answer: you might get two."""
+        with input_checked("create()"):
+            body = SessionCreate.model_validate({"project": project, **wishes})
+        return await self._connection.call(SessionView, "POST", _SESSIONS, body)
+
+    @checked
+    async def open(
+        self, session: UUID | None = None, *, project: str | None = None, **wishes: Unpack[SessionOptions]
+    ) -> "AsyncSession":
+        """A session to talk to: one that there is, or a new one in a project."""
+        if (session is None) == (project is None):
+            raise InvalidInput("open(): give either the id of a session or the project of a new one.")
+        if session is not None:
+            if wishes:
+                raise InvalidInput("open(): a session that there is keeps its options; give them with a project.")
+            return AsyncSession(await self.get(session), self)
+        return AsyncSession(await self.create(str(project), **wishes), self)
+
+    @checked
+    async def list(self, project: str | None = None, *, before: UUID | None = None, limit: int = 100) -> SessionPage:
+        """Your own, newest first. Pass the page's `next_before` as `before` for the next page."""
+        return await self._connection.read(SessionPage, _SESSIONS, project=project, before=before, limit=limit)
+
+    @checked
+    async def get(self, session: UUID) -> OpenedSessionView:
+        """A session with its worker and the runs that have not ended."""
+        return await self._connection.read(OpenedSessionView, f"{_SESSIONS}/{session}")
+
+    @checked
+    async def delete(self, session: UUID) -> None:
+        """Remove a session with all that was said and done in it. What its agent committed stays."""
+        await self._connection.done("DELETE", f"{_SESSIONS}/{session}")
+
+    @checked
+    async def send(self, session: UUID, message: str, *, model: str | None = None, key: str | None = None) -> RunView:
+        """Send the agent a message; `events` tells what comes of it. It is sent again while the server does not
+        answer, and queued once: `key` is what tells one message from another (None: a new one). Raises `Conflict` for
+        a session that is closed."""
+        with input_checked("send()"):
+            body = RunCreate(message=message, model=model)
+        headers = {"Idempotency-Key": key or uuid4().hex}
+        return await self._connection.retried(
+            lambda: self._connection.call(RunView, "POST", f"{_SESSIONS}/{session}/runs", body, headers=headers)
+        )
+
+    @checked
+    async def runs(self, session: UUID, *, before: int | None = None, limit: int = 50) -> RunPage:
+        """Newest first. Pass the page's `next_before` as `before` for the next page."""
+        return await self._connection.read(RunPage, f"{_SESSIONS}/{session}/runs", before=before, limit=limit)
+
+    @checked
+    async def messages(self, session: UUID, *, before: int | None = None, limit: int = 50) -> MessagePage:
+        """The newest messages, in the order they were said. Pass the page's `next_before` as `before` for those before
+        them."""
+        return await self._connection.read(MessagePage, f"{_SESSIONS}/{session}/messages", before=before, limit=limit)
+
+    @checked
+    async def run(self, run: UUID) -> RunView:
+        """A run, with its place in the queue until it has ended."""
+        return await self._connection.read(RunView, f"{_RUNS}/{run}")
+
+    @checked
+    async def tools(self, run: UUID, *, after: int = 0, limit: int = 100) -> ToolExecutionPage:
+        """What the run's agent did with its tools, in order. Pass the page's `next_after` as `after` for the next."""
+        return await self._connection.read(ToolExecutionPage, f"{_RUNS}/{run}/tools", after=after, limit=limit)
+
+    @checked
+    async def events(self, run: UUID, *, after: str | None = None) -> AsyncGenerator[Received[RunItem], None]:
+        """What happens in a run, each item once and in order, to its end: the last is a `RunEndItem` with the run.
+        `after`: the cursor of an item (None: from the beginning). A connection that is lost is made again. Close it if
+        you stop early (`contextlib.aclosing`)."""
+        stream = followed(self._connection, f"{_RUNS}/{run}/events", _ITEM, after)
+        async with aclosing(stream):
+            async for received in stream:
+                yield received
+                if isinstance(received.item, RunEndItem):
+                    return
+
+    @checked
+    async def cancel(self, run: UUID) -> RunView:
+        """End a run. One that a machine works on ends a moment later; what it did so far is kept. A run that has ended
+        stays as it is."""
+        return await self._changed(RunView, f"{_RUNS}/{run}/cancel")
+
+    @checked
+    async def stop(self, session: UUID) -> OpenedSessionView:
+        """Cancel its runs, and stop its worker once its files are stored. The next message starts it again."""
+        return await self._changed(OpenedSessionView, f"{_SESSIONS}/{session}/stop")
+
+    @checked
+    async def close(self, session: UUID) -> OpenedSessionView:
+        """Stop it for good: it takes no more messages, and stays readable."""
+        return await self._changed(OpenedSessionView, f"{_SESSIONS}/{session}/close")
+
+    @checked
+    async def pin(self, session: UUID) -> OpenedSessionView:
+        """Do not stop its worker for being idle."""
+        return await self._changed(OpenedSessionView, f"{_SESSIONS}/{session}/pin")
+
+    @checked
+    async def unpin(self, session: UUID) -> OpenedSessionView:
+        """Stop its worker for being idle, as others are."""
+        return await self._changed(OpenedSessionView, f"{_SESSIONS}/{session}/unpin")
+
+    @checked
+    async def land(self, session: UUID) -> LandingView:
+        """Commit what finished runs left in the session's folder. Raises `Conflict` while a run has not ended."""
+        return await self._changed(LandingView, f"{_SESSIONS}/{session}/land", _LANDING_SECONDS)
+
+    @checked
+    async def discard(self, session: UUID) -> LandingView:
+        """Throw away what finished runs left uncommitted in the session's folder; the conversation stays. Raises
+        `Conflict` while a run has not ended."""
+        return await self._changed(LandingView, f"{_SESSIONS}/{session}/discard", _LANDING_SECONDS)
+
+    async def _changed(self, answer: type[Body], path: str, read_seconds: float = 0) -> Body:
+        """Done twice, these are done once."""
+        return await self._connection.retried(
+            lambda: self._connection.call(answer, "POST", path, read_seconds=read_seconds)
+        )
+
+
+class AsyncSession:
+    """One session. `view` is as it was when asked for; `run` is the last one that was asked for here."""
+
+    def __init__(self, view: SessionView, sessions: AsyncSessions) -> None:
+        self.view = view
+        self.id = view.id
+        self.run: RunView | None = None
+        self._sessions = sessions
+
+    async def send(
+        self, message: str, *, model: str | None = None, key: str | None = None
+    ) -> AsyncGenerator[RunItem, None]:
+        """Send the agent a message, and yield what happens to the end of the run: the last is a `RunEndItem`. To stop
+        reading does not stop the agent; `cancel` does."""
+        self.run = await self._sessions.send(self.id, message, model=model, key=key)
+        events = self._sessions.events(self.run.id)
+        async with aclosing(events):
+            async for received in events:
+                if isinstance(received.item, RunEndItem):
+                    self.run = received.item.run
+                yield received.item
+
+    async def cancel(self) -> RunView:
+        """End the last run that was asked for here. Raises `InvalidInput` if there was none."""
+        if self.run is None:
+            raise InvalidInput("cancel(): nothing was sent to the session yet.")
+        return await self._sessions.cancel(self.run.id)
+
+    async def messages(self, *, before: int | None = None, limit: int = 50) -> MessagePage:
+        """The newest messages, in the order they were said."""
+        return await self._sessions.messages(self.id, before=before, limit=limit)
+
+    async def land(self) -> LandingView:
+        """Commit what finished runs left in the session's folder."""
+        return await self._sessions.land(self.id)
+
+    async def discard(self) -> LandingView:
+        """Throw away what finished runs left uncommitted in the session's folder; the conversation stays."""
+        return await self._sessions.discard(self.id)
+
+    async def close(self) -> None:
+        """Stop it for good: it takes no more messages, and stays readable."""
+        await self._sessions.close(self.id)

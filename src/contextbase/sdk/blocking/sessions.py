@@ -1,0 +1,221 @@
+# Generated from aio/sessions.py by scripts/generate_blocking_sdk.py. Change that file, not this one.
+"""Sessions with agents, as a part of the clients: `client.sessions` and `client.agents`."""
+
+from collections.abc import Generator
+from contextlib import closing
+from typing import Final, Unpack
+from uuid import UUID, uuid4
+
+from pydantic import TypeAdapter
+
+from contextbase.errors import InvalidInput
+from contextbase.sdk.arguments import checked, input_checked
+from contextbase.sdk.blocking.connection import Connection
+from contextbase.sdk.blocking.following import followed
+from contextbase.sdk.http import Body
+from contextbase.sdk.options import Received, SessionOptions
+from contextbase.wire.agent import AgentList
+from contextbase.wire.session import (
+    LandingView,
+    MessagePage,
+    OpenedSessionView,
+    RunCreate,
+    RunEndItem,
+    RunItem,
+    RunPage,
+    RunView,
+    SessionCreate,
+    SessionPage,
+    SessionView,
+    ToolExecutionPage,
+)
+
+__all__ = ["InstalledAgents", "Session", "Sessions"]
+
+_SESSIONS: Final = "/api/v1/sessions"
+_RUNS: Final = "/api/v1/runs"
+_ITEM: Final[TypeAdapter[RunItem]] = TypeAdapter(RunItem)
+_LANDING_SECONDS: Final = 600.0
+
+
+class InstalledAgents:
+    """The agent programs that sessions can use."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def list(self) -> AgentList:
+        """All that the server knows, whether their programs are installed there, and which is the default."""
+        return self._connection.read(AgentList, "/api/v1/agents")
+
+
+class Sessions:
+    """Sessions: conversations with an agent at work in a project. You see your own."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @checked
+    def create(self, project: str, **wishes: Unpack[SessionOptions]) -> SessionView:
+        """A new session. Its agent may do what your token allows in the project, and no more than you may. Not sent
+        again when there is no answer: you might get two."""
+        with input_checked("create()"):
+            body = SessionCreate.model_validate({"project": project, **wishes})
+        return self._connection.call(SessionView, "POST", _SESSIONS, body)
+
+    @checked
+    def open(
+        self, session: UUID | None = None, *, project: str | None = None, **wishes: Unpack[SessionOptions]
+    ) -> "Session":
+        """A session to talk to: one that there is, or a new one in a project."""
+        if (session is None) == (project is None):
+            raise InvalidInput("open(): give either the id of a session or the project of a new one.")
+        if session is not None:
+            if wishes:
+                raise InvalidInput("open(): a session that there is keeps its options; give them with a project.")
+            return Session(self.get(session), self)
+        return Session(self.create(str(project), **wishes), self)
+
+    @checked
+    def list(self, project: str | None = None, *, before: UUID | None = None, limit: int = 100) -> SessionPage:
+        """Your own, newest first. Pass the page's `next_before` as `before` for the next page."""
+        return self._connection.read(SessionPage, _SESSIONS, project=project, before=before, limit=limit)
+
+    @checked
+    def get(self, session: UUID) -> OpenedSessionView:
+        """A session with its worker and the runs that have not ended."""
+        return self._connection.read(OpenedSessionView, f"{_SESSIONS}/{session}")
+
+    @checked
+    def delete(self, session: UUID) -> None:
+        """Remove a session with all that was said and done in it. What its agent committed stays."""
+        self._connection.done("DELETE", f"{_SESSIONS}/{session}")
+
+    @checked
+    def send(self, session: UUID, message: str, *, model: str | None = None, key: str | None = None) -> RunView:
+        """Send the agent a message; `events` tells what comes of it. It is sent again while the server does not
+        answer, and queued once: `key` is what tells one message from another (None: a new one). Raises `Conflict` for
+        a session that is closed."""
+        with input_checked("send()"):
+            body = RunCreate(message=message, model=model)
+        headers = {"Idempotency-Key": key or uuid4().hex}
+        return self._connection.retried(
+            lambda: self._connection.call(RunView, "POST", f"{_SESSIONS}/{session}/runs", body, headers=headers)
+        )
+
+    @checked
+    def runs(self, session: UUID, *, before: int | None = None, limit: int = 50) -> RunPage:
+        """Newest first. Pass the page's `next_before` as `before` for the next page."""
+        return self._connection.read(RunPage, f"{_SESSIONS}/{session}/runs", before=before, limit=limit)
+
+    @checked
+    def messages(self, session: UUID, *, before: int | None = None, limit: int = 50) -> MessagePage:
+        """The newest messages, in the order they were said. Pass the page's `next_before` as `before` for those before
+        them."""
+        return self._connection.read(MessagePage, f"{_SESSIONS}/{session}/messages", before=before, limit=limit)
+
+    @checked
+    def run(self, run: UUID) -> RunView:
+        """A run, with its place in the queue until it has ended."""
+        return self._connection.read(RunView, f"{_RUNS}/{run}")
+
+    @checked
+    def tools(self, run: UUID, *, after: int = 0, limit: int = 100) -> ToolExecutionPage:
+        """What the run's agent did with its tools, in order. Pass the page's `next_after` as `after` for the next."""
+        return self._connection.read(ToolExecutionPage, f"{_RUNS}/{run}/tools", after=after, limit=limit)
+
+    @checked
+    def events(self, run: UUID, *, after: str | None = None) -> Generator[Received[RunItem], None, None]:
+        """What happens in a run, each item once and in order, to its end: the last is a `RunEndItem` with the run.
+        `after`: the cursor of an item (None: from the beginning). A connection that is lost is made again. Close it if
+        you stop early (`contextlib.closing`)."""
+        stream = followed(self._connection, f"{_RUNS}/{run}/events", _ITEM, after)
+        with closing(stream):
+            for received in stream:
+                yield received
+                if isinstance(received.item, RunEndItem):
+                    return
+
+    @checked
+    def cancel(self, run: UUID) -> RunView:
+        """End a run. One that a machine works on ends a moment later; what it did so far is kept. A run that has ended
+        stays as it is."""
+        return self._changed(RunView, f"{_RUNS}/{run}/cancel")
+
+    @checked
+    def stop(self, session: UUID) -> OpenedSessionView:
+        """Cancel its runs, and stop its worker once its files are stored. The next message starts it again."""
+        return self._changed(OpenedSessionView, f"{_SESSIONS}/{session}/stop")
+
+    @checked
+    def close(self, session: UUID) -> OpenedSessionView:
+        """Stop it for good: it takes no more messages, and stays readable."""
+        return self._changed(OpenedSessionView, f"{_SESSIONS}/{session}/close")
+
+    @checked
+    def pin(self, session: UUID) -> OpenedSessionView:
+        """Do not stop its worker for being idle."""
+        return self._changed(OpenedSessionView, f"{_SESSIONS}/{session}/pin")
+
+    @checked
+    def unpin(self, session: UUID) -> OpenedSessionView:
+        """Stop its worker for being idle, as others are."""
+        return self._changed(OpenedSessionView, f"{_SESSIONS}/{session}/unpin")
+
+    @checked
+    def land(self, session: UUID) -> LandingView:
+        """Commit what finished runs left in the session's folder. Raises `Conflict` while a run has not ended."""
+        return self._changed(LandingView, f"{_SESSIONS}/{session}/land", _LANDING_SECONDS)
+
+    @checked
+    def discard(self, session: UUID) -> LandingView:
+        """Throw away what finished runs left uncommitted in the session's folder; the conversation stays. Raises
+        `Conflict` while a run has not ended."""
+        return self._changed(LandingView, f"{_SESSIONS}/{session}/discard", _LANDING_SECONDS)
+
+    def _changed(self, answer: type[Body], path: str, read_seconds: float = 0) -> Body:
+        """Done twice, these are done once."""
+        return self._connection.retried(lambda: self._connection.call(answer, "POST", path, read_seconds=read_seconds))
+
+
+class Session:
+    """One session. `view` is as it was when asked for; `run` is the last one that was asked for here."""
+
+    def __init__(self, view: SessionView, sessions: Sessions) -> None:
+        self.view = view
+        self.id = view.id
+        self.run: RunView | None = None
+        self._sessions = sessions
+
+    def send(self, message: str, *, model: str | None = None, key: str | None = None) -> Generator[RunItem, None, None]:
+        """Send the agent a message, and yield what happens to the end of the run: the last is a `RunEndItem`. To stop
+        reading does not stop the agent; `cancel` does."""
+        self.run = self._sessions.send(self.id, message, model=model, key=key)
+        events = self._sessions.events(self.run.id)
+        with closing(events):
+            for received in events:
+                if isinstance(received.item, RunEndItem):
+                    self.run = received.item.run
+                yield received.item
+
+    def cancel(self) -> RunView:
+        """End the last run that was asked for here. Raises `InvalidInput` if there was none."""
+        if self.run is None:
+            raise InvalidInput("cancel(): nothing was sent to the session yet.")
+        return self._sessions.cancel(self.run.id)
+
+    def messages(self, *, before: int | None = None, limit: int = 50) -> MessagePage:
+        """The newest messages, in the order they were said."""
+        return self._sessions.messages(self.id, before=before, limit=limit)
+
+    def land(self) -> LandingView:
+        """Commit what finished runs left in the session's folder."""
+        return self._sessions.land(self.id)
+
+    def discard(self) -> LandingView:
+        """Throw away what finished runs left uncommitted in the session's folder; the conversation stays."""
+        return self._sessions.discard(self.id)
+
+    def close(self) -> None:
+        """Stop it for good: it takes no more messages, and stays readable."""
+        self._sessions.close(self.id)

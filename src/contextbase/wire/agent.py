@@ -1,0 +1,21 @@
+"""Bodies about the agent programs that sessions can use."""
+
+from pydantic import BaseModel, Field
+
+from contextbase.agents.model import Capability
+from contextbase.wire.answer import AnswerView
+
+__all__ = ["AgentList", "AgentView"]
+
+
+class AgentView(AnswerView):
+    name: str = Field(description="Pass as a session's `provider`.")
+    also_called: list[str] = Field(description="Other spellings that are taken.")
+    capabilities: list[Capability]
+    is_installed: bool = Field(description="On the server that answers.")
+    how_to_install: str | None = Field(description="Null: it is installed.")
+
+
+class AgentList(BaseModel):
+    agents: list[AgentView]
+    default: str = Field(description="The provider of sessions that name none.")

@@ -1,0 +1,245 @@
+"""Bodies of sessions with agents: sessions, runs, messages, what agents did, and what became of it."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from contextbase.vocabulary import (
+    Land,
+    LandingState,
+    MessagePartKind,
+    MessageRole,
+    MessageState,
+    QueueState,
+    RunState,
+    SessionState,
+    SyncStatus,
+    ToolStatus,
+    WorkerState,
+)
+from contextbase.wire.answer import AnswerView
+from contextbase.wire.commit import ProjectName
+from contextbase.wire.feed import EventItem
+
+__all__ = [
+    "IDEMPOTENCY_KEY",
+    "LandedPath",
+    "LandingView",
+    "MessagePage",
+    "MessagePartView",
+    "MessageView",
+    "OpenedSessionView",
+    "QueuePlaceView",
+    "RunCreate",
+    "RunEndItem",
+    "RunEventPage",
+    "RunItem",
+    "RunPage",
+    "RunView",
+    "SessionCreate",
+    "SessionPage",
+    "SessionView",
+    "SessionWorkerView",
+    "ToolExecutionPage",
+    "ToolExecutionView",
+]
+
+IDEMPOTENCY_KEY = r"^[!-~]+$"
+
+# Principals and paths are objects in the server, and text here.
+Text = Annotated[str, BeforeValidator(str)]
+OptionalText = Annotated[str | None, BeforeValidator(lambda value: None if value is None else str(value))]
+
+
+class SessionCreate(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    project: ProjectName
+    provider: str | None = Field(
+        None,
+        description="The agent program, such as claude; null: the first that is installed. `GET /api/v1/agents` lists "
+        "them.",
+        min_length=1,
+        max_length=200,
+    )
+    model: str | None = Field(
+        None, description="Null: the server's.", min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$"
+    )
+    folder: str | None = Field(
+        None, description="The part of the project that the agent works in; null: all.", max_length=2048
+    )
+    land: Land = Field(Land.AUTO, description="What becomes of a run's changes when it succeeds.")
+    title: str = Field("", description="Empty: the first words of the first message.", max_length=200)
+    options: dict[str, Any] = Field({}, description="For the agent program.", max_length=100)
+
+
+class SessionView(AnswerView):
+    id: UUID
+    owner: Text = Field(description="Who made it, such as user:ann: nobody else sees it, but for an administrator.")
+    agent: Text = Field(description="Who works in it, on the owner's behalf.")
+    project_id: UUID
+    folder: OptionalText = Field(description="The part of the project that the agent works in; null: all.")
+    provider: str
+    model: str | None = Field(description="Null: the server's.")
+    land: Land
+    title: str
+    pinned: bool = Field(description="Its worker is not stopped for being idle.")
+    state: SessionState
+    last_run: int = Field(description="How many runs it had.")
+    created_at: datetime
+    updated_at: datetime
+    last_active_at: datetime
+
+
+class SessionPage(BaseModel):
+    sessions: list[SessionView] = Field(description="Newest first.")
+    next_before: UUID | None = Field(description="Pass as `before` for the next page; null on the last.")
+
+
+class SessionWorkerView(AnswerView):
+    """The session's folder and sandbox on a machine."""
+
+    machine: str | None
+    state: WorkerState
+    desired_state: WorkerState
+    last_active_at: datetime
+    stopped_at: datetime | None
+    last_sync_at: datetime | None = Field(description="When all it has was stored.")
+    last_sync_status: SyncStatus
+    last_sync_error: str | None
+    lost_at: datetime | None
+
+
+class LandedPath(BaseModel):
+    path: str
+    status: str = Field(description="As of a commit's change; `uncommitted` for what waits.")
+    review_id: UUID | None = None
+    reason: str | None = Field(None, description="Why it was refused or set aside.")
+
+
+class LandingView(BaseModel):
+    """What became of a run's changes."""
+
+    state: LandingState
+    seq: int | None = Field(None, description="The snapshot that has them.")
+    counts: dict[str, int] = Field({}, description="Changes by their status.")
+    paths: list[LandedPath] = Field([], description="The first 200: what needs somebody's eye before the rest.")
+    held_back: int = Field(0, description="Files that are not taken: what looks like a credential, odd names.")
+    because: str | None = Field(None, description="Why they wait.")
+
+
+class QueuePlaceView(AnswerView):
+    """Where a run stands in the queue."""
+
+    state: QueueState
+    ahead: int = Field(description="Runs that are claimed before it, as things stand.")
+    parked_reason: str | None
+    attempts: int
+    last_error: str | None = Field(description="Why the last attempt ended.")
+
+
+class RunView(AnswerView):
+    id: UUID
+    session_id: UUID
+    number: int = Field(description="In its session, from 1 on.")
+    prompt: str
+    provider: str
+    model: str | None
+    state: RunState
+    state_at: datetime
+    attempt: int
+    machine: str | None = Field(description="That works on it, or did so last.")
+    reason: str | None = Field(description="A code: why it ended, or is queued again.")
+    message: str | None = Field(description="The same for people.")
+    cli_version: str | None = Field(description="Of the agent program.")
+    phases: dict[str, int] = Field(description="Milliseconds spent in each state so far.")
+    landed: LandingView | None = Field(description="What became of its changes; null: nothing yet.")
+    cancel_requested_at: datetime | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    place: QueuePlaceView | None = Field(
+        None, description="In the queue, for a run that is asked for by its id and has not ended."
+    )
+
+
+class RunPage(BaseModel):
+    runs: list[RunView] = Field(description="Newest first.")
+    next_before: int | None = Field(description="Pass as `before` for the next page; null on the last.")
+
+
+class OpenedSessionView(SessionView):
+    worker: SessionWorkerView | None = Field(description="Null: no run has begun yet.")
+    open_runs: list[RunView] = Field(description="That have not ended, the oldest first.")
+
+
+class RunCreate(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    message: str = Field(description="What the agent should do.", min_length=1, max_length=262_144)
+    model: str | None = Field(
+        None, description="Null: the session's.", min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$"
+    )
+
+
+class MessagePartView(AnswerView):
+    kind: MessagePartKind
+    part: int
+    text: str
+    done: bool
+    truncated: bool = Field(description="The run's events have more.")
+
+
+class MessageView(AnswerView):
+    run_id: UUID
+    attempt: int
+    message_id: str
+    position: int = Field(description="Its place in the session.")
+    role: MessageRole
+    state: MessageState
+    parts: list[MessagePartView]
+    created_at: datetime
+    updated_at: datetime
+
+
+class MessagePage(BaseModel):
+    messages: list[MessageView] = Field(description="The newest, in the order they were said.")
+    next_before: int | None = Field(description="Pass as `before` for those before them; null: there are none.")
+
+
+class ToolExecutionView(AnswerView):
+    run_id: UUID
+    attempt: int
+    tool_id: str
+    position: int = Field(description="Its place in the session.")
+    name: str = Field(description="bash, read, edit, write, search, web, todo, mcp.SERVER.TOOL or other.")
+    title: str
+    input: Any = Field(description="An object; its beginning as text, if it is large.")
+    status: ToolStatus
+    output: Any
+    truncated: bool = Field(description="The run's events have more.")
+    started_at: datetime
+    ended_at: datetime | None
+
+
+class ToolExecutionPage(BaseModel):
+    tools: list[ToolExecutionView] = Field(description="In the order they began.")
+    next_after: int | None = Field(description="Pass as `after` for the next page; null on the last.")
+
+
+class RunEndItem(BaseModel):
+    """The last item of a run's stream."""
+
+    type: Literal["end"] = "end"
+    run: RunView
+
+
+RunItem = Annotated[EventItem | RunEndItem, Field(discriminator="type")]
+
+
+class RunEventPage(BaseModel):
+    items: list[RunItem] = Field(description="In order. The end of the run, once it is reached, is the last of them.")
+    cursor: str = Field(description="Pass as `after` to go on.")
+    more: bool = Field(description="Whether there is more already.")
