@@ -362,6 +362,7 @@ TABLE: dict[tuple[str, str], Route] = {
     ),
     ("GET", f"{SESSIONS}/{{session}}/runs"): route("read", "session"),
     ("GET", f"{SESSIONS}/{{session}}/messages"): route("read", "session"),
+    ("GET", f"{SESSIONS}/{{session}}/snapshot"): route("read", "session", ok=404),  # nothing is stored yet
     ("POST", f"{SESSIONS}/{{session}}/stop"): route("read write", "session"),
     ("POST", f"{SESSIONS}/{{session}}/close"): route("read write", "session"),
     ("POST", f"{SESSIONS}/{{session}}/pin"): route("read write", "session"),

@@ -306,6 +306,7 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     f"POST {SESSIONS}": lambda world: {"body": {"project": world.project, "provider": "scripted"}},
     f"GET {SESSIONS}": lambda world: {"query": {"project": world.project}},
     f"GET {SESSIONS}/{{session}}": a_session,
+    f"GET {SESSIONS}/{{session}}/snapshot": a_session_at_rest,
     f"DELETE {SESSIONS}/{{session}}": a_session,
     f"POST {SESSIONS}/{{session}}/runs": a_message,
     f"GET {SESSIONS}/{{session}}/runs": a_session,

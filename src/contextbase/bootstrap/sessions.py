@@ -15,6 +15,8 @@ from contextbase.sessions.queue import QueueLimits, RunQueue
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.service import SessionService
+from contextbase.sessions.snapshot_archive import SnapshotArchives
+from contextbase.sessions.snapshot_repository import SnapshotRepository
 from contextbase.streams.service import StreamService
 
 __all__ = ["SessionServices", "session_access", "sessions_of"]
@@ -28,6 +30,7 @@ class SessionServices:
     log: RunLog
     lifecycle: SessionLifecycle
     agents: AgentCatalog
+    snapshots: SnapshotArchives
 
 
 def session_access(foundation: Foundation) -> SessionAccess:
@@ -69,6 +72,9 @@ def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamSe
             clock=clock,
             idle=timedelta(minutes=settings.idle_minutes),
             removal=timedelta(hours=settings.remove_hours),
+        ),
+        snapshots=SnapshotArchives(
+            database=database, access=access, catalog=foundation.catalog, repository=SnapshotRepository()
         ),
         agents=AgentCatalog(programs=AgentPrograms(settings.folders)),
     )

@@ -15,7 +15,11 @@ __all__ = ["AgentCatalog", "KnownAgent"]
 _PREFERRED: Final = ("claude", "codex", "opencode")
 _BUILT_IN: Final = "scripted"  # needs no program
 _SPELLINGS: Final = {"claude-code": "claude", "codex-cli": "codex"}
-_PACKAGES: Final = {"claude": "`pip install claude-agent-sdk` beside the server, or "}
+_HOW_TO_INSTALL: Final = {
+    "claude": "pip install 'contextbase[claude]' in the server's Python, or put it into FOLDER/claude",
+    "codex": "npm install --prefix FOLDER/codex @openai/codex",
+    "opencode": "npm install --prefix FOLDER/opencode opencode-ai",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,15 +28,14 @@ class KnownAgent:
     also_called: tuple[str, ...]
     capabilities: tuple[Capability, ...]
     is_installed: bool
+    version: str | None
 
     @property
     def how_to_install(self) -> str | None:
         if self.is_installed:
             return None
-        return (
-            f"{_PACKAGES.get(self.name, '')}put the program into a folder named '{self.name}' in one of "
-            "CONTEXTBASE_AGENT_FOLDERS."
-        )
+        how = _HOW_TO_INSTALL.get(self.name, f"put it into FOLDER/{self.name}")
+        return f"{how}; FOLDER is one of CONTEXTBASE_AGENT_FOLDERS, a setting of the server and its machines."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,13 +44,14 @@ class AgentCatalog:
     adapters: tuple[AgentAdapter, ...] = field(default_factory=adapters)
 
     async def agents(self) -> list[KnownAgent]:
-        installed = await in_thread(self.programs.installed)
+        installed = await in_thread(self.programs.versions)
         return [
             KnownAgent(
                 name=adapter.name,
                 also_called=tuple(sorted(spelling for spelling, name in _SPELLINGS.items() if name == adapter.name)),
                 capabilities=tuple(sorted(adapter.capabilities)),
                 is_installed=adapter.name in installed or adapter.name == _BUILT_IN,
+                version=installed.get(adapter.name),
             )
             for adapter in self.adapters
         ]

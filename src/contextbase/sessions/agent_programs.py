@@ -1,6 +1,7 @@
 """Where this machine has agent programs, and where sandboxes see them: read-only, one copy for all."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -11,6 +12,9 @@ PROGRAMS_INSIDE: Final = PurePosixPath("/opt/agents")
 
 _PACKAGES: Final = {"claude": "claude_agent_sdk"}
 """Python packages that carry an agent program: `pip install contextbase[claude]` installs it beside us."""
+
+_NPM_PACKAGES: Final = {"codex": "@openai/codex", "opencode": "opencode-ai"}
+_LONGEST_VERSION: Final = 100
 
 
 class AgentPrograms:
@@ -33,8 +37,28 @@ class AgentPrograms:
 
     def installed(self) -> frozenset[str]:
         """The names of the agent programs that sandboxes will see."""
-        inside = (target.relative_to(PROGRAMS_INSIDE).parts[0] for _, target in self.mounts())
-        return frozenset(inside)
+        return frozenset(self.versions())
+
+    def versions(self) -> Mapping[str, str | None]:
+        """The same, each with the version that its installer wrote down; no program is run."""
+        return {name: _version(name, place) for place, target in self.mounts() for name in [_name(target)]}
+
+
+def _name(target: PurePosixPath) -> str:
+    return target.relative_to(PROGRAMS_INSIDE).parts[0]
+
+
+def _version(name: str, place: Path) -> str | None:
+    """By pip (into a folder, or beside us) or npm."""
+    package = _PACKAGES.get(name)
+    for folder in (place, place.parent) if package is not None else ():
+        for information in folder.glob(f"{package}-*.dist-info"):
+            return information.name.removeprefix(f"{package}-").removesuffix(".dist-info")
+    try:
+        about = json.loads((place / "node_modules" / _NPM_PACKAGES[name] / "package.json").read_bytes())
+        return str(about["version"])[:_LONGEST_VERSION]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
 
 def _package_folder(package: str) -> Path | None:

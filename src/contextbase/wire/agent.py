@@ -13,6 +13,7 @@ class AgentView(AnswerView):
     also_called: list[str] = Field(description="Other spellings that are taken.")
     capabilities: list[Capability]
     is_installed: bool = Field(description="On the server that answers.")
+    version: str | None = Field(description="Of the installed package, as its installer wrote it down.")
     how_to_install: str | None = Field(description="Null: it is installed.")
 
 

@@ -584,6 +584,346 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Sessions
+         * @description Your own, newest first.
+         */
+        get: operations["list_sessions_api_v1_sessions_get"];
+        put?: never;
+        /**
+         * Create Session
+         * @description A session of yours in a project. Its agent may do what your token allows, and no more than you may.
+         */
+        post: operations["create_session_api_v1_sessions_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Session
+         * @description A session with its worker and the runs that have not ended. An administrator may look, and the audit trail says
+         *     so.
+         */
+        get: operations["show_session_api_v1_sessions__session__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Session
+         * @description Remove it with all that was said and done in it, and what is not committed. What its agent committed stays.
+         */
+        delete: operations["delete_session_api_v1_sessions__session__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Runs
+         * @description Newest first.
+         */
+        get: operations["list_runs_api_v1_sessions__session__runs_get"];
+        put?: never;
+        /**
+         * Send Message
+         * @description Send the agent a message: a run, which begins when those before it have ended and a machine has room.
+         */
+        post: operations["send_message_api_v1_sessions__session__runs_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Messages
+         * @description The newest messages, in the order they were said; `before` gives those before them.
+         */
+        get: operations["list_messages_api_v1_sessions__session__messages_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop Session
+         * @description Cancel its runs, and stop its worker once its files are stored. The next message starts it again.
+         */
+        post: operations["stop_session_api_v1_sessions__session__stop_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Close Session
+         * @description Stop it for good: it takes no more messages. What was said and done stays readable.
+         */
+        post: operations["close_session_api_v1_sessions__session__close_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/pin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pin Session
+         * @description Do not stop its worker for being idle.
+         */
+        post: operations["pin_session_api_v1_sessions__session__pin_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/unpin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Unpin Session
+         * @description Stop its worker for being idle, as others are.
+         */
+        post: operations["unpin_session_api_v1_sessions__session__unpin_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/land": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Land Work
+         * @description Commit what finished runs left in the session's folder, as its agent. 409 while a run has not ended.
+         */
+        post: operations["land_work_api_v1_sessions__session__land_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Discard Work
+         * @description Throw away what finished runs left uncommitted in the session's folder. The conversation stays. 409 while a run
+         *     has not ended.
+         */
+        post: operations["discard_work_api_v1_sessions__session__discard_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/snapshot": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Snapshot
+         * @description The session's own files and its work that is not committed, as they were stored last: after each run, and every
+         *     few minutes of one. It needs no machine. 404 before anything was stored.
+         */
+        get: operations["download_snapshot_api_v1_sessions__session__snapshot_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Run
+         * @description A run, and its place in the queue until it has ended.
+         */
+        get: operations["show_run_api_v1_runs__run__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Run Events
+         * @description What happened in the run, in order. The last item is of the type `end`, and has the run as it ended.
+         *
+         *     With `Accept: text/event-stream` it goes on to the end of the run: each event's `id` is the cursor to resume from. A
+         *     cursor from before a restore is refused: 409, `cursor_outdated`. The whole payload of an event whose `body` is set:
+         *     `GET /api/v1/events/body?scope=session:ID&number=N`.
+         */
+        get: operations["read_run_events_api_v1_runs__run__events_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Tool Executions
+         * @description What the agent did with its tools, in order.
+         */
+        get: operations["list_tool_executions_api_v1_runs__run__tools_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Run
+         * @description End a run. One that a machine works on ends a moment later, and what it did so far stays in the session's
+         *     folder. A run that has ended stays as it is.
+         */
+        post: operations["cancel_run_api_v1_runs__run__cancel_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Agents
+         * @description The agents that a session can have, and whether this server has their programs.
+         */
+        get: operations["list_agents_api_v1_agents_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/leases": {
         parameters: {
             query?: never;
@@ -2399,6 +2739,24 @@ export interface components {
          * @enum {string}
          */
         Action: "read" | "write" | "admin";
+        AgentList: {
+            agents: components["schemas"]["AgentView"][];
+            /** @description The provider of sessions that name none. */
+            default: string;
+        };
+        AgentView: {
+            /** @description Pass as a session's `provider`. */
+            name: string;
+            /** @description Other spellings that are taken. */
+            also_called: string[];
+            capabilities: components["schemas"]["Capability"][];
+            /** @description On the server that answers. */
+            is_installed: boolean;
+            /** @description Of the installed package, as its installer wrote it down. */
+            version: string | null;
+            /** @description Null: it is installed. */
+            how_to_install: string | null;
+        };
         /** @enum {string} */
         ArchiveFormat: "tar" | "tar.gz" | "zip";
         /** @description What others changed, as it is in the folder now. */
@@ -2474,6 +2832,8 @@ export interface components {
          * @enum {string}
          */
         BudgetScope: "user" | "project";
+        /** @enum {string} */
+        Capability: "stream" | "stop" | "resume" | "todo" | "human_loop" | "plan" | "mcp";
         /** @description A notebook's cell that changed. Positions count from 0. */
         CellView: {
             kind: components["schemas"]["ValueChangeKind"];
@@ -3130,6 +3490,49 @@ export interface components {
         };
         /** @enum {string} */
         Kind: "file" | "symlink" | "directory" | "deleted";
+        /**
+         * @description What becomes of a run's changes when it succeeds.
+         * @enum {string}
+         */
+        Land: "auto" | "after_review" | "never";
+        LandedPath: {
+            path: string;
+            /** @description As of a commit's change; `uncommitted` for what waits. */
+            status: string;
+            review_id?: string | null;
+            /** @description Why it was refused or set aside. */
+            reason?: string | null;
+        };
+        /**
+         * @description What became of a run's changes.
+         * @enum {string}
+         */
+        LandingState: "landed" | "nothing" | "waits" | "discarded";
+        /** @description What became of a run's changes. */
+        LandingView: {
+            state: components["schemas"]["LandingState"];
+            /** @description The snapshot that has them. */
+            seq?: number | null;
+            /**
+             * @description Changes by their status.
+             * @default {}
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * @description The first 200: what needs somebody's eye before the rest.
+             * @default []
+             */
+            paths: components["schemas"]["LandedPath"][];
+            /**
+             * @description Files that are not taken: what looks like a credential, odd names.
+             * @default 0
+             */
+            held_back: number;
+            /** @description Why they wait. */
+            because?: string | null;
+        };
         /** @description The server that does the shared chores, or did so last. */
         LeaderView: {
             server: string;
@@ -3325,10 +3728,45 @@ export interface components {
             project: string;
             rules: components["schemas"]["MergeRuleBody"][];
         };
+        MessagePage: {
+            /** @description The newest, in the order they were said. */
+            messages: components["schemas"]["MessageView"][];
+            /** @description Pass as `before` for those before them; null: there are none. */
+            next_before: number | null;
+        };
+        /** @enum {string} */
+        MessagePartKind: "text" | "reasoning";
+        MessagePartView: {
+            kind: components["schemas"]["MessagePartKind"];
+            part: number;
+            text: string;
+            done: boolean;
+            /** @description The run's events have more. */
+            truncated: boolean;
+        };
         /** @description A file as a message to a model can have it. */
         MessagePartsView: {
             path: string;
             parts: (components["schemas"]["TextPartView"] | components["schemas"]["ImagePartView"] | components["schemas"]["FileReferenceView"])[];
+        };
+        /** @enum {string} */
+        MessageRole: "user" | "assistant";
+        /** @enum {string} */
+        MessageState: "streaming" | "done";
+        MessageView: {
+            /** Format: uuid */
+            run_id: string;
+            attempt: number;
+            message_id: string;
+            /** @description Its place in the session. */
+            position: number;
+            role: components["schemas"]["MessageRole"];
+            state: components["schemas"]["MessageState"];
+            parts: components["schemas"]["MessagePartView"][];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
         };
         ModelAllow: {
             /** @description As the service calls it. */
@@ -3399,6 +3837,38 @@ export interface components {
         };
         /** @enum {string} */
         Network: "none" | "loopback";
+        OpenedSessionView: {
+            /** Format: uuid */
+            id: string;
+            /** @description Who made it, such as user:ann: nobody else sees it, but for an administrator. */
+            owner: string;
+            /** @description Who works in it, on the owner's behalf. */
+            agent: string;
+            /** Format: uuid */
+            project_id: string;
+            /** @description The part of the project that the agent works in; null: all. */
+            folder: string | null;
+            provider: string;
+            /** @description Null: the server's. */
+            model: string | null;
+            land: components["schemas"]["Land"];
+            title: string;
+            /** @description Its worker is not stopped for being idle. */
+            pinned: boolean;
+            state: components["schemas"]["SessionState"];
+            /** @description How many runs it had. */
+            last_run: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: date-time */
+            last_active_at: string;
+            /** @description Null: no run has begun yet. */
+            worker: components["schemas"]["SessionWorkerView"] | null;
+            /** @description That have not ended, the oldest first. */
+            open_runs: components["schemas"]["RunView"][];
+        };
         OriginView: {
             /** @description The version of the file. */
             number: number;
@@ -3594,6 +4064,18 @@ export interface components {
             project_id: string;
             path: string;
         };
+        /** @description Where a run stands in the queue. */
+        QueuePlaceView: {
+            state: components["schemas"]["QueueState"];
+            /** @description Runs that are claimed before it, as things stand. */
+            ahead: number;
+            parked_reason: string | null;
+            attempts: number;
+            /** @description Why the last attempt ended. */
+            last_error: string | null;
+        };
+        /** @enum {string} */
+        QueueState: "behind" | "ready" | "claimed" | "parked";
         RankPut: {
             /** @description The project's name or id. */
             project: string;
@@ -3820,6 +4302,76 @@ export interface components {
             /** @enum {string} */
             level: "hidden" | "R" | "RA" | "RW-" | "RW";
         };
+        RunCreate: {
+            /** @description What the agent should do. */
+            message: string;
+            /** @description Null: the session's. */
+            model?: string | null;
+        };
+        /** @description The last item of a run's stream. */
+        RunEndItem: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "end";
+            run: components["schemas"]["RunView"];
+        };
+        RunEventPage: {
+            /** @description In order. The end of the run, once it is reached, is the last of them. */
+            items: (components["schemas"]["EventItem"] | components["schemas"]["RunEndItem"])[];
+            /** @description Pass as `after` to go on. */
+            cursor: string;
+            /** @description Whether there is more already. */
+            more: boolean;
+        };
+        RunPage: {
+            /** @description Newest first. */
+            runs: components["schemas"]["RunView"][];
+            /** @description Pass as `before` for the next page; null on the last. */
+            next_before: number | null;
+        };
+        /**
+         * @description Of a run of an agent, in the order in which it goes through them when nothing happens to it.
+         * @enum {string}
+         */
+        RunState: "queued" | "claimed" | "restoring" | "linking" | "preparing" | "running" | "waiting_human" | "syncing" | "exported" | "succeeded" | "failed" | "canceled";
+        RunView: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            session_id: string;
+            /** @description In its session, from 1 on. */
+            number: number;
+            prompt: string;
+            provider: string;
+            model: string | null;
+            state: components["schemas"]["RunState"];
+            /** Format: date-time */
+            state_at: string;
+            attempt: number;
+            /** @description That works on it, or did so last. */
+            machine: string | null;
+            /** @description A code: why it ended, or is queued again. */
+            reason: string | null;
+            /** @description The same for people. */
+            message: string | null;
+            /** @description Of the agent program. */
+            cli_version: string | null;
+            /** @description Milliseconds spent in each state so far. */
+            phases: {
+                [key: string]: number;
+            };
+            /** @description What became of its changes; null: nothing yet. */
+            landed: components["schemas"]["LandingView"] | null;
+            cancel_requested_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            started_at: string | null;
+            ended_at: string | null;
+            /** @description In the queue, for a run that is asked for by its id and has not ended. */
+            place?: components["schemas"]["QueuePlaceView"] | null;
+        };
         SandboxCreate: {
             /** @description The project's name or id. */
             project: string;
@@ -3946,6 +4498,80 @@ export interface components {
              */
             api: "v1";
         };
+        SessionCreate: {
+            /** @description The project's name or id. */
+            project: string;
+            /** @description The agent program, such as claude; null: the first that is installed. `GET /api/v1/agents` lists them. */
+            provider?: string | null;
+            /** @description Null: the server's. */
+            model?: string | null;
+            /** @description The part of the project that the agent works in; null: all. */
+            folder?: string | null;
+            /** @default auto */
+            land: components["schemas"]["Land"];
+            /**
+             * @description Empty: the first words of the first message.
+             * @default
+             */
+            title: string;
+            /**
+             * @description For the agent program.
+             * @default {}
+             */
+            options: {
+                [key: string]: unknown;
+            };
+        };
+        SessionPage: {
+            /** @description Newest first. */
+            sessions: components["schemas"]["SessionView"][];
+            /** @description Pass as `before` for the next page; null on the last. */
+            next_before: string | null;
+        };
+        /** @enum {string} */
+        SessionState: "open" | "closed" | "deleted";
+        SessionView: {
+            /** Format: uuid */
+            id: string;
+            /** @description Who made it, such as user:ann: nobody else sees it, but for an administrator. */
+            owner: string;
+            /** @description Who works in it, on the owner's behalf. */
+            agent: string;
+            /** Format: uuid */
+            project_id: string;
+            /** @description The part of the project that the agent works in; null: all. */
+            folder: string | null;
+            provider: string;
+            /** @description Null: the server's. */
+            model: string | null;
+            land: components["schemas"]["Land"];
+            title: string;
+            /** @description Its worker is not stopped for being idle. */
+            pinned: boolean;
+            state: components["schemas"]["SessionState"];
+            /** @description How many runs it had. */
+            last_run: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: date-time */
+            last_active_at: string;
+        };
+        /** @description The session's folder and sandbox on a machine. */
+        SessionWorkerView: {
+            machine: string | null;
+            state: components["schemas"]["WorkerState"];
+            desired_state: components["schemas"]["WorkerState"];
+            /** Format: date-time */
+            last_active_at: string;
+            stopped_at: string | null;
+            /** @description When all it has was stored. */
+            last_sync_at: string | null;
+            last_sync_status: components["schemas"]["SyncStatus"];
+            last_sync_error: string | null;
+            lost_at: string | null;
+        };
         /** @description What lost against the head, or waits for a review: the tree does not have it. */
         SetAsideView: {
             /** @enum {string} */
@@ -4032,6 +4658,8 @@ export interface components {
             /** @description Why it was of no use. */
             problem: string;
         };
+        /** @enum {string} */
+        SyncStatus: "idle" | "running" | "success" | "failed";
         TagCreate: {
             /** @description The project's name or id. */
             project: string;
@@ -4147,6 +4775,32 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        ToolExecutionPage: {
+            /** @description In the order they began. */
+            tools: components["schemas"]["ToolExecutionView"][];
+            /** @description Pass as `after` for the next page; null on the last. */
+            next_after: number | null;
+        };
+        ToolExecutionView: {
+            /** Format: uuid */
+            run_id: string;
+            attempt: number;
+            tool_id: string;
+            /** @description Its place in the session. */
+            position: number;
+            /** @description bash, read, edit, write, search, web, todo, mcp.SERVER.TOOL or other. */
+            name: string;
+            title: string;
+            /** @description An object; its beginning as text, if it is large. */
+            input: unknown;
+            status: components["schemas"]["ToolStatus"];
+            output: unknown;
+            /** @description The run's events have more. */
+            truncated: boolean;
+            /** Format: date-time */
+            started_at: string;
+            ended_at: string | null;
+        };
         ToolInvocation: {
             arguments?: {
                 [key: string]: unknown;
@@ -4159,6 +4813,8 @@ export interface components {
             instructions: string;
             tools: components["schemas"]["ToolView"][];
         };
+        /** @enum {string} */
+        ToolStatus: "running" | "ok" | "error" | "interrupted";
         ToolView: {
             name: string;
             description: string;
@@ -4283,6 +4939,8 @@ export interface components {
          * @enum {string}
          */
         WayIn: "web_ui" | "agent" | "external_agent" | "saas_adapter" | "api" | "system";
+        /** @enum {string} */
+        WorkerState: "running" | "stopped" | "deleted";
         WorkspaceChangeView: {
             /** @description In the folder. */
             path: string;
@@ -5380,6 +6038,469 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ExecView"];
                     "text/event-stream": string;
+                };
+            };
+        };
+    };
+    list_sessions_api_v1_sessions_get: {
+        parameters: {
+            query?: {
+                /** @description Left out: all. */
+                project?: string | null;
+                before?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionPage"];
+                };
+            };
+        };
+    };
+    create_session_api_v1_sessions_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SessionCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionView"];
+                };
+            };
+        };
+    };
+    show_session_api_v1_sessions__session__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedSessionView"];
+                };
+            };
+        };
+    };
+    delete_session_api_v1_sessions__session__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    list_runs_api_v1_sessions__session__runs_get: {
+        parameters: {
+            query?: {
+                /** @description A run's number. */
+                before?: number | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunPage"];
+                };
+            };
+        };
+    };
+    send_message_api_v1_sessions__session__runs_post: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Sent again with the same key, the same run is answered. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+        };
+    };
+    list_messages_api_v1_sessions__session__messages_get: {
+        parameters: {
+            query?: {
+                /** @description A message's position. */
+                before?: number | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessagePage"];
+                };
+            };
+        };
+    };
+    stop_session_api_v1_sessions__session__stop_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedSessionView"];
+                };
+            };
+        };
+    };
+    close_session_api_v1_sessions__session__close_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedSessionView"];
+                };
+            };
+        };
+    };
+    pin_session_api_v1_sessions__session__pin_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedSessionView"];
+                };
+            };
+        };
+    };
+    unpin_session_api_v1_sessions__session__unpin_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedSessionView"];
+                };
+            };
+        };
+    };
+    land_work_api_v1_sessions__session__land_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LandingView"];
+                };
+            };
+        };
+    };
+    discard_work_api_v1_sessions__session__discard_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LandingView"];
+                };
+            };
+        };
+    };
+    download_snapshot_api_v1_sessions__session__snapshot_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The archive, made while it is sent. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-tar": string;
+                };
+            };
+        };
+    };
+    show_run_api_v1_runs__run__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+        };
+    };
+    read_run_events_api_v1_runs__run__events_get: {
+        parameters: {
+            query?: {
+                /** @description A cursor that this route gave; unset or `start`: from the run's beginning. */
+                after?: string | null;
+                /** @description Of a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Beats `after`, in a stream. */
+                "last-event-id"?: string | null;
+            };
+            path: {
+                /** @description The run's id. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, or the stream. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunEventPage"];
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    list_tool_executions_api_v1_runs__run__tools_get: {
+        parameters: {
+            query?: {
+                /** @description A position. */
+                after?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolExecutionPage"];
+                };
+            };
+        };
+    };
+    cancel_run_api_v1_runs__run__cancel_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+        };
+    };
+    list_agents_api_v1_agents_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentList"];
                 };
             };
         };

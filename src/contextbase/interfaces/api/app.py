@@ -46,6 +46,7 @@ from contextbase.interfaces.api.routes import (
     runs,
     sandboxes,
     search,
+    session_snapshots,
     sessions,
     snapshots,
     system,
@@ -64,7 +65,7 @@ from contextbase.wire.tree import CheckoutRequest
 __all__ = ["create_app"]
 
 _WORK = (search, workspaces, tools, commands, sandboxes)
-_CONVERSATIONS = (sessions, runs, agents)
+_CONVERSATIONS = (sessions, session_snapshots, runs, agents)
 _ADMINISTRATION = (policies, groups, models, projects, tokens, machines)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)
 

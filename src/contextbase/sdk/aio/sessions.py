@@ -172,6 +172,14 @@ class AsyncSessions:
         `Conflict` while a run has not ended."""
         return await self._changed(LandingView, f"{_SESSIONS}/{session}/discard", _LANDING_SECONDS)
 
+    @checked
+    async def snapshot(self, session: UUID) -> AsyncGenerator[bytes, None]:
+        """What is stored of the session's own files, and of its work that is not committed, as a tar file in pieces.
+        Close it if you stop early (`contextlib.aclosing`)."""
+        async with self._connection.stream(f"{_SESSIONS}/{session}/snapshot") as response:
+            async for piece in response.aiter_raw():
+                yield piece
+
     async def _changed(self, answer: type[Body], path: str, read_seconds: float = 0) -> Body:
         """Done twice, these are done once."""
         return await self._connection.retried(

@@ -173,6 +173,14 @@ class Sessions:
         `Conflict` while a run has not ended."""
         return self._changed(LandingView, f"{_SESSIONS}/{session}/discard", _LANDING_SECONDS)
 
+    @checked
+    def snapshot(self, session: UUID) -> Generator[bytes, None, None]:
+        """What is stored of the session's own files, and of its work that is not committed, as a tar file in pieces.
+        Close it if you stop early (`contextlib.closing`)."""
+        with self._connection.stream(f"{_SESSIONS}/{session}/snapshot") as response:
+            for piece in response.iter_raw():
+                yield piece
+
     def _changed(self, answer: type[Body], path: str, read_seconds: float = 0) -> Body:
         """Done twice, these are done once."""
         return self._connection.retried(lambda: self._connection.call(answer, "POST", path, read_seconds=read_seconds))
