@@ -15,9 +15,18 @@ from contextbase.interfaces.cli.phrases import counted
 from contextbase.wire.sandbox import OutcomeView
 from contextbase.wire.workspace import WorkspaceCompleteView
 
-__all__ = ["AgentProgress", "common_refusal", "drawn_progress", "drawn_summary", "exit_code_of", "how_it_ended"]
+__all__ = [
+    "STATUS_STYLES",
+    "STATUS_WORDS",
+    "AgentProgress",
+    "common_refusal",
+    "drawn_progress",
+    "drawn_summary",
+    "exit_code_of",
+    "how_it_ended",
+]
 
-_STATUSES: Final = {
+STATUS_WORDS: Final = {
     "written": "written",
     "merged": "merged with others' changes",
     "unchanged": "already there",
@@ -30,7 +39,13 @@ _FAILED: Final = "failed"
 _UNFINISHED: Final = "did not finish"
 _NOT_STARTED: Final = "did not start"
 _ENDINGS: Final = (_SUCCEEDED, _FAILED, _UNFINISHED, _NOT_STARTED)
-_STYLES: Final = {"superseded": "magenta", "in_review": "magenta", "refused": "red"}
+STATUS_STYLES: Final = {
+    "superseded": "magenta",
+    "in_review": "magenta",
+    "refused": "red",
+    "uncommitted": "yellow",
+    "discarded": "dim",
+}
 _SIGNAL_EXIT: Final = 128
 _LIMIT_EXIT: Final = 124  # as `timeout` has it
 
@@ -116,7 +131,7 @@ def drawn_summary(agents: list[AgentProgress]) -> Iterator[Text]:
     total: Counter[str] = Counter()
     for one in agents:
         total.update(one.counts)
-    changes = ", ".join(f"{total[name]:,} {words}" for name, words in _STATUSES.items() if total[name])
+    changes = ", ".join(f"{total[name]:,} {words}" for name, words in STATUS_WORDS.items() if total[name])
     yield Text(f"Changes: {changes}." if changes else "Nothing was committed.")
     for one in agents:
         if one.error is not None:
@@ -157,6 +172,8 @@ def _seconds(one: AgentProgress) -> str:
 
 def _changes(counts: Counter[str]) -> Text:
     parts = [
-        (f"{counts[name]} {name.replace('_', ' ')} ", _STYLES.get(name, "green")) for name in _STATUSES if counts[name]
+        (f"{counts[name]} {name.replace('_', ' ')} ", STATUS_STYLES.get(name, "green"))
+        for name in STATUS_WORDS
+        if counts[name]
     ]
     return Text.assemble(*parts)

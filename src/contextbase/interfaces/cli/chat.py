@@ -1,0 +1,212 @@
+"""`contextbase chat`: a conversation with an agent in a terminal."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Annotated, Final
+from uuid import UUID
+
+import typer
+from rich.text import Text
+
+from contextbase.errors import ContextbaseError
+from contextbase.interfaces.cli.agent import LandOption, ModelOption, ProviderOption
+from contextbase.interfaces.cli.agent_text import AgentAtWork, drawn_end
+from contextbase.interfaces.cli.command import command
+from contextbase.interfaces.cli.connection import Project, named
+from contextbase.interfaces.cli.identifiers import short_id
+from contextbase.interfaces.cli.landing_text import drawn_landing
+from contextbase.interfaces.cli.options import Folder
+from contextbase.interfaces.cli.output import error_console, on_one_line, report
+from contextbase.interfaces.cli.run_printer import RunPrinter
+from contextbase.interfaces.cli.session_text import drawn_messages, drawn_session
+from contextbase.interfaces.cli.sessions import session_named
+from contextbase.sdk import Client
+from contextbase.vocabulary import Land
+from contextbase.wire.session import RunView, SessionView
+
+__all__ = ["chat"]
+
+_HELP: Final = (
+    ("/land", "put into the project what waits in the session"),
+    ("/discard", "throw away what waits in the session"),
+    ("/status", "show the session"),
+    ("/model NAME", "use another model from the next message on"),
+    ("/stop", "stop the session's sandbox; the next message starts it again"),
+    ("/quit", "leave; the session stays, and goes on when you name it"),
+)
+_PROMPT: Final = "> "
+_LAST_SHOWN: Final = 4
+
+
+@command
+def chat(
+    client: Client,
+    session: Annotated[
+        str | None,
+        typer.Argument(metavar="SESSION", help="Go on with this one. Default: a new session.", show_default=False),
+    ] = None,
+    project: Project = None,
+    provider: ProviderOption = None,
+    model: ModelOption = None,
+    folder: Folder = None,
+    land: LandOption = Land.AUTO,
+    *,
+    as_json: bool,
+) -> None:
+    """Talk with an agent that works in a folder of its own. What it changes lands after each answer.
+
+    A line is a message; one that ends with a backslash goes on in the next. Ctrl-C stops an answer, twice leaves. With
+    --json, each event is printed as a line."""
+    if session is not None:
+        known = client.sessions.get(session_named(client, session))
+        conversation = _Conversation(client, known, model, as_json=as_json)
+        conversation.go_on(known.open_runs)
+    else:
+        made = client.sessions.create(named(project), provider=provider, model=model, folder=folder, land=land)
+        conversation = _Conversation(client, made, model, as_json=as_json)
+    try:
+        conversation.hold()
+    finally:
+        conversation.leave()
+
+
+class _Conversation:
+    def __init__(self, client: Client, session: SessionView, model: str | None, *, as_json: bool) -> None:
+        self._client = client
+        self._session = session
+        self._model = model
+        self._as_json = as_json
+        self._name = short_id(session.id)
+        self._is_used = session.last_run > 0
+        self._cursor: str | None = None  # of the last event that was shown
+
+    def go_on(self, open_runs: list[RunView]) -> None:
+        """Show where the conversation stands, and what its agent does at this moment."""
+        if not self._as_json:
+            _show(drawn_messages(self._client.sessions.messages(self._session.id, limit=_LAST_SHOWN).messages))
+        for run in open_runs:
+            self._follow(run)
+
+    def hold(self) -> None:
+        """Until the person leaves."""
+        place = f"the folder {self._session.folder}" if self._session.folder else "the project"
+        self._note(f"{self._session.provider} works in {place}. /help lists commands; Ctrl-D leaves.")
+        for line in _lines():
+            try:
+                if line.startswith("/"):
+                    if not self._obey(line):
+                        break
+                elif line.strip():
+                    run = self._client.sessions.send(self._session.id, line, model=self._model)
+                    self._is_used = True
+                    self._follow(run)
+            except ContextbaseError as error:
+                report(error, as_json=self._as_json)
+
+    def leave(self) -> None:
+        """A session in which nothing was said is not kept."""
+        if self._is_used:
+            self._note(f"The session stays: contextbase chat {self._name}")
+        else:
+            self._client.sessions.delete(self._session.id)
+
+    def _follow(self, run: RunView) -> None:
+        """To its end. Ctrl-C stops it, and once more leaves."""
+        printer = RunPrinter()
+        self._cursor = None
+        try:
+            self._print(printer, run.id)
+        except KeyboardInterrupt:
+            printer.note("Stopping it. Ctrl-C again leaves.", "yellow")
+            self._client.sessions.cancel(run.id)
+            self._print(printer, run.id)
+        finally:
+            printer.close()
+        if not self._as_json:
+            ended = self._client.sessions.run(run.id)
+            _show(drawn_end(AgentAtWork(session=self._session, run=ended, progress=printer.progress)))
+
+    def _print(self, printer: RunPrinter, run_id: UUID) -> None:
+        for received in self._client.sessions.events(run_id, after=self._cursor):
+            if self._as_json:
+                sys.stdout.write(received.item.model_dump_json() + "\n")
+                sys.stdout.flush()
+            elif received.item.type == "event":
+                printer.take(received.item.kind, received.item.payload)
+            self._cursor = received.cursor
+
+    def _obey(self, line: str) -> bool:
+        """A command of the person's; False: leave."""
+        name, _, rest = line[1:].strip().partition(" ")
+        match name:
+            case "quit" | "exit" | "q":
+                return False
+            case "land":
+                _show(drawn_landing(self._client.sessions.land(self._session.id), self._name))
+            case "discard":
+                _show(drawn_landing(self._client.sessions.discard(self._session.id), self._name))
+            case "status":
+                found = self._client.sessions.get(self._session.id)
+                _show(drawn_session(found, self._client.sessions.runs(self._session.id).runs))
+            case "model":
+                self._model = rest.strip() or None
+                self._note(f"The next message goes to {self._model or 'the default model of the session'}.")
+            case "stop":
+                self._client.sessions.stop(self._session.id)
+                self._note("The sandbox stops; the next message starts it again.")
+            case _:
+                if name != "help":
+                    self._note(f"/{name[:40]} is not a command. A space before it makes it a message.")
+                _show(Text.assemble((f"{each:14}", "cyan"), what) for each, what in _HELP)
+        return True
+
+    def _note(self, text: str) -> None:
+        if not self._as_json:
+            _show([Text(on_one_line(text), "dim")])
+
+
+def _show(lines: Iterable[Text]) -> None:
+    for line in lines:
+        error_console.print(line, soft_wrap=True, highlight=False)
+
+
+def _lines() -> Iterator[str]:
+    """What the person types, a message at a time, until they leave."""
+    is_terminal = sys.stdin.isatty()
+    if is_terminal:
+        with suppress(ImportError):
+            import readline  # noqa: F401 - input() has a history and keys with it
+    message, is_leaving = "", False
+    while True:
+        try:
+            line = _line(is_terminal=is_terminal)
+        except EOFError:
+            break
+        except KeyboardInterrupt:
+            error_console.print()
+            if is_leaving or not is_terminal:
+                break
+            _show([Text("Ctrl-C again leaves; so does /quit.", "dim")])
+            message, is_leaving = "", True
+            continue
+        is_leaving = False
+        if line.endswith("\\"):
+            message += line[:-1] + "\n"
+            continue
+        yield message + line
+        message = ""
+    if message:
+        yield message
+
+
+def _line(*, is_terminal: bool) -> str:
+    if is_terminal and sys.stdout.isatty():
+        return input(_PROMPT)
+    if is_terminal:
+        sys.stderr.write(_PROMPT)
+        sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.rstrip("\r\n")

@@ -1,0 +1,88 @@
+"""Sessions with agents drawn for a terminal: their state, their runs and what was said."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from rich.text import Text
+
+from contextbase.interfaces.cli.identifiers import short_id
+from contextbase.interfaces.cli.landing_text import landing_words
+from contextbase.interfaces.cli.output import on_one_line, subject, visible
+from contextbase.interfaces.cli.phrases import counted, local_time
+from contextbase.interfaces.cli.run_progress import duration
+from contextbase.vocabulary import MessagePartKind, MessageRole, RunState
+from contextbase.wire.session import MessageView, OpenedSessionView, RunView, SessionWorkerView
+
+__all__ = ["drawn_messages", "drawn_session"]
+
+_STYLES: Final = {RunState.SUCCEEDED: "green", RunState.FAILED: "red", RunState.CANCELED: "yellow"}
+_SHORTEST_PHASE: Final = 50  # milliseconds
+
+
+def drawn_session(session: OpenedSessionView, runs: Iterable[RunView]) -> Iterator[Text]:
+    """The session, its worker, and its runs with the newest first."""
+    yield Text.assemble((on_one_line(session.title or "(no message yet)"), "bold"), f"  {session.state}")
+    about = {
+        "session": str(session.id),
+        "agent": f"{session.agent}, for {session.owner}",
+        "program": session.provider + (f", {session.model}" if session.model else ""),
+        "folder": session.folder or "all of the project",
+        "changes": _LANDS[session.land],
+        "active": local_time(session.last_active_at) + (", pinned" if session.pinned else ""),
+        "worker": _worker(session.worker),
+    }
+    for name, value in about.items():
+        yield Text.assemble((f"{name:9}", "dim"), on_one_line(value))
+    for run in runs:
+        yield Text()
+        yield from _run(run, short_id(session.id))
+
+
+def drawn_messages(messages: Iterable[MessageView]) -> Iterator[Text]:
+    """What was said, without what was only thought."""
+    for message in messages:
+        text = "\n\n".join(part.text for part in message.parts if part.kind is MessagePartKind.TEXT and part.text)
+        if not text:
+            continue
+        if message.role is MessageRole.USER:
+            yield Text(f"> {visible(text)}", "bold")
+        else:
+            yield Text(visible(text))
+
+
+_LANDS: Final = {
+    "auto": "go through the gate after each run (auto)",
+    "after_review": "wait until somebody lands them (after_review)",
+    "never": "stay in the session (never)",
+}
+
+
+def _worker(worker: SessionWorkerView | None) -> str:
+    if worker is None:
+        return "none yet"
+    where = f" on {worker.machine}" if worker.machine else ""
+    wanted = "" if worker.state is worker.desired_state else f", to be {worker.desired_state}"
+    stored = f"; stored {local_time(worker.last_sync_at)}" if worker.last_sync_at is not None else ""
+    failed = f"; could not be stored: {worker.last_sync_error}" if worker.last_sync_error else ""
+    lost = f"; lost {local_time(worker.lost_at)}" if worker.lost_at is not None else ""
+    return f"{worker.state}{where}{wanted}{stored}{failed}{lost}"
+
+
+def _run(run: RunView, session: str) -> Iterator[Text]:
+    again = f", attempt {run.attempt}" if run.attempt > 1 else ""
+    yield Text.assemble(
+        (f"run {run.number}  ", "bold"),
+        (run.state.replace("_", " "), _STYLES.get(run.state, "cyan")),
+        (f"{again}  {local_time(run.created_at)}  {short_id(run.id)}", "dim"),
+    )
+    yield Text(f"  > {subject(run.prompt)}")
+    if run.message and run.state is not RunState.SUCCEEDED:
+        yield Text(f"  {on_one_line(run.message)}", _STYLES.get(run.state, ""))
+    if run.place is not None:
+        yield Text(f"  {run.place.state}, {counted(run.place.ahead, 'run')} before it")
+    spent = {state: run.phases.get(state, 0) for state in RunState}  # in the order a run goes through them
+    phases = [f"{state} {duration(ms / 1000)}" for state, ms in spent.items() if ms >= _SHORTEST_PHASE]
+    if phases:
+        yield Text(f"  {', '.join(phases)}", "dim")
+    if run.landed is not None:
+        yield Text(f"  {landing_words([run.landed], session)}")

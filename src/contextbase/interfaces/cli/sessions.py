@@ -1,0 +1,166 @@
+"""`contextbase session …`"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from contextbase.errors import InvalidInput
+from contextbase.interfaces.cli.command import CommandResult, TableRows, command
+from contextbase.interfaces.cli.completion import complete_project
+from contextbase.interfaces.cli.identifiers import find_id, short_id
+from contextbase.interfaces.cli.landing_text import drawn_landing, went_in
+from contextbase.interfaces.cli.options import Limit, Yes
+from contextbase.interfaces.cli.output import told_if_interrupted
+from contextbase.interfaces.cli.paging import every_page
+from contextbase.interfaces.cli.phrases import counted, local_time
+from contextbase.interfaces.cli.session_text import drawn_messages, drawn_session
+from contextbase.interfaces.cli.unpacking import any_name_inside, unpack
+from contextbase.sdk import Client
+from contextbase.wire.session import LandingView, SessionView
+
+__all__ = ["commands", "session_named"]
+
+commands = typer.Typer(help="Look after sessions with agents.", no_args_is_help=True)
+
+_LIST = "contextbase session list"
+
+Name = Annotated[str, typer.Argument(metavar="SESSION", help="Its id, or the start or end of it.", show_default=False)]
+
+
+def session_named(client: Client, text: str) -> UUID:
+    """The session that a person means."""
+    return find_id(text, what="session", listed=((one.id, one.title) for one in _all(client, None)), see=_LIST)
+
+
+@commands.command("list")
+@command
+def list_(
+    client: Client,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project", "-p", help="Only of this project.", show_default=False, autocompletion=complete_project
+        ),
+    ] = None,
+    limit: Limit = 50,
+) -> CommandResult:
+    """List your sessions, newest first."""
+    sessions = client.sessions.list(project, limit=limit).sessions
+    rows = TableRows(
+        columns=("SESSION", "STATE", "PROGRAM", "RUNS", "ACTIVE", "TITLE"),
+        rows=(
+            (
+                short_id(one.id),
+                f"{one.state}{', pinned' if one.pinned else ''}",
+                one.provider,
+                one.last_run,
+                local_time(one.last_active_at),
+                one.title,
+            )
+            for one in sessions
+        ),
+        empty='There are no sessions. Start one: contextbase agent "what to do", or contextbase chat',
+        whole=("SESSION",),
+    )
+    return CommandResult(sessions, rows)
+
+
+@commands.command("show")
+@command
+def show(client: Client, session: Name, limit: Limit = 10) -> CommandResult:
+    """Show a session: its state, its worker, and its runs with what became of their changes."""
+    found = client.sessions.get(session_named(client, session))
+    runs = client.sessions.runs(found.id, limit=limit).runs
+    return CommandResult({"session": found, "runs": runs}, drawn_session(found, runs))
+
+
+@commands.command("messages")
+@command
+def messages(client: Client, session: Name, limit: Limit = 50) -> CommandResult:
+    """Print what was said in a session."""
+    page = client.sessions.messages(session_named(client, session), limit=limit)
+    return CommandResult(page.messages, drawn_messages(page.messages))
+
+
+@commands.command("stop")
+@command
+def stop(client: Client, session: Name) -> CommandResult:
+    """Cancel a session's runs, and stop its sandbox once its files are stored. The next message starts it again."""
+    found = session_named(client, session)
+    return CommandResult(client.sessions.stop(found), f"The session stops. Go on: contextbase chat {short_id(found)}")
+
+
+@commands.command("close")
+@command
+def close(client: Client, session: Name) -> CommandResult:
+    """Stop a session for good. What was said and done stays readable."""
+    return CommandResult(client.sessions.close(session_named(client, session)), "The session is closed.")
+
+
+@commands.command("pin")
+@command
+def pin(client: Client, session: Name) -> CommandResult:
+    """Keep a session's sandbox running while nobody uses it."""
+    return CommandResult(client.sessions.pin(session_named(client, session)), "The session is pinned.")
+
+
+@commands.command("unpin")
+@command
+def unpin(client: Client, session: Name) -> CommandResult:
+    """Let a session's sandbox stop when nobody uses it."""
+    return CommandResult(client.sessions.unpin(session_named(client, session)), "The session is not pinned any more.")
+
+
+@commands.command("land")
+@command
+def land(client: Client, session: Name) -> CommandResult:
+    """Put what waits in a session into the project, through the gate."""
+    return _decided(session, client.sessions.land(session_named(client, session)))
+
+
+@commands.command("discard")
+@command
+def discard(client: Client, session: Name) -> CommandResult:
+    """Throw away what waits in a session. The conversation stays."""
+    return _decided(session, client.sessions.discard(session_named(client, session)))
+
+
+@commands.command("rescue")
+@command
+def rescue(
+    client: Client,
+    session: Name,
+    target: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A new or empty folder on this machine.", show_default=False)
+    ],
+) -> CommandResult:
+    """Bring what is stored of a session's own files here: its work that is not in the project, and what the project
+    does not take. It works while the session's machine is gone."""
+    found = session_named(client, session)
+    with told_if_interrupted(lambda: f"{target} has only a part of it."):
+        files = unpack(target, client.sessions.snapshot(found), any_name_inside)
+    return CommandResult({"target": str(target), "files": files}, f"{counted(files, 'file')} written to {target}.")
+
+
+@commands.command("delete")
+@command
+def delete(client: Client, session: Name, yes: Yes = False, *, as_json: bool) -> CommandResult:
+    """Delete a session with everything that was said in it. What landed stays in the project."""
+    found = session_named(client, session)
+    if not yes:
+        if as_json:
+            raise InvalidInput("Deleting with --json needs --yes.")
+        typer.confirm(f"Delete the session {short_id(found)} and everything that was said in it?", abort=True)
+    return CommandResult(client.sessions.delete(found), "The session is deleted. What landed stays in the project.")
+
+
+def _all(client: Client, project: str | None) -> Iterator[SessionView]:
+    for page in every_page(lambda before: client.sessions.list(project, before=before, limit=100)):
+        yield from page.sessions
+
+
+def _decided(session: str, landed: LandingView) -> CommandResult:
+    return CommandResult(landed, drawn_landing(landed, session), is_failure=not went_in(landed))
