@@ -35,7 +35,7 @@ def test_every_block_of_a_document_runs_as_it_is_pasted(name: str) -> None:
 
 
 def readme(printed: list[str]) -> None:
-    first, as_the_agent, python, workspace, runs = printed
+    first, as_the_agent, python, workspace, runs, agent = printed
     assert "ready" in first
     assert "No problems found" in first
     assert '"principal": "my-agent"' in as_the_agent or '"principal":"my-agent"' in as_the_agent
@@ -43,6 +43,7 @@ def readme(printed: list[str]) -> None:
     assert "M  plan.md" in workspace
     assert "its folder removed" in workspace
     assert "20 agents: 20 succeeded." in runs
+    assert "1 file written." in agent
 
 
 def tour(printed: list[str]) -> None:
@@ -56,6 +57,19 @@ def tour(printed: list[str]) -> None:
     assert undone.endswith("We launch in July.\n\nAnn leads.\n\nBen and Carl test.\n")
     assert "it had the wrong currency" in last
     assert "agent-two" in last
+
+
+def agents(printed: list[str]) -> None:
+    listed, one, several, chat, waiting, rescued, ended = printed
+    assert "scripted" in listed
+    assert "1 file written." in one
+    assert "agent:session-" in one
+    assert "3 agents: 3 succeeded." in several
+    assert chat.count("1 file written.") == 2
+    assert "1 file waits in the session" in waiting
+    assert "1 file written." in waiting
+    assert "written to rescued." in rescued
+    assert "The session is deleted." in ended
 
 
 def sandboxes(printed: list[str]) -> None:
@@ -102,6 +116,7 @@ def workspaces(printed: list[str]) -> None:
 WHAT_IT_SAYS: dict[str, Callable[[list[str]], None]] = {
     "README.md": readme,
     "docs/tour.md": tour,
+    "docs/guides/agents.md": agents,
     "docs/guides/sandboxes.md": sandboxes,
     "docs/guides/workspaces.md": workspaces,
 }
