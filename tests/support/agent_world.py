@@ -14,7 +14,7 @@ from tests.support.gate_world import write
 from tests.support.require import require_root
 from tests.support.workspaces import unmount_all
 
-from contextbase.bootstrap import Services, open_services
+from contextbase.bootstrap import EVERY_ROLE, ProcessRole, Services, open_services
 from contextbase.bootstrap.workers import WorkerServices
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
@@ -23,13 +23,13 @@ from contextbase.gate.model import CommitRequest
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, TreePath
 from contextbase.sessions.landing import RunLanding
-from contextbase.sessions.model import AgentRun, AgentSession, SessionRequest
+from contextbase.sessions.model import AgentRun, AgentSession, RunId, SessionRequest
 from contextbase.sessions.states import ENDED
 from contextbase.sessions.worker_host import WorkerHost
 from contextbase.streams.access import ReadableScope
 from contextbase.streams.model import Position, Scope, StreamEvent
 
-__all__ = ["AgentWorld", "open_agent_world", "script"]
+__all__ = ["AgentWorld", "open_agent_world", "remove_sandboxes", "script"]
 
 _PATIENCE = 600.0
 
@@ -105,6 +105,16 @@ class AgentWorld:
             if not page.more:
                 return found
 
+    async def forget_machine(self, run_id: RunId) -> None:
+        """As if nobody had heard for long of the machine that worked on a run."""
+        machine = (await self.services.core.sessions.runs.get(run_id)).machine
+        async with self.services.core.database.connection() as connection:
+            past = "clock_timestamp() - interval '1 hour'"
+            await connection.execute(f"UPDATE run_machines SET seen_at = {past} WHERE machine = $1", machine)  # noqa: S608 - a constant
+            await connection.execute(f"UPDATE run_queue SET lease_until = {past} WHERE claimed_by = $1", machine)  # noqa: S608
+        await self.services.core.sessions.queue.expire()
+        await self.services.core.sessions.queue.expire()
+
     async def put(self, files: Mapping[str, bytes]) -> None:
         """The owner's own commit, past every session."""
         gate = self.services.core.gate
@@ -123,6 +133,13 @@ class AgentWorld:
             return None
 
 
+async def remove_sandboxes(services: Services) -> None:
+    """Executors outlive the process that started them: a test ends its own."""
+    driver = await services.agents.driving.driver()
+    for sandbox in await driver.found():
+        await driver.remove(sandbox.id)
+
+
 @asynccontextmanager
 async def open_agent_world(
     address: DatabaseAddress,
@@ -130,13 +147,14 @@ async def open_agent_world(
     *,
     project_id: ProjectId | None = None,
     keeps_mounts: bool = False,
+    roles: frozenset[ProcessRole] = EVERY_ROLE,
     **options: object,
 ) -> AsyncIterator[AgentWorld]:
     """`project_id`: go on in that project. `keeps_mounts`: as after the end of a process, for another world."""
     require_root()
     settings = Settings.model_validate({"data": folder, "database_url": url_of(address), **options})
     try:
-        async with open_services(settings) as services:
+        async with open_services(settings, roles=roles) as services:
             core = services.core
             secret = await core.identity.ensure_owner(None)
             if secret:
@@ -144,14 +162,17 @@ async def open_agent_world(
             owner = await core.identity.authenticate(secret or core.data.read_owner_token() or "")
             if project_id is None:
                 project_id = (await core.projects.create(owner, f"p{uuid4().hex[:12]}")).id
-            assert services.machine is not None
-            await services.machine.start(None)
+            if services.machine is not None:
+                await services.machine.start(None)
             chores = asyncio.create_task(services.chores.run())
             try:
                 yield AgentWorld(services=services, owner=owner, project_id=project_id)
             finally:
                 chores.cancel()
                 await asyncio.gather(chores, return_exceptions=True)
+                if services.machine is not None and not keeps_mounts:
+                    await services.machine.workers.runs.close()
+                    await remove_sandboxes(services)
     finally:
         if not keeps_mounts:
             unmount_all(folder)
