@@ -1,7 +1,6 @@
 """Sessions on a real machine: workspaces, sandboxes, executors, and the scripted model behind the gateway."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -29,14 +28,9 @@ from contextbase.sessions.worker_host import WorkerHost
 from contextbase.streams.access import ReadableScope
 from contextbase.streams.model import Position, Scope, StreamEvent
 
-__all__ = ["AgentWorld", "open_agent_world", "remove_sandboxes", "script"]
+__all__ = ["AgentWorld", "open_agent_world", "remove_sandboxes"]
 
 _PATIENCE = 600.0
-
-
-def script(*steps: Mapping[str, Any]) -> str:
-    """A message that tells the scripted model what to do."""
-    return f"Do as the script says.\n```script\n{json.dumps(list(steps))}\n```"
 
 
 @dataclass

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from contextbase.commands.occupancy import Occupancy
-from contextbase.errors import ContextbaseError, CursorOutdated, LeaseLost, Unavailable
+from contextbase.errors import Conflict, ContextbaseError, CursorOutdated, LeaseLost, Unavailable
 from contextbase.models.model import ModelContext
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.disk_guard import guard_disk
@@ -79,6 +79,7 @@ class RunWork:
         self._run = claimed.run
         self._canceled = asyncio.Event()
         self._told = claimed.run.attempt  # the attempt by which the executor knows what it does for us
+        self._may_be_known = claimed.run.attempt > 1 or claimed.run.state is not RunState.CLAIMED  # to the executor
 
     @property
     def session_id(self) -> SessionId:
@@ -138,20 +139,18 @@ class RunWork:
 
     async def _worker(self) -> LiveWorker:
         await self._move_on(RunState.RESTORING, RunState.LINKING)
-        worker = await self._parts.host.opened(self._session)
-        (await worker.link.call("POST", "/workspace/link-agent-data")).checked()
-        return worker
+        return await self._parts.host.opened(self._session)
 
     async def _start(self, worker: LiveWorker, folder: SessionFolder) -> None:
         """Tell the executor to run it, unless it did so for an earlier attempt that this machine lost sight of."""
         await self._move_on(RunState.LINKING, RunState.PREPARING)
         if self._canceled.is_set():
             return
-        earlier = await self._known_attempt(worker)
-        if earlier is None:
-            await self._begin(worker, folder)
-        else:
+        earlier = await self._known_attempt(worker) if self._may_be_known else None
+        if earlier is not None:
             self._told = earlier
+        else:
+            await self._begin(worker, folder)
         await self._move_on(
             RunState.PREPARING,
             RunState.RUNNING,
@@ -160,9 +159,6 @@ class RunWork:
 
     async def _known_attempt(self, worker: LiveWorker) -> int | None:
         """The newest one that the executor works on, or has brought to an end that is not its own fault."""
-        status = (await worker.link.call("GET", "/status")).checked()
-        if status.get("run_id") not in (None, str(self._run.id)):
-            await worker.link.call("POST", "/cancel", {"run_id": status["run_id"], "reason": "superseded"})
         known = (await worker.link.call("GET", f"/runs/{self._run.id}")).checked().get("attempts")
         if not isinstance(known, dict):
             return None
@@ -182,7 +178,11 @@ class RunWork:
             "options": {"mcp": True, **self._session.options},
             "limits": {"seconds": self._parts.limits.seconds, "output_bytes": self._parts.limits.output_bytes},
         }
-        (await worker.link.call("POST", "/run", body)).checked()
+        try:
+            (await worker.link.call("POST", "/run", body)).checked()
+        except Conflict:  # it still works on a run that this session has given up
+            await worker.link.call("POST", "/cancel", {"reason": "superseded"})
+            raise
 
     async def _notes(self, folder: SessionFolder) -> str:
         last = await self._parts.runs.landed_before(self._run)

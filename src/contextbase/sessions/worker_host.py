@@ -195,6 +195,7 @@ class WorkerHost:
         driver = await self.driving.driver(status.record.driver)
         await driver.start(sandbox_id)
         link = await ExecutorLink.started(driver, sandbox_id, handlers=self.ways_out(session))
+        (await link.call("POST", "/workspace/link-agent-data")).checked()
         live = LiveWorker(
             session_id=session.id,
             sandbox_id=sandbox_id,

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.agent_world import AgentWorld, open_agent_world, script
+from tests.support.agent_world import AgentWorld, open_agent_world
 from tests.support.api import url_of
 from tests.support.postgres import database_copy
 from tests.support.require import require_root
+from tests.support.scripted_model import script
 from tests.support.workspaces import unmount_all
 
 from contextbase.bootstrap import ProcessRole

@@ -1,0 +1,171 @@
+"""Sessions on one machine: how soon an agent begins, what a snapshot and a wake cost, and what idle sessions weigh."""
+
+import asyncio
+import os
+import statistics
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Final
+
+from tests.support.agent_clis import installed
+from tests.support.agent_world import AgentWorld, open_agent_world
+from tests.support.postgres import embedded_server
+from tests.support.scripted_model import running_scripted_model, script
+
+from contextbase.db.database import Database
+from contextbase.db.migrations.runner import migrate
+from contextbase.sandbox.model import Command
+from contextbase.sessions.model import AgentSession
+from contextbase.sessions.snapshot_model import SnapshotReason
+from contextbase.streams.access import ReadableScope
+from contextbase.streams.model import Position, Scope
+
+__all__ = ["measure_sessions"]
+
+_HELLO: Final = script({"text": "Hello."})
+_PATIENCE: Final = 300.0
+
+
+def measure_sessions(folder: Path, *, rounds: int, sessions: int) -> dict[str, float]:
+    with embedded_server() as address:
+        return asyncio.run(_measured(address, folder, rounds, sessions))
+
+
+async def _measured(address, folder: Path, rounds: int, sessions: int) -> dict[str, float]:  # type: ignore[no-untyped-def]  # forwarded
+    database = await Database.connect(address)
+    await migrate(database)
+    await database.close()
+    options = {"agent_folders": [str(installed("claude").parent)]}
+    async with open_agent_world(address, folder, **options) as world:
+        figures = await _one_session(world, rounds)
+        figures |= await _claude(world, rounds)
+        figures |= await _many(world, sessions)
+    return figures
+
+
+async def _one_session(world: AgentWorld, rounds: int) -> dict[str, float]:
+    await world.put({f"file-{number}.md": b"text\n" for number in range(100)})
+    session = await world.session()
+    await world.done(session, _HELLO)
+    starts, execs, snapshots, wakes = [], [], [], []
+    for _ in range(rounds):
+        starts.append(await _until(world, session, "run.status"))
+        live = world.host.live(session.id)
+        assert live is not None
+        execs.append(await _timed(_exec(live.driver, live.sandbox_id)))
+        snapshots.append(await _timed(world.host.sync(session, SnapshotReason.PERIODIC)))
+    for _ in range(max(rounds // 5, 3)):
+        await world.host.stop(session)
+        wakes.append(await _until(world, session, "message.done"))
+    return {
+        "queue_to_first_event_ms": _median(starts),
+        "bare_exec_ms": _median(execs),
+        "snapshot_ms": _median(snapshots),
+        "wake_to_first_token_ms": _median(wakes),
+    }
+
+
+async def _claude(world: AgentWorld, rounds: int) -> dict[str, float]:
+    """The first text of Claude Code in a session that is warm, beside the bare program with the same model."""
+    session = await world.session(provider="claude")
+    await world.done(session, _HELLO)
+    ours, bare = [], []
+    with running_scripted_model(_HELLO) as model:
+        for _ in range(max(rounds // 4, 3)):
+            bare.append(await _timed(_bare_claude(model.url, world.host.homes.parent)))
+            ours.append(await _until(world, session, "message.delta", "message.done"))
+    return {
+        "first_token_ms": _median(ours),
+        "bare_first_token_ms": _median(bare),
+        "first_token_added_ms": _median(ours) - _median(bare),
+    }
+
+
+async def _many(world: AgentWorld, count: int) -> dict[str, float]:
+    before = _server_memory()
+    sessions = [await world.session() for _ in range(count)]
+    began = time.perf_counter()
+    runs = [await world.send(session, _HELLO) for session in sessions]
+    for run in runs:
+        await world.ended(run)
+    seconds = time.perf_counter() - began
+    grown = _server_memory() - before
+    live = world.host.live(sessions[0].id)
+    assert live is not None
+    idle = await live.driver.stats(live.sandbox_id)
+    return {
+        "hundred_sessions_s": seconds * 100 / count,
+        "idle_session_mb": grown / count / (1 << 20),
+        "idle_cli_mb": idle.memory / (1 << 20),
+    }
+
+
+async def _until(world: AgentWorld, session: AgentSession, *kinds: str) -> float:
+    """Seconds from a message to the first event of a kind that it causes."""
+    streams, readable = world.services.core.streams, ReadableScope(scope=Scope.session(session.id))
+    position: Position = (await streams.head(readable)).position
+    began = time.perf_counter()
+    run = await world.send(session, _HELLO)
+    async with asyncio.timeout(_PATIENCE), streams.follow(readable) as follower:
+        while True:
+            page = await follower.read(position)
+            position = page.position
+            if any(event.kind in kinds for event in page.events):
+                seconds = time.perf_counter() - began
+                await world.ended(run)
+                return seconds
+            await follower.wait(position, 5)
+
+
+async def _exec(driver, sandbox_id) -> None:  # type: ignore[no-untyped-def]  # of the live worker
+    await (await driver.exec(sandbox_id, Command(argv=("/bin/true",)))).wait()
+
+
+async def _bare_claude(url: str, folder: Path) -> None:
+    program = installed("claude") / "claude_agent_sdk" / "_bundled" / "claude"
+    home = folder / "bare"
+    home.mkdir(exist_ok=True)
+    line = [str(program), "-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"]
+    process = await asyncio.create_subprocess_exec(
+        *(*line, "--setting-sources=", "--model", "claude-sonnet-4-5"),
+        cwd=home,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(home),
+            "ANTHROPIC_BASE_URL": url,
+            "ANTHROPIC_API_KEY": "dummy",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+        },
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        limit=32 << 20,
+    )
+    assert process.stdin is not None and process.stdout is not None  # noqa: PT018 - for the type checker
+    process.stdin.write(_HELLO.encode())
+    process.stdin.close()
+    async for text in process.stdout:
+        if b"text_delta" in text:
+            break
+    process.kill()
+    await process.wait()
+
+
+async def _timed(work: Awaitable[object]) -> float:
+    began = time.perf_counter()
+    await work
+    return time.perf_counter() - began
+
+
+def _server_memory() -> int:
+    """Bytes of this process that are its own."""
+    for line in Path("/proc/self/smaps_rollup").read_text().splitlines():
+        if line.startswith("Private_Dirty:"):
+            return int(line.split()[1]) * 1024
+    return os.sysconf("SC_PAGE_SIZE")
+
+
+def _median(seconds: list[float]) -> float:
+    return statistics.median(seconds) * 1000
