@@ -5,13 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from uuid import uuid4
 
+import httpx
 import pytest
 from tests.support.agent_world import script
 from tests.support.require import require_root
 from tests.support.server import ServerProcess
 
-from contextbase.sdk import AsyncClient, AsyncSession
-from contextbase.vocabulary import Land, LandingState, MessageRole, RunState, ToolStatus
+from contextbase.errors import Conflict, CursorOutdated, InvalidInput, NotFound
+from contextbase.sdk import AsyncClient, AsyncSession, Client
+from contextbase.vocabulary import Land, LandingState, MessageRole, QueueState, RunState, SessionState, ToolStatus
 from contextbase.wire.feed import EventItem
 from contextbase.wire.session import RunEndItem, RunItem, RunView
 
@@ -97,3 +99,181 @@ async def test_a_live_reader_that_is_cut_off_goes_on_where_it_was(client: AsyncC
                     break
     whole = [received.item async for received in client.sessions.events(run.id)]
     assert read == whole
+
+
+async def test_a_run_that_waits_has_its_place_and_ends_when_it_is_canceled(client: AsyncClient, project: str) -> None:
+    session = await opened(client, project)
+    first = await client.sessions.send(session.id, script(WRITE, {"pause": 3000}, {"text": "Never."}))
+    second = await client.sessions.send(session.id, script({"text": "Second."}))
+    place = (await client.sessions.run(second.id)).place
+    assert place is not None
+    assert place.state is QueueState.BEHIND
+    async with asyncio.timeout(_PATIENCE):
+        async with aclosing(client.sessions.events(first.id)) as events:
+            async for received in events:
+                if isinstance(received.item, EventItem) and received.item.kind == "tool.end":
+                    await client.sessions.cancel(second.id)
+                    await client.sessions.cancel(first.id)
+        ended = [(await ended_run(client, run)).state for run in (first, second)]
+    assert ended == [RunState.CANCELED, RunState.CANCELED]
+    canceled = await client.sessions.run(first.id)
+    assert canceled.landed is not None
+    assert (canceled.landed.state, canceled.landed.counts) == (LandingState.WAITS, {"uncommitted": 1})
+    assert canceled.landed.because
+    assert (await client.sessions.cancel(first.id)).state is RunState.CANCELED
+    assert await text_of(client, project, "plan.md") is None
+
+
+async def ended_run(client: AsyncClient, run: RunView) -> RunView:
+    """The last item of its stream."""
+    items = [received.item async for received in client.sessions.events(run.id)]
+    assert isinstance(items[-1], RunEndItem)
+    return items[-1].run
+
+
+async def test_a_message_sent_twice_with_one_key_is_one_run(client: AsyncClient, project: str) -> None:
+    session = await opened(client, project)
+    first = await client.sessions.send(session.id, "Hello.", key="k-1")
+    again = await client.sessions.send(session.id, "Hello.", key="k-1")
+    assert again.id == first.id
+    with pytest.raises(Conflict):
+        await client.sessions.send(session.id, "Something else.", key="k-1")
+    await client.sessions.send(session.id, "Hello.")
+    page = await client.sessions.runs(session.id, limit=1)
+    assert ([run.number for run in page.runs], page.next_before) == ([2], 2)
+    rest = await client.sessions.runs(session.id, before=page.next_before)
+    assert ([run.id for run in rest.runs], rest.next_before) == ([first.id], None)
+    await client.sessions.delete(session.id)
+
+
+async def test_what_a_run_left_lands_when_its_owner_says_so(client: AsyncClient, project: str) -> None:
+    session = await opened(client, project, Land.NEVER)
+    _, run = await done(session, WRITE)
+    assert run.landed is not None
+    assert run.landed.state is LandingState.WAITS
+    report = await session.land()
+    assert (report.state, report.counts) == (LandingState.LANDED, {"written": 1})
+    assert await text_of(client, project, "plan.md") == "# Plan\n"
+    after = await client.sessions.run(run.id)
+    assert after.landed == report
+    assert (await session.land()).state is LandingState.NOTHING
+    assert (await client.sessions.run(run.id)).landed == report
+
+
+async def test_what_is_discarded_is_gone_and_the_conversation_goes_on(client: AsyncClient, project: str) -> None:
+    session = await opened(client, project, Land.AFTER_REVIEW)
+    _, run = await done(session, WRITE, {"text": "Remember the word heron."})
+    report = await session.discard()
+    assert (report.state, report.counts) == (LandingState.DISCARDED, {"discarded": 1})
+    assert (await client.sessions.run(run.id)).landed == report
+    assert (await session.discard()).state is LandingState.NOTHING
+    look = "{ test -e plan.md || echo absent; grep -l heron .agent_data/scripted/*.json | wc -l; } > seen.md"
+    _, run = await done(session, {"tool": "bash", "input": {"command": look}})
+    assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+    assert run.landed is not None
+    assert [path.path for path in run.landed.paths] == ["seen.md"]
+    await session.land()
+    seen = await text_of(client, project, "seen.md")
+    assert seen is not None
+    assert seen.split() == ["absent", "1"]
+
+
+async def test_work_is_not_decided_about_while_a_run_works_or_before_one_did(client: AsyncClient, project: str) -> None:
+    session = await opened(client, project, Land.NEVER)
+    for decide in (session.land, session.discard):
+        with pytest.raises(Conflict):
+            await decide()
+    run = await client.sessions.send(session.id, script(WRITE, {"pause": 3000}))
+    for decide in (session.land, session.discard):
+        with pytest.raises(Conflict):
+            await decide()
+    await client.sessions.cancel(run.id)
+    async with asyncio.timeout(_PATIENCE):
+        await ended_run(client, run)
+
+
+async def test_a_closed_session_takes_no_messages_and_a_deleted_one_is_gone(client: AsyncClient, project: str) -> None:
+    session = await opened(client, project)
+    assert (await client.sessions.pin(session.id)).pinned
+    assert not (await client.sessions.unpin(session.id)).pinned
+    assert (await client.sessions.stop(session.id)).state is SessionState.OPEN
+    assert (await client.sessions.close(session.id)).state is SessionState.CLOSED
+    with pytest.raises(Conflict):
+        await client.sessions.send(session.id, "Hello.")
+    assert [one.id for one in (await client.sessions.list(project)).sessions] == [session.id]
+    await client.sessions.delete(session.id)
+    assert (await client.sessions.list(project)).sessions == []
+    with pytest.raises(NotFound):
+        await client.sessions.get(session.id)
+
+
+async def test_a_session_has_the_agent_that_was_asked_for(client: AsyncClient, project: str) -> None:
+    known = await client.agents.list()
+    names = {agent.name: agent for agent in known.agents}
+    assert names["scripted"].is_installed
+    assert names["claude"].is_installed is (names["claude"].how_to_install is None)
+    assert (await client.sessions.create(project)).provider == known.default
+    assert (await client.sessions.create(project, provider="claude-code")).provider == "claude"
+    with pytest.raises(InvalidInput) as refused:
+        await client.sessions.create(project, provider="nobody")
+    assert refused.value.details["providers"] == list(names)
+
+
+async def test_a_cursor_of_another_session_or_of_nothing_is_refused(client: AsyncClient, project: str) -> None:
+    runs = []
+    for _ in range(2):
+        session = await opened(client, project)
+        runs.append(await client.sessions.send(session.id, "Hello."))
+        await client.sessions.cancel(runs[-1].id)
+    first, second = runs
+    async with aclosing(client.sessions.events(first.id)) as events:
+        cursor = (await anext(events)).cursor
+    for run, after, error in (
+        (second, cursor, InvalidInput),
+        (first, "nonsense", InvalidInput),
+        (first, f"{cursor}9999", CursorOutdated),
+    ):
+        with pytest.raises(error):
+            await anext(client.sessions.events(run.id, after=after))
+
+
+async def test_a_token_for_the_project_alone_is_enough(
+    client: AsyncClient, server: ServerProcess, project: str
+) -> None:
+    made = await client.tokens.create("ann", kind="user", actions=["read", "write"], project=project)
+    async with AsyncClient(server.url, made.secret) as ann:
+        session = await opened(ann, project)
+        run = await ann.sessions.send(session.id, "Hello.")
+        await ann.sessions.cancel(run.id)
+        assert (await ended_run(ann, run)).state is RunState.CANCELED
+        assert [one.id for one in (await ann.sessions.list()).sessions] == [session.id]
+    assert session.id not in [one.id for one in (await client.sessions.list(project)).sessions]
+
+
+async def test_pages_of_events_end_like_the_stream(client: AsyncClient, server: ServerProcess, project: str) -> None:
+    session = await opened(client, project)
+    _, run = await done(session, {"text": "One."}, {"text": "Two."})
+    await done(session, {"text": "Later."})
+    token = (server.data / "owner-token").read_text().strip()
+    items, query = [], {"limit": "2"}
+    async with httpx.AsyncClient(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as http:
+        more = True
+        while more:
+            page = (await http.get(f"/api/v1/runs/{run.id}/events", params=query)).raise_for_status().json()
+            items += page["items"]
+            more, query = page["more"], {"limit": "2", "after": page["cursor"]}
+    streamed = [received.item async for received in client.sessions.events(run.id)]
+    assert items == [item.model_dump(mode="json") for item in streamed]
+
+
+def test_the_blocking_client_follows_a_run(server: ServerProcess) -> None:
+    require_root()
+    token = (server.data / "owner-token").read_text().strip()
+    with Client(server.url, token) as client:
+        name = client.projects.create(f"p-{uuid4().hex[:10]}").name
+        session = client.sessions.open(project=name, provider="scripted")
+        items = list(session.send(script(WRITE, {"text": "Done."})))
+        assert isinstance(items[-1], RunEndItem)
+        assert session.run is not None
+        assert session.run.state is RunState.SUCCEEDED
+        assert client.sessions.open(session.id).view.last_run == 1

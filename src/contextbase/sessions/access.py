@@ -1,6 +1,7 @@
 """Who may use a session: its owner. An administrator may look into one, and the audit trail says so."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -8,13 +9,16 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Forbidden, NotFound
 from contextbase.identity.model import Action, Caller
-from contextbase.ids import Clock
+from contextbase.ids import Clock, PrincipalId
+from contextbase.lru_cache import LruCache
 from contextbase.sessions.model import AgentSession, SessionId, SessionState
 from contextbase.sessions.repository import SessionRepository
 
 __all__ = ["SessionAccess"]
 
 _READ: Final = frozenset({Action.READ})
+_NOTED_FOR: Final = timedelta(minutes=10)
+_MOST_NOTED: Final = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,23 +29,39 @@ class SessionAccess:
     repository: SessionRepository
     audit: AuditRepository
     clock: Clock
+    _noted: LruCache[tuple[PrincipalId, UUID], datetime] = field(
+        default_factory=lambda: LruCache(_MOST_NOTED), init=False
+    )
 
     async def may_read(self, caller: Caller, session_id: UUID) -> bool:
+        """Streams ask again every few seconds: the audit trail is told of a reader every few minutes."""
+        now, key = self.clock.now(), (caller.principal.id, session_id)
+        noted_at = self._noted.get(key)
+        is_noted = noted_at is not None and now - noted_at < _NOTED_FOR
         async with self.database.transaction() as connection:
             try:
-                await self.opened(connection, caller, SessionId(session_id))
+                await self._opened(connection, caller, SessionId(session_id), is_noted=is_noted)
             except (NotFound, Forbidden):
                 return False
+        if not is_noted:
+            self._noted.put(key, now)
         return True
 
     async def opened(self, connection: Connection, caller: Caller, session_id: SessionId) -> AgentSession:
         """To look into. Raises `NotFound` for somebody else's, whether it exists or not."""
+        return await self._opened(connection, caller, session_id, is_noted=False)
+
+    async def _opened(
+        self, connection: Connection, caller: Caller, session_id: SessionId, *, is_noted: bool
+    ) -> AgentSession:
         session = await self._found(connection, session_id)
         if session.owner.id == caller.principal.id:
             _check_grant(caller, session, _READ)
         else:
             if not _administers(caller, session):
                 raise _unknown(session_id)
+            if is_noted:
+                return session
             await self.audit.note(
                 connection,
                 session.project_id,

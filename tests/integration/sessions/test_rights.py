@@ -89,6 +89,16 @@ async def test_an_administrator_may_look_into_a_session_not_use_it_and_is_audite
     assert [row["principal_id"] for row in rows] == [world.gate.owner.principal.id]
 
 
+async def test_an_administrator_who_follows_a_stream_is_audited_once_in_a_while(world: SessionWorld) -> None:
+    """A stream asks every few seconds whether its reader may go on."""
+    session = await world.session(await world.person("ann"))
+    for _ in range(5):
+        assert await world.access.may_read(world.gate.owner, session.id)
+    async with world.database.connection() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM audit WHERE action = 'session.open'") == 1
+        assert not await world.access.may_read(await world.person("bob"), session.id)
+
+
 async def test_a_narrower_token_of_the_owner_cannot_send_what_it_may_not_do_itself(world: SessionWorld) -> None:
     ann, reading = await world.person("ann"), await world.person("ann", Action.READ)
     session = await world.session(ann)
