@@ -56,7 +56,7 @@ def test_every_start_gives_an_address_that_logs_one_browser_in(empty_folder: Pat
             with httpx.Client(follow_redirects=True) as browser:
                 page = browser.get(address)
                 assert (page.status_code, page.url.path, page.url.query) == (200, "/", b"")
-                assert "<b>owner</b>" in page.text
+                assert browser.get(server.url + "/api/v1/me").json()["is_owner"] is True
             with httpx.Client(follow_redirects=True) as another:
                 refused = another.get(address)
                 assert (refused.status_code, len(another.cookies)) == (401, 0)

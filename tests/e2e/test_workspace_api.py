@@ -360,7 +360,7 @@ async def test_a_json_body_is_taken_whatever_type_curl_calls_it(api: Api, conten
     assert "new.txt" in await project.paths()
     await post(f"/agent:{agent.name}/complete?project={project.name}", "")
     refused = await api.stranger.post(WORKSPACES, content=b"project=a", headers=headers)
-    assert_problem(refused, 400, "invalid_input")
+    assert_problem(refused, 422, "invalid_input")
 
 
 async def test_an_agent_is_told_when_its_change_waits_for_review_or_lost_against_the_head(api: Api) -> None:
