@@ -223,7 +223,7 @@ async def test_deciding_takes_the_right_to_write_and_seeing_the_item(world: Revi
     reader, stranger = await world.gate.agent("reader"), await world.gate.agent("stranger")
     await world.gate.rule("docs/**", "R", reader)
     await world.gate.rule("docs/**", "hidden", stranger)
-    with pytest.raises(Forbidden, match="right to change"):
+    with pytest.raises(Forbidden):
         await world.resolve(review, "theirs", who=reader)
     with pytest.raises(NotFound, match="that you may see"):
         await world.resolve(review, "theirs", who=stranger)
