@@ -32,6 +32,7 @@ class ClaudeAdapter:
 
     name = "claude"
     other_names = ("claude-code",)
+    default_model = None
     capabilities = frozenset(Capability)
     paths = AgentPaths(
         folder="claude",

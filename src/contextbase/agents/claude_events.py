@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from contextbase.agents.model import TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.shortening import shortened, shortened_values
-from contextbase.agents.spoken import Event, todo_snapshot, tool_end
+from contextbase.agents.spoken import Event, listed_todos, todo_snapshot, tool_end
 
 __all__ = ["ClaudeTranslator"]
 
@@ -27,7 +27,6 @@ _TOOLS: Final = {
     "TodoWrite": "todo",
 }
 _TITLE_FROM: Final = ("command", "file_path", "notebook_path", "pattern", "path", "url", "query", "description")
-_TODO_STATES: Final = {"pending": "todo", "in_progress": "doing", "completed": "done", "cancelled": "canceled"}
 _BLOCKS: Final = {"text": "message", "thinking": "reasoning"}
 _DELTAS: Final = {"text_delta": "text", "thinking_delta": "thinking"}
 _MCP: Final = "mcp__"
@@ -157,7 +156,7 @@ class ClaudeTranslator:
         }
         yield "tool.start", data | ({"parent_tool_id": parent} if parent else {})
         if name == "TodoWrite" and isinstance(given.get("todos"), list):
-            yield todo_snapshot(_todos(given["todos"]))
+            yield todo_snapshot(listed_todos(given["todos"]))
 
     def _tool_results(self, message: Mapping[str, Any]) -> Iterator[Event]:
         content = message.get("content")
@@ -197,14 +196,6 @@ def _canonical(name: str) -> str:
         server, _, tool = name.removeprefix(_MCP).partition("__")
         return f"mcp.{server}.{tool}"
     return _TOOLS.get(name, "other")
-
-
-def _todos(given: list[Any]) -> list[tuple[str, str, str]]:
-    items = [one for one in given if isinstance(one, dict)]
-    return [
-        (str(one.get("id") or order), str(one.get("content", "")), _TODO_STATES.get(str(one.get("status")), "todo"))
-        for order, one in enumerate(items, 1)
-    ]
 
 
 def _text(content: Any) -> str:

@@ -20,7 +20,7 @@ from contextbase.agents.model import (
 )
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram, found_program, program_version
-from contextbase.agents.turns import allowed, answered, failed, missing, program_died, worked
+from contextbase.agents.turns import allowed, answered, failed, missing, program_died, read_beside, worked
 
 __all__ = ["CodexAdapter"]
 
@@ -44,6 +44,7 @@ class CodexAdapter:
 
     name = "codex"
     other_names = ("codex-cli",)
+    default_model = "gpt-5.5"  # it has a tool for patches with models it knows
     capabilities = frozenset(Capability)
     paths = AgentPaths(
         folder="codex",
@@ -147,7 +148,7 @@ class _Conversation:
 
     async def finished(self) -> TurnEnd:
         try:
-            await worked(self._work(), self._canceled, self._interrupt)
+            await worked(read_beside(self._start(), self._read()), self._canceled, self._interrupt)
         except _Refused as refused:
             return failed("agent_error", str(refused), self._translator.thread_id or self._turn.resume)
         finally:
@@ -155,19 +156,6 @@ class _Conversation:
                 task.cancel()
             await asyncio.gather(*self._asking, return_exceptions=True)
         return await self._end()
-
-    async def _work(self) -> None:
-        """Reads to the turn's end while the requests that start it are made."""
-        reading, starting = asyncio.create_task(self._read()), asyncio.create_task(self._start())
-        try:
-            await asyncio.wait((reading, starting), return_when=asyncio.FIRST_COMPLETED)
-            if starting.done():
-                starting.result()
-            await reading
-        finally:
-            for task in (reading, starting):
-                task.cancel()
-            await asyncio.gather(reading, starting, return_exceptions=True)
 
     async def _start(self) -> None:
         client = {"name": "contextbase", "title": "contextbase", "version": "1"}

@@ -31,6 +31,11 @@ class AgentAdapter(Protocol):
         ...
 
     @property
+    def default_model(self) -> str | None:
+        """For programs that work well only with models they know; None: any will do."""
+        ...
+
+    @property
     def capabilities(self) -> frozenset[Capability]: ...
 
     @property

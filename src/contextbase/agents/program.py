@@ -84,18 +84,23 @@ class AgentProgram:
 
     async def lines(self) -> AsyncIterator[dict[str, Any]]:
         """Objects it says, to its end; what is not JSON is left out."""
-        stdout = self._process.stdout
-        while stdout is not None:
-            try:
-                line = await stdout.readline()
-            except ValueError:  # longer than anything we take; the rest of it is not a line either
-                continue
-            if not line:
-                return
+        async for line in self._lines():
             with contextlib.suppress(ValueError, RecursionError):
                 value = json.loads(line)
                 if isinstance(value, dict):
                     yield value
+
+    async def heard(self, words: str) -> str | None:
+        """The next line with these words; None: it has ended."""
+        async for line in self._lines():
+            if words.encode() in line:
+                return line.decode(errors="replace")
+        return None
+
+    async def drained(self) -> None:
+        """Whatever it says is thrown away, to its end: one whose words nobody reads would stop."""
+        async for _ in self._lines():
+            pass
 
     async def say(self, value: Mapping[str, Any]) -> None:
         """Harmless when it has ended."""
@@ -108,6 +113,10 @@ class AgentProgram:
     def end_input(self) -> None:
         if self._process.stdin is not None:
             self._process.stdin.close()
+
+    def ask_to_end(self) -> None:
+        """For programs that do not end when nobody speaks to them."""
+        self._signal(signal.SIGTERM)
 
     async def wait(self) -> int:
         return await self._process.wait()
@@ -126,6 +135,17 @@ class AgentProgram:
         self._listening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._listening
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        stdout = self._process.stdout
+        while stdout is not None:
+            try:
+                line = await stdout.readline()
+            except ValueError:  # longer than anything we take; the rest of it is not a line either
+                continue
+            if not line:
+                return
+            yield line
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

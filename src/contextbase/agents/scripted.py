@@ -31,6 +31,7 @@ _TITLES: Final = {"Bash": "command", "Read": "file_path", "Write": "file_path", 
 class ScriptedAdapter:
     name = "scripted"
     other_names = ()
+    default_model = None
     capabilities = frozenset({Capability.STREAM, Capability.STOP, Capability.RESUME})
     paths = AgentPaths(folder="scripted", state=("*.json",))
 

@@ -5,11 +5,12 @@ from typing import Any, Final
 
 from contextbase.agents.shortening import shortened
 
-__all__ = ["Event", "SpokenMessages", "todo_snapshot", "tool_end"]
+__all__ = ["Event", "SpokenMessages", "listed_todos", "todo_snapshot", "tool_end"]
 
 Event = tuple[str, dict[str, Any]]
 
 _MOST_TODOS: Final = 200
+_TODO_STATES: Final = {"pending": "todo", "in_progress": "doing", "completed": "done", "cancelled": "canceled"}
 
 
 class SpokenMessages:
@@ -22,18 +23,20 @@ class SpokenMessages:
         self._is_cut = False  # it begins again with the next part
         self._parts: dict[str, int] = {}
         self._unfinished: dict[str, tuple[str, str]] = {}  # kind and text
+        self._over: set[str] = set()  # parts whose end was told: some programs tell it again, later
 
     def said(self, part_id: str, kind: str, text: str) -> Iterator[Event]:
         """`kind`: message or reasoning."""
-        part = self._part(part_id)
-        if text:
+        if text and part_id not in self._over:
+            part = self._part(part_id)
             self._unfinished[part_id] = (kind, self._unfinished.get(part_id, (kind, ""))[1] + text)
             yield f"{kind}.delta", {"message_id": self._id, "part": part, "text": text}
 
     def done(self, part_id: str, kind: str, text: str) -> Iterator[Event]:
-        if text or part_id in self._unfinished:
+        if (text or part_id in self._unfinished) and part_id not in self._over:
             part = self._part(part_id)
             self._unfinished.pop(part_id, None)
+            self._over.add(part_id)
             yield f"{kind}.done", {"message_id": self._id, "part": part, "text": text}
 
     def restarted(self) -> Iterator[Event]:
@@ -42,6 +45,7 @@ class SpokenMessages:
             self._is_cut = True
             self._parts.clear()
             self._unfinished.clear()
+            self._over.clear()
             yield "message.restarted", {"message_id": self._id}
 
     def stopped(self) -> Iterator[Event]:
@@ -77,3 +81,12 @@ def todo_snapshot(todos: Iterable[tuple[str, str, str]]) -> Event:
         for order, (todo_id, content, status) in enumerate(todos, 1)
     ]
     return "todo.snapshot", {"todos": found[:_MOST_TODOS]}
+
+
+def listed_todos(given: Any) -> list[tuple[str, str, str]]:
+    """Of a program's list with content and status."""
+    items = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    return [
+        (str(one.get("id") or order), str(one.get("content", "")), _TODO_STATES.get(str(one.get("status")), "todo"))
+        for order, one in enumerate(items, 1)
+    ]

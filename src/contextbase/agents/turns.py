@@ -8,7 +8,7 @@ from contextbase.agents.model import AgentQuestion, AgentTurn, TurnEnd, TurnFail
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram
 
-__all__ = ["allowed", "answered", "failed", "missing", "program_died", "worked"]
+__all__ = ["allowed", "answered", "failed", "missing", "program_died", "read_beside", "worked"]
 
 _INTERRUPT_PATIENCE: Final = 10.0  # seconds; then its process is ended
 
@@ -30,6 +30,20 @@ async def worked(
         for task in (working, stopping):
             task.cancel()
         await asyncio.gather(working, stopping, return_exceptions=True)
+
+
+async def read_beside(start: Coroutine[Any, Any, None], read: Coroutine[Any, Any, None]) -> None:
+    """Read to the turn's end while the requests that start it are made. What these raise ends the reading."""
+    reading, starting = asyncio.create_task(read), asyncio.create_task(start)
+    try:
+        await asyncio.wait((reading, starting), return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+        await reading
+    finally:
+        for task in (reading, starting):
+            task.cancel()
+        await asyncio.gather(reading, starting, return_exceptions=True)
 
 
 def failed(code: str, message: str, session_id: str | None, *, is_retryable: bool = False) -> TurnEnd:

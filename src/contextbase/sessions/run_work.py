@@ -12,6 +12,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from contextbase.agents.registry import default_model
 from contextbase.commands.occupancy import Occupancy
 from contextbase.errors import Conflict, ContextbaseError, CursorOutdated, LeaseLost, Unavailable
 from contextbase.models.model import ModelContext
@@ -115,6 +116,10 @@ class RunWork:
                 end = await self._followed(worker)
         await self._finish(end)
 
+    @property
+    def _main_model(self) -> str:
+        return self._run.model or default_model(self._run.provider) or self._parts.main_model
+
     def _context(self) -> ModelContext:
         """On whose account the agent's model requests go."""
         return ModelContext(
@@ -123,7 +128,7 @@ class RunWork:
             attempt=self._run.attempt,
             owner=self._session.owner,
             project_id=self._session.project_id,
-            main_model=self._run.model or self._parts.main_model,
+            main_model=self._main_model,
             small_model=self._parts.small_model,
             on_wait=self._tell_wait,
         )
@@ -171,7 +176,7 @@ class RunWork:
             "attempt": self._run.attempt,
             "provider": self._run.provider,
             "prompt": self._run.prompt,
-            "model": self._run.model or self._parts.main_model,
+            "model": self._main_model,
             "small_model": self._parts.small_model,
             "resume": self._session.sdk_session_ids.get(self._run.provider),
             "notes": await self._notes(folder) or None,

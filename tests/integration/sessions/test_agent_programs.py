@@ -17,7 +17,8 @@ from tests.support.sandbox_drivers import IMPLEMENTATIONS, Site
 from tests.support.scripted_model import RecordedModel, script
 
 from contextbase.agents.model import Capability
-from contextbase.agents.registry import adapter_named
+from contextbase.agents.registry import adapter_named, default_model
+from contextbase.models.model import Dialect
 from contextbase.sandbox.model import Command
 
 BOUND = 120
@@ -63,6 +64,14 @@ base_url = "http://127.0.0.1:9/v1"
 command = "touch"
 args = ["/workspace/served"]
 """
+OPENCODE_SETTINGS = json.dumps(
+    {
+        "mcp": {"bad": {"type": "local", "command": ["touch", "/workspace/served"]}},
+        "permission": {"bash": "deny"},
+        "provider": {"contextbase": {"options": {"baseURL": "http://127.0.0.1:9/v1"}}},
+    }
+)
+OPENCODE_CODE = "import fs from 'fs'; fs.writeFileSync('/workspace/hooked', ''); export const Bad = async () => ({})"
 PROGRAMS = {
     program.name: program
     for program in (
@@ -89,15 +98,35 @@ PROGRAMS = {
                 ".git/HEAD": "ref: refs/heads/main\n",
             },
         ),
+        Program(
+            name="opencode",
+            model="qwen3-coder",
+            question_tool="question",
+            other_name="opencode",
+            hostile={
+                "opencode.json": OPENCODE_SETTINGS,
+                ".opencode/opencode.json": OPENCODE_SETTINGS,
+                ".opencode/tool/bad.js": OPENCODE_CODE,
+                ".opencode/tools/bad.js": OPENCODE_CODE,
+            },
+        ),
     )
 }
 
 
 @pytest.fixture(params=["bubblewrap", "docker-folder"])
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
+    """For what depends on processes, files or connections: in each kind of sandbox."""
     implementation = IMPLEMENTATIONS[request.param]
     given = None if implementation.fixture is None else request.getfixturevalue(implementation.fixture)
     async with implementation.site(tmp_path, given) as site:
+        yield site
+
+
+@pytest.fixture
+async def one_site(tmp_path: Path) -> AsyncIterator[Site]:
+    """For what the program and its adapter say to each other, which is the same in all sandboxes."""
+    async with IMPLEMENTATIONS["bubblewrap"].site(tmp_path, None) as site:
         yield site
 
 
@@ -162,10 +191,10 @@ async def inside(there: Attached, line: str) -> None:
         assert (await execution.wait()).exit_code == 0
 
 
-async def test_it_is_canceled_while_it_speaks_and_goes_on_later(site: Site, program: Program) -> None:
+async def test_it_is_canceled_while_it_speaks_and_goes_on_later(one_site: Site, program: Program) -> None:
     model = RecordedModel()
     task = script({"text": "I begin with this."}, {"pause": 600}, {"text": "Never said."})
-    async with attached(site, {"model": gateway_handler(model)}, **program.shown()) as there:
+    async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
         body = program.run(task)
         await there.link.call("POST", "/run", body)
         before = await there.events_until("message.delta")
@@ -197,10 +226,10 @@ async def test_it_is_canceled_in_the_middle_of_a_command_and_nothing_of_it_is_le
 
 
 async def test_hooks_settings_and_servers_of_the_tree_are_not_run_but_its_instructions_are_read(
-    site: Site, program: Program
+    one_site: Site, program: Program
 ) -> None:
     model = RecordedModel()
-    async with attached(site, {"model": gateway_handler(model)}, **program.shown()) as there:
+    async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
         for path, content in program.hostile.items():
             there.write(path, content)
         there.write("AGENTS.md", "Say please, in this place.")
@@ -284,7 +313,7 @@ async def test_an_executor_that_is_killed_is_started_again_and_ends_the_run(site
         assert outcome(later) == "completed", later
 
 
-async def test_a_person_answers_its_question_and_permits_a_tool(site: Site, program: Program) -> None:
+async def test_a_person_answers_its_question_and_permits_a_tool(one_site: Site, program: Program) -> None:
     assert Capability.HUMAN_LOOP in program.capabilities
     model = RecordedModel()
     options = [{"label": "Blue", "description": "As the sky"}, {"label": "Red", "description": "As a rose"}]
@@ -296,7 +325,7 @@ async def test_a_person_answers_its_question_and_permits_a_tool(site: Site, prog
         {"text": "All is done."},
     )
     wanted = {"question": ["Blue"], "permission": ["allow", "deny"]}
-    async with attached(site, {"model": gateway_handler(model)}, **program.shown()) as there:
+    async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
         await there.link.call("POST", "/run", program.run(task, profile="ask"))
         events = await there.events_until("human_loop.requested")
         while wanted["permission"]:
@@ -313,8 +342,8 @@ async def test_a_person_answers_its_question_and_permits_a_tool(site: Site, prog
     assert any(b"Blue" in answer.encode() for answer in model.answers)
 
 
-async def test_a_program_that_is_not_there_is_said_to_be_missing(site: Site, program: Program) -> None:
-    async with attached(site, {}) as there:
+async def test_a_program_that_is_not_there_is_said_to_be_missing(one_site: Site, program: Program) -> None:
+    async with attached(one_site, {}) as there:
         events = await there.run(program.run("Do it.", provider=program.other_name))
         versions = (await there.link.call("POST", "/workspace/validate")).json()["agents"]
     assert outcome(events) == "agent_missing", events
@@ -322,11 +351,11 @@ async def test_a_program_that_is_not_there_is_said_to_be_missing(site: Site, pro
 
 
 async def test_it_goes_on_after_the_model_was_busy_and_says_when_the_model_refuses(
-    site: Site, program: Program
+    one_site: Site, program: Program
 ) -> None:
     busy = script({"rate_limit": 0.2}, {"text": "Late, but here."})
     refused = script({"error": {"status": 400, "type": "invalid_request_error", "message": "This is too much."}})
-    async with attached(site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
+    async with attached(one_site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
         events = await there.run(program.run(busy))
         assert outcome(events) == "completed", events
         assert [data["text"] for data in of_type(events, "message.done")] == ["Late, but here."]
@@ -334,3 +363,39 @@ async def test_it_goes_on_after_the_model_was_busy_and_says_when_the_model_refus
         assert outcome(later) == "model_error", later
         assert "This is too much." in of_type(later, "run.error")[0]["message"]
         assert not of_type(later, "run.error")[0]["retryable"]
+
+
+async def test_opencode_speaks_with_each_model_in_the_dialect_of_its_maker(one_site: Site) -> None:
+    model, program = RecordedModel(), PROGRAMS["opencode"]
+    async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
+        events = await there.run(program.run(script({"text": "Here I am."}), model="claude-sonnet-4-5"))
+    assert outcome(events) == "completed", events
+    assert {request.dialect for request in model.requests} == {Dialect.MESSAGES}
+
+
+def test_sessions_of_a_program_that_knows_its_models_by_name_get_one_it_knows() -> None:
+    assert default_model("codex-cli") == "gpt-5.5"
+    assert default_model("claude") is None  # as the settings say
+    assert default_model("nobody") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        (".opencode/plugin/bad.js", OPENCODE_CODE),
+        (".opencode/plugins/bad.ts", OPENCODE_CODE),
+        (".opencode/opencode.json", json.dumps({"plugin": ["./bad.js"]})),
+        ("opencode.jsonc", json.dumps({"plugins": ["./bad.js"]})),
+    ],
+)
+async def test_opencode_is_not_started_where_it_would_run_a_plugin_of_the_tree(
+    one_site: Site, path: str, content: str
+) -> None:
+    program = PROGRAMS["opencode"]
+    async with attached(one_site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
+        there.write(path, content)
+        there.write("bad.js", OPENCODE_CODE)
+        events = await there.run(program.run(script({"text": "Never said."})))
+        assert there.spec.folder is not None
+        assert not (there.spec.folder / "hooked").exists()
+    assert outcome(events) == "agent_error", events

@@ -1,0 +1,248 @@
+"""Opencode, driven as its server on a loopback port: HTTP, and its events as a stream."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from contextbase.agents.instructions import place_instructions
+from contextbase.agents.loopback_http import requested, server_sent_events
+from contextbase.agents.model import AgentPaths, AgentPlace, AgentTurn, Capability, TurnEnd, TurnOutcome
+from contextbase.agents.opencode_database import OpencodeDatabase
+from contextbase.agents.opencode_events import MCP_SERVER, OpencodeTranslator
+from contextbase.agents.ports import EventSink
+from contextbase.agents.program import AgentProgram, found_program, program_version
+from contextbase.agents.turns import allowed, answered, failed, missing, program_died, read_beside, worked
+
+__all__ = ["OpencodeAdapter"]
+
+_INSIDE: Final = (
+    *("node_modules/opencode-ai/bin/opencode.exe", "node_modules/.bin/opencode"),
+    *("node_modules/opencode-linux-x64/bin/opencode", "node_modules/opencode-linux-arm64/bin/opencode"),
+)
+_SWITCHES: Final = (
+    *("AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS", "LSP_DOWNLOAD", "SHARE", "CLAUDE_CODE", "PROJECT_CONFIG"),
+    "EXTERNAL_SKILLS",
+)
+_DIALECTS: Final = {"contextbase": "@ai-sdk/openai-compatible", "contextbase-anthropic": "@ai-sdk/anthropic"}
+"""Names of the gateway as a provider of models, and the package, part of Opencode, that speaks with it."""
+
+_LISTENING: Final = "listening on "
+_LONGEST_ANSWER: Final = 4 << 20
+_REQUEST_SECONDS: Final = 300  # its first requests take long on a slow machine
+_ASKED: Final = ("edit", "bash", "webfetch")
+
+
+class OpencodeAdapter:
+    """It reads no settings or tools of the workspace: `OPENCODE_DISABLE_PROJECT_CONFIG` and `--pure`. Plugins it would
+    run in spite of both, so a workspace with plugins is refused. Its server lives as long as the run: what a run
+    started ends with it."""
+
+    name = "opencode"
+    other_names = ()
+    default_model = None
+    capabilities = frozenset(Capability)
+    paths = AgentPaths(folder="opencode", state=("opencode.db",), cache=("opencode.db.new*",))
+
+    def version(self, place: AgentPlace) -> str | None:
+        program = found_program("opencode", place.program_folders, inside=_INSIDE)
+        return None if program is None else program_version(program, _environment(place))
+
+    async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
+        program = found_program("opencode", place.program_folders, inside=_INSIDE)
+        if program is None:
+            return missing("Opencode", turn)
+        if (plugin := await asyncio.to_thread(_plugin_of_the_tree, place.workspace)) is not None:
+            message = f"Opencode would run a plugin of this workspace, {plugin}. Remove it, or choose another agent."
+            return failed("agent_error", message, turn.resume)
+        live = _folder(place) / "data" / "opencode" / "opencode.db"
+        database = OpencodeDatabase(live=live, kept=place.agent_data / self.paths.folder / "opencode.db")
+        await asyncio.to_thread(database.restore)
+        configuration = {"OPENCODE_CONFIG_CONTENT": json.dumps(_configuration(turn, place))}
+        environment = {**_environment(place), **configuration, **turn.environment}
+        line = [str(program), "serve", "--pure", "--hostname", "127.0.0.1", "--port", "0"]
+        async with await AgentProgram.started(line, cwd=place.workspace, environment=environment) as process:
+            try:
+                return await _Conversation(turn, place, process, sink, canceled).finished()
+            finally:
+                await asyncio.to_thread(database.keep)
+                process.ask_to_end()
+
+
+def _plugin_of_the_tree(workspace: Path) -> str | None:
+    """Where Opencode would find code to run in its own process, or a file that could name some. Links are followed, as
+    Opencode does."""
+    for pattern in ("plugin/*.[jt]s", "plugins/*.[jt]s"):
+        for found in (workspace / ".opencode").glob(pattern):
+            return str(found.relative_to(workspace))
+    for place in (workspace, workspace / ".opencode"):
+        for name in ("opencode.json", "opencode.jsonc"):
+            with contextlib.suppress(OSError):
+                if b"plugin" in (place / name).read_bytes():
+                    return str((place / name).relative_to(workspace))
+    return None
+
+
+def _folder(place: AgentPlace) -> Path:
+    return place.home / ".opencode-home"
+
+
+def _environment(place: AgentPlace) -> Mapping[str, str]:
+    folders = {f"XDG_{name.upper()}_HOME": str(_folder(place) / name) for name in ("data", "config", "state", "cache")}
+    return {**place.environment, **folders, **{f"OPENCODE_DISABLE_{switch}": "1" for switch in _SWITCHES}}
+
+
+def _provider(model: str) -> str:
+    """The gateway serves each model in the dialect of its maker."""
+    return "contextbase-anthropic" if model.startswith("claude") else "contextbase"
+
+
+def _configuration(turn: AgentTurn, place: AgentPlace) -> dict[str, Any]:
+    small = turn.small_model or turn.model
+    about = {"tool_call": True, "reasoning": True, "limit": {"context": 200_000, "output": 32_000}}
+    options = {"baseURL": f"{place.model_url}/v1", "apiKey": "the-gateway-has-it"}
+    models = {name: {"name": name, **about} for name in (turn.model, small)}
+    server = {"type": "remote", "url": f"{place.mcp_url}/mcp", "oauth": False, "timeout": 600_000}
+    return {
+        "provider": {name: {"npm": npm, "options": options, "models": models} for name, npm in _DIALECTS.items()},
+        "enabled_providers": list(_DIALECTS),
+        "model": f"{_provider(turn.model)}/{turn.model}",
+        "small_model": f"{_provider(small)}/{small}",
+        "mcp": {MCP_SERVER: server} if turn.options.get("mcp") else {},
+        "permission": dict.fromkeys(_ASKED, "ask") if turn.profile == "ask" else {},
+        "snapshot": False,
+        "share": "disabled",
+        "autoupdate": False,
+    }
+
+
+class _Refused(Exception):
+    """It answered a request with an error."""
+
+
+class _Conversation:
+    def __init__(
+        self, turn: AgentTurn, place: AgentPlace, process: AgentProgram, sink: EventSink, canceled: asyncio.Event
+    ) -> None:
+        self._turn = turn
+        self._place = place
+        self._process = process
+        self._sink = sink
+        self._canceled = canceled
+        self._translator = OpencodeTranslator(turn.key, turn.model)
+        self._url = ""
+        self._connected = asyncio.Event()
+        self._asking: set[asyncio.Task[None]] = set()
+
+    async def finished(self) -> TurnEnd:
+        try:
+            await worked(read_beside(self._start(), self._read()), self._canceled, self._abort)
+        except _Refused as refused:
+            return failed("agent_error", str(refused), self._translator.session_id or self._turn.resume)
+        except OSError:
+            pass  # it has died: told below
+        finally:
+            for task in self._asking:
+                task.cancel()
+            await asyncio.gather(*self._asking, return_exceptions=True)
+        return await self._end()
+
+    async def _read(self) -> None:
+        said = await self._process.heard(_LISTENING)  # who asks it before hangs
+        if said is None:
+            return
+        self._url = said.partition(_LISTENING)[2].strip()
+        draining = asyncio.create_task(self._process.drained())
+        try:
+            async with (
+                requested(f"{self._url}/event?{self._where}") as answer,
+                aclosing(server_sent_events(answer.pieces)) as events,
+            ):
+                async for event in events:
+                    await self._take(event)
+                    if self._translator.end is not None:
+                        return
+        finally:
+            draining.cancel()
+
+    async def _take(self, event: Mapping[str, Any]) -> None:
+        kind, given = event.get("type"), event.get("properties")
+        if kind == "server.connected":
+            self._connected.set()
+        elif kind in {"permission.asked", "question.asked"} and isinstance(given, dict):
+            self._answer_later(str(kind), given)
+        for name, data in self._translator.events(event):
+            await self._sink.emit(name, data)
+
+    async def _start(self) -> None:
+        await self._connected.wait()
+        if self._turn.resume:
+            session = await self._request("GET", f"/session/{quote(self._turn.resume, safe='')}")
+        else:
+            session = await self._request("POST", "/session", {"title": "contextbase"})
+        session_id = self._translator.session_id = str(session.get("id"))
+        status = {"state": "running", "provider": "opencode", "sdk_session_id": session_id}
+        await self._sink.emit("run.status", {**status, "cli_version": session.get("version")})
+        system = "\n\n".join(filter(None, (self._turn.system_prompt, place_instructions(self._place.workspace))))
+        message: dict[str, Any] = {
+            "parts": [{"type": "text", "text": self._turn.message}],
+            "model": {"providerID": _provider(self._turn.model), "modelID": self._turn.model},
+        }
+        if system:
+            message["system"] = system
+        if self._turn.profile == "plan":
+            message["agent"] = "plan"
+        await self._request("POST", f"/session/{session_id}/prompt_async", message)
+
+    async def _abort(self) -> None:
+        if self._translator.session_id is None:  # it has not begun to work
+            self._process.ask_to_end()
+        else:
+            await self._request("POST", f"/session/{self._translator.session_id}/abort", {})
+
+    async def _end(self) -> TurnEnd:
+        for kind, data in self._translator.closing():
+            await self._sink.emit(kind, data)
+        session_id = self._translator.session_id or self._turn.resume
+        if self._canceled.is_set():
+            return TurnEnd(outcome=TurnOutcome.CANCELED, sdk_session_id=session_id)
+        if self._translator.end is not None:
+            return self._translator.end
+        return await program_died("Opencode", self._process, session_id)
+
+    @property
+    def _where(self) -> str:
+        return f"directory={quote(str(self._place.workspace), safe='')}"
+
+    async def _request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        async with asyncio.timeout(_REQUEST_SECONDS):
+            async with requested(f"{self._url}{path}?{self._where}", method=method, body=body) as answer:
+                said = await answer.read(_LONGEST_ANSWER)
+        if answer.status >= 400:
+            raise _Refused(f"Opencode refused {method} {path}: {said[:1000].decode(errors='replace')}")
+        value = json.loads(said) if said else {}
+        return value if isinstance(value, dict) else {}
+
+    def _answer_later(self, kind: str, given: Mapping[str, Any]) -> None:
+        """A person may take minutes; what the agent says meanwhile is still read."""
+        task = asyncio.create_task(self._answer(kind, given))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _answer(self, kind: str, given: Mapping[str, Any]) -> None:
+        name = str(given.get("id"))
+        question_id = f"{self._turn.key}:{name}"
+        if kind == "question.asked":
+            answers = await answered(self._sink, question_id, given.get("questions"))
+            await self._request("POST", f"/question/{name}/reply", {"answers": [[said] for _, said in answers]})
+            return
+        tool, about = str(given.get("permission")), given.get("metadata")
+        is_allowed, refusal = await allowed(
+            self._turn, self._sink, question_id, tool, about if isinstance(about, dict) else {}
+        )
+        reply = {"reply": "once"} if is_allowed else {"reply": "reject", "message": refusal}  # it goes on after both
+        await self._request("POST", f"/permission/{name}/reply", reply)
