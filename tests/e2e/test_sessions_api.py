@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from tests.support.agent_world import script
 from tests.support.require import require_root
+from tests.support.scripted_model import script
 from tests.support.server import ServerProcess
 
 from contextbase.errors import Conflict, CursorOutdated, InvalidInput, NotFound

@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.support.agent_world import AgentWorld, open_agent_world, script
+from tests.support.agent_world import AgentWorld, open_agent_world
 from tests.support.postgres import database_copy
+from tests.support.scripted_model import script
 
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Conflict, NotFound, Unavailable
