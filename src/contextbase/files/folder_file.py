@@ -10,7 +10,7 @@ from contextbase.ids import ContentHash
 from contextbase.threads import in_thread
 from contextbase.workspaces.file_editor import signature_of
 
-__all__ = ["FolderFile", "KnownHashes", "LinkTarget"]
+__all__ = ["FolderFile", "HeldContent", "KnownHashes"]
 
 _PIECE: Final = 1 << 20
 _TICK_NS: Final = 20_000_000  # within which a file system may give two changes the same time
@@ -42,22 +42,22 @@ class FolderFile:
             yield piece
 
 
-class LinkTarget:
-    """What a link leads to, as its content."""
+class HeldContent:
+    """Bytes at hand as the content of a file, such as what a link leads to."""
 
-    def __init__(self, target: bytes) -> None:
-        self._target = target
+    def __init__(self, content: bytes) -> None:
+        self._content = content
 
     @property
     def size(self) -> int:
-        return len(self._target)
+        return len(self._content)
 
     @property
     def identity(self) -> Hashable:
-        return self._target
+        return self._content
 
     async def stream(self, start: int, end: int) -> AsyncGenerator[bytes, None]:
-        yield self._target[start:end]
+        yield self._content[start:end]
 
 
 class KnownHashes:

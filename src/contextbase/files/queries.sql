@@ -121,3 +121,18 @@ SELECT at FROM file_operations WHERE workspace_id = $1 AND action = 'sync' ORDER
 SELECT path, content_hash FROM versions
 WHERE project_id = $1 AND path = ANY ($3::text[]) AND seq <= $2 AND (replaced_seq IS NULL OR replaced_seq > $2)
   AND content_hash IS NOT NULL
+
+-- name: commit_of_path
+-- The commit that made what stands at a path in snapshot $2; its audit row says for which message.
+SELECT v.seq, v.content_hash, c.committed_at, c.operator_type, p.kind AS principal_kind, p.name AS principal_name,
+       a.message_id
+FROM versions v
+JOIN commits c ON c.project_id = v.project_id AND c.seq = v.seq
+JOIN principals p ON p.id = c.principal_id
+LEFT JOIN LATERAL (
+    SELECT details::jsonb ->> 'message_id' AS message_id FROM audit
+    WHERE chain = v.project_id AND seq = v.seq AND action = 'commit'
+    LIMIT 1
+) a ON true
+WHERE v.project_id = $1 AND v.path = $3 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2)
+  AND v.kind <> 'deleted'

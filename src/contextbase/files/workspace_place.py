@@ -10,21 +10,20 @@ from typing import Final
 
 from contextbase.errors import Conflict, InvalidInput, NotFound
 from contextbase.files.file_tree import FileLeaf, FolderNode, differences
-from contextbase.files.folder_file import FolderFile, LinkTarget
+from contextbase.files.folder_file import FolderFile, HeldContent
 from contextbase.files.model import (
     FileAction,
     FileDetails,
-    FileEntry,
     HistoryPage,
     OperationContext,
     OperationResult,
     OperationStatus,
     PlaceSyncResult,
     PlaceUsage,
-    moment,
 )
 from contextbase.files.ports import OpenedFile
 from contextbase.files.workspace_archive import archived
+from contextbase.files.workspace_metadata import WorkspaceMetadata, is_metadata, refuse_metadata, with_metadata
 from contextbase.files.workspace_sync import synced
 from contextbase.files.workspace_tree import one_folder
 from contextbase.files.workspace_visit import (
@@ -32,6 +31,8 @@ from contextbase.files.workspace_visit import (
     WorkspaceFiles,
     WorkspaceVisit,
     check_expectation,
+    details_of,
+    mimes_of,
     nothing_in_workspace,
 )
 from contextbase.gate.content_types import BYTES_LOOKED_AT, content_type
@@ -74,35 +75,46 @@ class WorkspacePlace:
 
     async def folder(self, path: TreePath | None) -> FolderNode:
         async with self._visit() as visit:
-            found = one_folder(await visit.given(), await visit.scan(path))
+            if path is not None and visit.shows_metadata and is_metadata(path):
+                found = await WorkspaceMetadata(self._parts, visit).folder(path)
+            else:
+                found = one_folder(await visit.given(), await visit.scan(path))
+                if path is None and found is not None and visit.shows_metadata:
+                    found = with_metadata(found)
         if found is None:
             raise nothing_in_workspace(path)
         return found
 
     async def mimes(self, folder: TreePath | None, names: list[str]) -> dict[str, str]:
         async with self._visit() as visit:
-            return await in_thread(_mimes, visit.editor, folder, names)
+            return await in_thread(mimes_of, visit.editor, folder, names)
 
     async def details(self, path: TreePath) -> FileDetails:
         async with self._visit() as visit:
-            standing = await visit.found(path)
-            mimes = await in_thread(_mimes, visit.editor, path.parent, [path.name])
-            return _details(path, standing, mimes.get(path.name, ""))
+            if visit.shows_metadata and is_metadata(path):
+                return (await WorkspaceMetadata(self._parts, visit).document(path)).details
+            return await visit.details(path)
 
     @asynccontextmanager
     async def opened(self, path: TreePath) -> AsyncIterator[OpenedFile]:
         async with self._visit() as visit, AsyncExitStack() as stack:
+            if visit.shows_metadata and is_metadata(path):
+                made = await WorkspaceMetadata(self._parts, visit).document(path)
+                if made.content is None:
+                    raise _without_content(path)
+                yield OpenedFile(details=made.details, content=HeldContent(made.content))
+                return
             standing = await visit.found(path)
             if standing.kind is Kind.DIRECTORY:
-                raise InvalidInput(f"{path} is a folder: it has no content.")
+                raise _without_content(path)
             if standing.kind is Kind.SYMLINK:
                 target = await in_thread(visit.editor.link_target, path)
-                yield OpenedFile(details=_details(path, standing, ""), content=LinkTarget(target))
+                yield OpenedFile(details=details_of(path, standing, ""), content=HeldContent(target))
                 return
             descriptor = await in_thread(visit.editor.open_file, path)
             stack.callback(os.close, descriptor)
             start = await in_thread(os.pread, descriptor, BYTES_LOOKED_AT, 0)
-            details = _details(path, standing, content_type(path, start))
+            details = details_of(path, standing, content_type(path, start))
             yield OpenedFile(details=details, content=FolderFile(descriptor))
 
     @asynccontextmanager
@@ -124,7 +136,7 @@ class WorkspacePlace:
     ) -> OperationResult:
         """A folder has no room for a type: whoever asks for it finds it from name and content."""
         del mime
-        async with self._visit(Action.WRITE) as visit, visit.staged(path, content) as staged:
+        async with self._visit(Action.WRITE, path) as visit, visit.staged(path, content) as staged:
             for _ in range(_MOST_TRIES):
                 async with visit.turn():
                     before = await visit.standing(path)
@@ -146,7 +158,7 @@ class WorkspacePlace:
         self, folder: TreePath | None, name: str, content: AsyncIterable[bytes], context: OperationContext
     ) -> OperationResult:
         wanted = TreePath(name) if folder is None else folder / name
-        async with self._visit(Action.WRITE) as visit, visit.staged(wanted, content) as staged:
+        async with self._visit(Action.WRITE, wanted) as visit, visit.staged(wanted, content) as staged:
             await in_thread(visit.editor.finish, staged, wanted, executable=False)
             path = await visit.put_free(staged, folder, name)
             after = visit.wrote(staged)
@@ -154,7 +166,7 @@ class WorkspacePlace:
             return _result(FileAction.WRITE, path, after=after)
 
     async def delete(self, path: TreePath, context: OperationContext, *, recursive: bool = False) -> OperationResult:
-        async with self._visit(Action.WRITE) as visit, visit.turn():
+        async with self._visit(Action.WRITE, path) as visit, visit.turn():
             before = await visit.found(path)
             check_expectation(context, path, before)
             if before.kind is Kind.DIRECTORY:
@@ -165,7 +177,7 @@ class WorkspacePlace:
             return _result(FileAction.DELETE, path, before=before)
 
     async def rename(self, path: TreePath, target: TreePath, context: OperationContext) -> OperationResult:
-        async with self._visit(Action.WRITE) as visit, visit.turn():
+        async with self._visit(Action.WRITE, path, target) as visit, visit.turn():
             before = await visit.found(path)
             check_expectation(context, path, before)
             try:
@@ -180,7 +192,7 @@ class WorkspacePlace:
             return _result(FileAction.RENAME, target, before=before, after=after, previous_path=path)
 
     async def make_folder(self, path: TreePath, context: OperationContext) -> OperationResult:
-        async with self._visit(Action.WRITE) as visit, visit.turn():
+        async with self._visit(Action.WRITE, path) as visit, visit.turn():
             before = await in_thread(visit.editor.look, path)
             if before is not None and stat.S_ISDIR(before.st_mode):
                 return _result(FileAction.MAKE_FOLDER, path, status=OperationStatus.UNCHANGED)
@@ -232,13 +244,20 @@ class WorkspacePlace:
         return record.id
 
     @asynccontextmanager
-    async def _visit(self, action: Action = Action.READ) -> AsyncIterator[WorkspaceVisit]:
+    async def _visit(self, action: Action = Action.READ, *changed: TreePath) -> AsyncIterator[WorkspaceVisit]:
         self._caller.require(action, self._project_id)
         workspaces = self._parts.workspaces
         async with workspaces.visited(self._caller, self._project_id, self._agent, workspace_id=self._id) as record:
+            if record.has_metadata:
+                for path in changed:
+                    refuse_metadata(path)
             backend = (await workspaces.node.site()).provider
             with await in_thread(FileEditor, record.path, owner=workspaces.node.owner) as editor:
                 yield WorkspaceVisit(self._parts, self._caller, record, backend, editor=editor)
+
+
+def _without_content(path: TreePath) -> InvalidInput:
+    return InvalidInput(f"{path} is a folder: it has no content.")
 
 
 def _result(
@@ -259,26 +278,3 @@ def _result(
         new_hash=None if after is None else after.hash,
         size=0 if after is None or after.kind is Kind.DIRECTORY else after.status.st_size,
     )
-
-
-def _details(path: TreePath, standing: Standing, mime: str) -> FileDetails:
-    is_folder = standing.kind is Kind.DIRECTORY
-    entry = FileEntry(
-        path=path,
-        kind=standing.kind,
-        size=0 if is_folder else standing.status.st_size,
-        modified_at=moment(standing.status.st_mtime_ns),
-        mime=mime,
-    )
-    return FileDetails(entry=entry, hash=standing.hash, executable=standing.executable)
-
-
-def _mimes(editor: FileEditor, folder: TreePath | None, names: list[str]) -> dict[str, str]:
-    """Of those that are plain files still."""
-    found = {}
-    for name in names:
-        path = TreePath.stored(f"{folder}/{name}" if folder else name)
-        start = editor.start_of(path, BYTES_LOOKED_AT)
-        if start is not None:
-            found[name] = content_type(path, start)
-    return found

@@ -14,10 +14,11 @@ from contextbase.errors import Conflict, NotFound, PreconditionFailed, TooLarge
 from contextbase.files.file_tree import FolderNode
 from contextbase.files.folder_file import KnownHashes
 from contextbase.files.free_names import names_for
-from contextbase.files.model import FileAction, OperationContext
+from contextbase.files.model import FileAction, FileDetails, FileEntry, OperationContext, moment
 from contextbase.files.operation_log import NewOperation, OperationBatch, OperationLog
 from contextbase.files.tree_index import TreeIndex
 from contextbase.files.workspace_tree import leaf_of, whole_tree
+from contextbase.gate.content_types import BYTES_LOOKED_AT, content_type
 from contextbase.identity.model import Caller
 from contextbase.ids import ContentHash, TreePath
 from contextbase.storage.model import Kind
@@ -29,7 +30,15 @@ from contextbase.workspaces.ports import FolderBackend
 from contextbase.workspaces.repository import WorkspaceRecord
 from contextbase.workspaces.service import WorkspaceService
 
-__all__ = ["Standing", "WorkspaceFiles", "WorkspaceVisit", "check_expectation", "nothing_in_workspace"]
+__all__ = [
+    "Standing",
+    "WorkspaceFiles",
+    "WorkspaceVisit",
+    "check_expectation",
+    "details_of",
+    "mimes_of",
+    "nothing_in_workspace",
+]
 
 _BATCH: Final = 1 << 20
 
@@ -84,6 +93,10 @@ class WorkspaceVisit:
         self.record = record
         self.editor = editor
 
+    @property
+    def shows_metadata(self) -> bool:
+        return self.record.has_metadata
+
     async def given(self) -> FolderNode:
         """What the workspace was given."""
         return await self._parts.index.given(await self.view())
@@ -126,6 +139,11 @@ class WorkspaceVisit:
         if standing is None:
             raise nothing_in_workspace(path)
         return standing
+
+    async def details(self, path: TreePath) -> FileDetails:
+        standing = await self.found(path)
+        mimes = await in_thread(mimes_of, self.editor, path.parent, [path.name])
+        return details_of(path, standing, mimes.get(path.name, ""))
 
     @asynccontextmanager
     async def staged(self, path: TreePath, content: AsyncIterable[bytes]) -> AsyncIterator[StagedFile]:
@@ -212,6 +230,29 @@ def check_expectation(context: OperationContext, path: TreePath, before: Standin
         return
     told = "there is nothing there" if before is None else f"its ETag is {found}" if found else "it is a folder"
     raise PreconditionFailed(f"{path} is not what If-Match or If-None-Match asks for: {told}.")
+
+
+def details_of(path: TreePath, standing: Standing, mime: str) -> FileDetails:
+    is_folder = standing.kind is Kind.DIRECTORY
+    entry = FileEntry(
+        path=path,
+        kind=standing.kind,
+        size=0 if is_folder else standing.status.st_size,
+        modified_at=moment(standing.status.st_mtime_ns),
+        mime=mime,
+    )
+    return FileDetails(entry=entry, hash=standing.hash, executable=standing.executable)
+
+
+def mimes_of(editor: FileEditor, folder: TreePath | None, names: list[str]) -> dict[str, str]:
+    """Of those that are plain files still."""
+    found = {}
+    for name in names:
+        path = TreePath.stored(f"{folder}/{name}" if folder else name)
+        start = editor.start_of(path, BYTES_LOOKED_AT)
+        if start is not None:
+            found[name] = content_type(path, start)
+    return found
 
 
 def _put_free(editor: FileEditor, staged: StagedFile, folder: TreePath | None, name: str) -> TreePath:

@@ -23,7 +23,7 @@ __all__ = [
     "UpstreamView",
 ]
 
-MicroUnits = Annotated[int, Field(ge=0, lt=2**40)]
+MicroUnits = Annotated[int, Field(ge=0, lt=2**40, strict=True)]
 
 
 class ModelPrices(BaseModel):

@@ -81,6 +81,9 @@ class WorkspaceCreate(BaseModel):
         default=None, description="The snapshot to start from: a seq, or a ref (head~3, a time, a tag); null: the head."
     )
     folder: WorkspaceFolder = None
+    meta: bool = Field(
+        default=False, description="Show what is known about its files as JSON in `.meta`, to be read alone."
+    )
 
 
 class WorkspaceCommit(BaseModel):
@@ -114,6 +117,7 @@ class WorkspaceView(BaseModel):
         default=None,
         description="What of the project it has as its top; its paths are those in there. null: all.",
     )
+    meta: bool = Field(default=False, description="Whether `.meta` shows what is known about its files.")
     base_seq: int = Field(description="The snapshot it was made from.")
     shown_seq: int = Field(description="The snapshot it was last refreshed to; `base_seq` if that never happened.")
     epoch: UUID = Field(description="The epoch of both.")

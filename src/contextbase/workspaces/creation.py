@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from contextbase.db.database import Database
-from contextbase.errors import ContextbaseError, InvalidInput
+from contextbase.errors import Conflict, ContextbaseError, InvalidInput
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, Seq, TreePath
@@ -19,7 +19,7 @@ from contextbase.workspaces.results import new_record
 from contextbase.workspaces.turns import WorkspaceTurns
 from contextbase.workspaces.view_cache import ViewCache
 
-__all__ = ["WorkspaceCreation"]
+__all__ = ["WorkspaceCreation", "refuse_other"]
 
 
 class WorkspaceCreation:
@@ -48,7 +48,13 @@ class WorkspaceCreation:
         return workspace_id in self._under_way
 
     async def new(
-        self, acting: Caller, project_id: ProjectId, at: Seq | None, folder: TreePath | None
+        self,
+        acting: Caller,
+        project_id: ProjectId,
+        at: Seq | None,
+        folder: TreePath | None,
+        *,
+        has_metadata: bool,
     ) -> WorkspaceRecord | None:
         """None when the agent has one already. `NotFound` if there is no such folder, and the agent may not make it."""
         provider = (await self._node.site()).provider
@@ -56,7 +62,7 @@ class WorkspaceCreation:
         view = None if remembered is None else self._sight.known(project_id, remembered, folder)
         if remembered is not None and view is not None:
             # A trip to the database less, if what we remember is true: the row says so, while the folder is made.
-            record = new_record(acting, self._node, provider, remembered, view)
+            record = new_record(acting, self._node, provider, remembered, view, has_metadata=has_metadata)
             if (made_at := await self._make(acting, provider, record, view, on_head=True)) is not None:
                 return replace(record, created_at=made_at, seen_at=made_at)
         async with self._database.connection() as connection:
@@ -67,7 +73,7 @@ class WorkspaceCreation:
             view = await self._sight.of_snapshot(connection, project_id, opened, seq)
             if folder is not None:
                 view = await self._sight.of_folder(connection, view, opened.authority, folder)
-        record = new_record(acting, self._node, provider, opened, view)
+        record = new_record(acting, self._node, provider, opened, view, has_metadata=has_metadata)
         made_at = await self._make(acting, provider, record, view)
         return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)
 
@@ -131,3 +137,14 @@ class WorkspaceCreation:
             if await self._registry.drop(connection, record.id):
                 about, told = (record.project_id, record.id), "gave up a workspace whose folder could not be made"
                 await self._activity.record(acting, about, "workspace.abandon", told, connection=connection)
+
+
+def refuse_other(existing: WorkspaceRecord, at: Seq | None, folder: TreePath | None, *, has_metadata: bool) -> None:
+    """Raise `Conflict` if the agent's workspace is not what is asked for."""
+    name, first = existing.principal.name, "complete or abandon it before you make one"
+    if at not in (None, existing.base):
+        raise Conflict(f"{name} has a workspace on snapshot {existing.base}; {first} on snapshot {at}.")
+    if folder not in (None, existing.folder):
+        raise Conflict(f"{name} has a workspace of {existing.folder or 'the whole project'}; {first} of {folder}.")
+    if has_metadata and not existing.has_metadata:
+        raise Conflict(f"{name} has a workspace without metadata; {first} with them.")

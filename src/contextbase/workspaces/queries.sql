@@ -105,36 +105,36 @@ SELECT reads_gitignore, allowed_secrets FROM projects WHERE id = $1
 -- name: insert_workspace
 -- Nothing comes back when the agent has an open one in the project, or ($10) the project has moved on meanwhile.
 INSERT INTO workspaces (id, project_id, principal_id, node, provider, path, epoch, base_seq, policy_version, scope,
-                        folder)
-SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12
+                        folder, has_metadata)
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12, $13
 FROM projects
 WHERE id = $2 AND (NOT $10 OR (head = $8 AND epoch = $7 AND policy_version = $9 AND deleted_at IS NULL))
 ON CONFLICT DO NOTHING
 RETURNING created_at
 
 -- name: insert_audited_workspace
--- As insert_workspace, with its audit row ($13 on), in one statement: a transaction of its own. Nothing comes back, too, if
--- the project's audit chain does not end at $13 with the mac $14.
+-- As insert_workspace, with its audit row ($14 on), in one statement: a transaction of its own. Nothing comes back, too, if
+-- the project's audit chain does not end at $14 with the mac $15.
 WITH ground AS (
     SELECT p.id FROM projects p JOIN audit_heads a ON a.chain = p.id
     WHERE p.id = $2 AND (NOT $10 OR (p.head = $8 AND p.epoch = $7 AND p.policy_version = $9 AND p.deleted_at IS NULL))
-      AND a.number = $13 AND a.mac = $14
+      AND a.number = $14 AND a.mac = $15
     FOR KEY SHARE OF p FOR UPDATE OF a
 ), made AS (
     INSERT INTO workspaces (id, project_id, principal_id, node, provider, path, epoch, base_seq, policy_version, scope,
-                            folder)
-    SELECT $1, ground.id, $3, $4, $5, $6, $7, $8, $9, $11, $12 FROM ground
+                            folder, has_metadata)
+    SELECT $1, ground.id, $3, $4, $5, $6, $7, $8, $9, $11, $12, $13 FROM ground
     ON CONFLICT DO NOTHING
     RETURNING project_id, created_at
 ), extended AS (
-    UPDATE audit_heads a SET number = $15, mac = $16, seal = $17 FROM made WHERE a.chain = made.project_id
+    UPDATE audit_heads a SET number = $16, mac = $17, seal = $18 FROM made WHERE a.chain = made.project_id
 ), audited AS (
     INSERT INTO audit (chain, number, at, operator_type, principal_id, token_id, action, path, node_id, base_seq, seq,
                        old_hash, new_hash, strategy, summary, origin, trace_id, details, mac)
     SELECT made.project_id, linked.*
-    FROM made, unnest($18::bigint[], $19::timestamptz[], $20::text[], $21::uuid[], $22::uuid[], $23::text[],
-                      $24::text[], $25::uuid[], $26::bigint[], $27::bigint[], $28::bytea[], $29::bytea[],
-                      $30::text[], $31::text[], $32::text[], $33::text[], $34::text[], $35::bytea[]) AS linked
+    FROM made, unnest($19::bigint[], $20::timestamptz[], $21::text[], $22::uuid[], $23::uuid[], $24::text[],
+                      $25::text[], $26::uuid[], $27::bigint[], $28::bigint[], $29::bytea[], $30::bytea[],
+                      $31::text[], $32::text[], $33::text[], $34::text[], $35::text[], $36::bytea[]) AS linked
 )
 SELECT created_at FROM made
 

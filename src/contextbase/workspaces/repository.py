@@ -42,6 +42,7 @@ class WorkspaceRecord:
     policy_version: int
     scope: str | None  # the folder that it shows nothing outside of, '' for none; None: not known, an old one
     folder: TreePath | None  # what of the project it has as its top; None: all of it
+    has_metadata: bool  # whether the file service shows `.meta` in it
     state: WorkspaceState
     checkpoint: int  # how many were made
     pending: Checkpoint | None
@@ -332,6 +333,7 @@ def _columns_of_new(record: WorkspaceRecord, on_head: bool) -> tuple[object, ...
         on_head,
         record.scope,
         record.folder,
+        record.has_metadata,
     )
 
 
@@ -368,6 +370,7 @@ def _record(row: asyncpg.Record | None) -> WorkspaceRecord | None:
         policy_version=row["policy_version"],
         scope=row["scope"],
         folder=None if row["folder"] is None else TreePath.stored(row["folder"]),
+        has_metadata=row["has_metadata"],
         state=WorkspaceState(row["state"]),
         checkpoint=row["checkpoint"],
         pending=None if row["pending"] is None else Checkpoint.from_json(row["pending"]),

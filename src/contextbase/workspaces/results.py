@@ -29,7 +29,7 @@ class Completed:
 
 
 def new_record(
-    acting: Caller, node: Machine, provider: FolderBackend, opened: OpenedProject, view: View
+    acting: Caller, node: Machine, provider: FolderBackend, opened: OpenedProject, view: View, *, has_metadata: bool
 ) -> WorkspaceRecord:
     """Of an agent's workspace that shows a view of the opened project."""
     now = SystemClock().now()
@@ -46,6 +46,7 @@ def new_record(
         policy_version=opened.policy.version,
         scope=_scope(acting.grant.path_prefix, view.folder),
         folder=view.folder,
+        has_metadata=has_metadata,
         state=WorkspaceState.OPEN,
         checkpoint=0,
         pending=None,

@@ -14,7 +14,7 @@ from contextbase.workspaces.activity import Activity
 from contextbase.workspaces.admission import Admission
 from contextbase.workspaces.agents import Agents
 from contextbase.workspaces.checkpoints import Checkpoints, Committed, Wish
-from contextbase.workspaces.creation import WorkspaceCreation
+from contextbase.workspaces.creation import WorkspaceCreation, refuse_other
 from contextbase.workspaces.diffs import WorkspaceDiffs
 from contextbase.workspaces.ending import WorkspaceEnding
 from contextbase.workspaces.machine import Machine
@@ -73,31 +73,25 @@ class WorkspaceService:
         *,
         at: Seq | None = None,
         folder: TreePath | None = None,
+        has_metadata: bool = False,
     ) -> Created:
         """The agent's workspace on a snapshot (None: the head), of the project or of a folder in it. If it has one
-        already, that one, as it is; `Conflict` if that one was made from another snapshot or folder than asked for."""
+        already, that one, as it is; `Conflict` if that one was made from another snapshot or folder than asked for, or
+        without metadata though they are."""
         if not self._admission.makes_here:
             await self._refuse_to_make(caller, project_id, agent)
         acting = await self._agents.acting(caller, project_id, agent, make=True)
         acting.require(Action.READ, project_id)
         for _ in range(_MOST_TRIES):
-            if (made := await self._creation.new(acting, project_id, at, folder)) is not None:
+            made = await self._creation.new(acting, project_id, at, folder, has_metadata=has_metadata)
+            if made is not None:
                 return Created(record=made, is_new=True)
             async with AsyncExitStack() as stack:
                 try:
                     existing = await stack.enter_async_context(self._alone_with(acting, project_id))
                 except NotFound:  # another call has just ended it
                     continue
-                if at not in (None, existing.base):
-                    raise Conflict(
-                        f"{acting.principal.name} has a workspace on snapshot {existing.base}; complete or abandon it "
-                        f"before you make one on snapshot {at}."
-                    )
-                if folder not in (None, existing.folder):
-                    raise Conflict(
-                        f"{acting.principal.name} has a workspace of {existing.folder or 'the whole project'}; "
-                        f"complete or abandon it before you make one of {folder}."
-                    )
+                refuse_other(existing, at, folder, has_metadata=has_metadata)
                 await self._admission.refuse_narrowed(acting, existing)
                 await (await self.node.site()).provider.open_workspace(existing.id)
                 return Created(record=existing, is_new=False)

@@ -296,7 +296,8 @@ export interface paths {
         /**
          * Create
          * @description A folder that shows the head, or an earlier snapshot, as the agent may see it; or the one the agent has already,
-         *     as it is. Asked for another snapshot or folder than that one was made from, the answer is 409.
+         *     as it is. Asked for another snapshot or folder than that one was made from, or for metadata that it is without, the
+         *     answer is 409.
          */
         post: operations["create_api_v1_workspaces_post"];
         delete?: never;
@@ -5016,6 +5017,11 @@ export interface components {
             at?: number | string | null;
             /** @description A folder of the project, such as docs: all that the workspace has, as its top; null: all. */
             folder?: string | null;
+            /**
+             * @description Show what is known about its files as JSON in `.meta`, to be read alone.
+             * @default false
+             */
+            meta: boolean;
         };
         WorkspaceDiffPage: {
             files: components["schemas"]["WorkspaceDiffView"][];
@@ -5081,6 +5087,11 @@ export interface components {
             path: string;
             /** @description What of the project it has as its top; its paths are those in there. null: all. */
             folder?: string | null;
+            /**
+             * @description Whether `.meta` shows what is known about its files.
+             * @default false
+             */
+            meta: boolean;
             /** @description The snapshot it was made from. */
             base_seq: number;
             /** @description The snapshot it was last refreshed to; `base_seq` if that never happened. */

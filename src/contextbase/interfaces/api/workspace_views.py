@@ -41,6 +41,7 @@ def workspace_view(record: WorkspaceRecord) -> WorkspaceView:
         agent=str(record.principal),
         path=str(record.path),
         folder=record.folder,
+        meta=record.has_metadata,
         base_seq=record.base,
         shown_seq=record.shown,
         epoch=record.epoch,

@@ -81,6 +81,9 @@ def create(
         ),
     ] = None,
     folder: Folder = None,
+    meta: Annotated[
+        bool, typer.Option("--meta", help="Show what is known about its files in .meta, to `cat`, `ls` and tools.")
+    ] = False,
     agent: Agent = None,
     project: Project = None,
     data: Data = None,
@@ -90,7 +93,7 @@ def create(
 
     If the agent has a workspace already, that one is printed, as it is."""
     with connect(data) as client:
-        workspace = client.workspaces.create(named(project), agent=agent, at=at, folder=folder)
+        workspace = client.workspaces.create(named(project), agent=agent, at=at, folder=folder, meta=meta)
     _print_path(workspace, as_json=as_json)
 
 

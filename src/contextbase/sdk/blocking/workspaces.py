@@ -47,12 +47,19 @@ class Workspaces:
 
     @checked
     def create(
-        self, project: str, *, agent: str | None = None, at: str | int | None = None, folder: str | None = None
+        self,
+        project: str,
+        *,
+        agent: str | None = None,
+        at: str | int | None = None,
+        folder: str | None = None,
+        meta: bool = False,
     ) -> WorkspaceView:
         """Create a folder on a snapshot of the project (`at`: a seq, a ref such as head~3, or a tag; None: the head).
-        With `folder`, that folder of the project is all it has, as its top. An agent that has a workspace already gets
-        that one; raises `Conflict` if that is on another snapshot than `at`, or of another folder."""
-        body = WorkspaceCreate(project=project, agent=agent, at=at, folder=folder)
+        With `folder`, that folder of the project is all it has, as its top. With `meta`, `client.files` shows what is
+        known about each file as JSON in `.meta`. An agent that has a workspace already gets
+        that one; raises `Conflict` if that is on another snapshot than `at`, of another folder, or without `meta`."""
+        body = WorkspaceCreate(project=project, agent=agent, at=at, folder=folder, meta=meta)
         return self._connection.retried(
             lambda: self._connection.call(WorkspaceView, "POST", _WORKSPACES, body, read_seconds=_LONGEST_SECONDS)
         )

@@ -98,11 +98,14 @@ async def create(
     response: Response,
 ) -> WorkspaceView:
     """A folder that shows the head, or an earlier snapshot, as the agent may see it; or the one the agent has already,
-    as it is. Asked for another snapshot or folder than that one was made from, the answer is 409."""
+    as it is. Asked for another snapshot or folder than that one was made from, or for metadata that it is without, the
+    answer is 409."""
     project_id = await services.projects.id_of(caller, body.project)
     at = None if body.at is None else await services.snapshots.find(caller, project_id, str(body.at))
     folder = None if body.folder is None else TreePath.parse(body.folder)
-    created = await agents.workspaces.create(caller, project_id, body.agent, at=at, folder=folder)
+    created = await agents.workspaces.create(
+        caller, project_id, body.agent, at=at, folder=folder, has_metadata=body.meta
+    )
     if not created.is_new:
         response.status_code = 200
     return workspace_view(created.record)
