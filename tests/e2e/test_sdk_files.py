@@ -1,9 +1,11 @@
 """`client.files` against a real server: what the commands do not show."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
+import httpx
 import pytest
 from tests.support.server import ServerProcess
 
@@ -99,3 +101,22 @@ def test_every_operation_is_in_the_event_stream_when_it_is_answered(
         page = client.events.list([scope], after=cursor)
         assert path in str(page.items), (path, page.items)
         cursor = page.cursor
+
+
+def test_downloads_follow_each_other_on_one_connection(server: ServerProcess, client: Client) -> None:
+    project = f"s-{uuid4().hex[:12]}"
+    client.projects.create(project)
+    client.workspaces.create(project)
+    content = os.urandom(1 << 20) * 24
+    client.files.upload(project, content, name="large.bin", workspace="me")
+    secret = (server.data / "owner-token").read_text().strip()
+    query = {"project": project, "path": "upload/large.bin"}
+    address = f"{server.url}/api/v1/workspaces/me/download"
+    with httpx.Client(headers={"Authorization": f"Bearer {secret}"}, limits=httpx.Limits(max_connections=1)) as plain:
+        assert plain.get(address, params=query).content == content
+        part = plain.get(address, params=query, headers={"Range": "bytes=5-9999999"})
+        assert (part.status_code, part.content == content[5:10_000_000]) == (206, True)
+        with plain.stream("GET", address, params=query) as given_up:
+            next(given_up.iter_raw())
+        assert plain.get(address, params=query).content == content
+    client.workspaces.abandon(project)

@@ -25,6 +25,10 @@ class FolderFile:
         self._status = os.fstat(descriptor)
 
     @property
+    def descriptor(self) -> int:
+        return self._descriptor
+
+    @property
     def status(self) -> os.stat_result:
         return self._status
 
@@ -44,6 +48,8 @@ class FolderFile:
 
 class HeldContent:
     """Bytes at hand as the content of a file, such as what a link leads to."""
+
+    descriptor = None
 
     def __init__(self, content: bytes) -> None:
         self._content = content

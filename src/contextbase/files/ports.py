@@ -32,6 +32,11 @@ class FileContent(Protocol):
         """Equal only for equal bytes; None: it may change before anybody could tell."""
         ...
 
+    @property
+    def descriptor(self) -> int | None:
+        """Of an open file that has just these bytes; None: they are in no file of their own."""
+        ...
+
     def stream(self, start: int, end: int) -> AsyncGenerator[bytes, None]:
         """The bytes from `start` up to (not including) `end`, in pieces of at most 1 MiB. A reader that may stop early
         closes it. A file that got shorter meanwhile ends early."""

@@ -299,6 +299,8 @@ class ProjectPlace:
 class _BlobContent:
     """Bytes of a version, by their hash."""
 
+    descriptor = None
+
     def __init__(self, reads: Reads, stored: StoredContent) -> None:
         self._reads = reads
         self._stored = stored

@@ -158,17 +158,19 @@ class WorkspaceVisit:
 
     async def _fill(self, staged: StagedFile, path: TreePath, content: AsyncIterable[bytes]) -> None:
         """Written and hashed in a thread, while the next pieces arrive."""
-        waiting, size = bytearray(), 0
+        waiting: list[bytes] = []
+        held = size = 0
         async with WriteBehind() as behind:
             async for piece in content:
-                waiting += piece
+                waiting.append(piece)
+                held += len(piece)
                 size += len(piece)
                 if size > self._parts.largest_file:
                     raise TooLarge(f"The file has more than {self._parts.largest_file} bytes, the most there may be.")
-                if len(waiting) >= _BATCH:
-                    await behind.start(self.editor.append, staged, path, bytes(waiting))
-                    waiting.clear()
-        await in_thread(self.editor.append, staged, path, bytes(waiting))
+                if held >= _BATCH:
+                    await behind.start(self.editor.append, staged, path, waiting)
+                    waiting, held = [], 0
+        await in_thread(self.editor.append, staged, path, waiting)
 
     async def put_free(self, staged: StagedFile, folder: TreePath | None, name: str) -> TreePath:
         """Put it into the folder under the first name that is free."""

@@ -8,7 +8,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -40,12 +40,13 @@ class StagedFile:
     def hash(self) -> ContentHash:
         return ContentHash(self._digest.digest())
 
-    def write(self, piece: bytes) -> None:
-        left = memoryview(piece)
-        while left:
-            left = left[os.write(self.descriptor, left) :]
-        self._digest.update(piece)
-        self.size += len(piece)
+    def write(self, pieces: Sequence[bytes]) -> None:
+        for piece in pieces:
+            left = memoryview(piece)
+            while left:
+                left = left[os.write(self.descriptor, left) :]
+            self._digest.update(piece)
+            self.size += len(piece)
 
 
 class FileEditor(FolderEditor):
@@ -103,9 +104,9 @@ class FileEditor(FolderEditor):
                 with suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=folder)
 
-    def append(self, file: StagedFile, path: TreePath, piece: bytes) -> None:
+    def append(self, file: StagedFile, path: TreePath, pieces: Sequence[bytes]) -> None:
         with self._explained(path):
-            file.write(piece)
+            file.write(pieces)
 
     def finish(self, file: StagedFile, path: TreePath, *, executable: bool) -> None:
         """On the disk, and the agent's, before anybody sees it."""

@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from fastapi import Depends, Header, Response
 from fastapi.responses import StreamingResponse
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from contextbase.errors import PreconditionFailed
 from contextbase.files.ports import OpenedFile, Place
@@ -17,6 +19,7 @@ from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.etags import ANY, etag_of, etags_in
 from contextbase.interfaces.api.problems import problem_response
 from contextbase.interfaces.api.ranges import Unsatisfiable, requested_range
+from contextbase.interfaces.api.zero_copy import ZERO_COPY
 from contextbase.storage.model import Kind
 
 __all__ = ["DOWNLOADS", "Wanted", "download_of"]
@@ -56,6 +59,30 @@ async def _wanted(
 
 
 Wanted = Annotated[_Wanted, Depends(_wanted)]
+
+
+class _FileResponse(StreamingResponse):
+    """The content of a file: in pieces, or (`sent`) as a part of an open file, where the server can send such."""
+
+    def __init__(
+        self, pieces: AsyncIterator[bytes], *, sent: tuple[int, int, int] | None, kept: AsyncExitStack, **options: Any
+    ) -> None:
+        super().__init__(pieces, **options)
+        self._sent = sent
+        self._kept = kept
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._sent is None or not self._sent[2] or ZERO_COPY not in scope.get("extensions", {}):
+            await super().__call__(scope, receive, send)
+            return
+        file, start, count = self._sent
+        async with self._kept:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            try:
+                await send({"type": ZERO_COPY, "file": file, "offset": start, "count": count, "more_body": True})
+            except OSError:
+                raise ClientDisconnect from None
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def download_of(place: Place, path: TreePath | None, form: ArchiveFormat, wanted: Wanted) -> Response:
@@ -118,8 +145,10 @@ async def _content(opened: OpenedFile, etag: str, range_header: str | None, stac
                 yield piece
 
     mime = opened.details.entry.mime
-    return StreamingResponse(
+    return _FileResponse(
         all_pieces(),
+        sent=None if opened.content.descriptor is None else (opened.content.descriptor, start, end - start),
+        kept=kept,
         status_code=200 if part is None else 206,
         headers=headers,
         media_type=mime if mime and mime.isascii() else "application/octet-stream",

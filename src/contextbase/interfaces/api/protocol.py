@@ -11,6 +11,7 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from contextbase.interfaces.api.connections import TOO_MANY, Connections, Pace, bare_answer
+from contextbase.interfaces.api.zero_copy import ZERO_COPY, send_part
 
 __all__ = ["LimitedHttp"]
 
@@ -18,6 +19,7 @@ _log = logging.getLogger(__name__)
 
 _LONGEST: Final = 64 * 1024
 _MOST_HELD: Final = 64 * 1024
+_PAUSE: Final = 0.001
 _DROP_WHAT_IS_UNSENT: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, for no time
 _TOO_SLOW: Final = bare_answer(408, "request_timeout", "The request came too slowly, so the server stopped waiting.")
 
@@ -33,6 +35,7 @@ class OneWrite(asyncio.Transport):
         self._held: list[bytes] = []
         self._size = 0
         self._written = 0
+        self._file_left = 0
 
     def write(self, data: Any) -> None:
         if not self._held:
@@ -56,12 +59,29 @@ class OneWrite(asyncio.Transport):
 
     def get_write_buffer_size(self) -> int:
         """What the other side has not taken yet."""
-        return self._size + self._transport.get_write_buffer_size()
+        return self._size + self._file_left + self._transport.get_write_buffer_size()
 
     @property
     def taken(self) -> int:
         """The bytes that the other side has taken so far."""
         return self._written - self.get_write_buffer_size()
+
+    async def send_file(self, file: int, start: int, count: int) -> None:
+        """Send a part of an open file after all that was written. Raises `OSError` if that cannot be done."""
+        self._release()
+        # The head of an answer: it leaves at once, if the client reads at all.
+        while self._transport.get_write_buffer_size() and not self.is_closing():  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(_PAUSE)
+        self._written += count
+        self._file_left = count
+        try:
+            connection = self._transport.get_extra_info("socket").fileno()
+            await send_part(connection, file, start, count, sent=self._sent, is_closed=self.is_closing)
+        finally:
+            self._file_left = 0
+
+    def _sent(self, count: int) -> None:
+        self._file_left -= count
 
     def unwrapped(self) -> asyncio.Transport:
         """The transport itself, for who takes the connection over."""
@@ -90,6 +110,7 @@ class LimitedHttp(HttpToolsProtocol):
     def __init__(self, *args: Any, connections: Connections, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._connections = connections
+        self._bare_app, self.app = self.app, self._answer
         self._kept = 0
         self._headers_since: float | None = None  # None: they are complete, or nothing came after the last request
         self._has_begun = False
@@ -104,6 +125,23 @@ class LimitedHttp(HttpToolsProtocol):
         self._headers_since = self.loop.time()
         super().connection_made(self._stream)
         self._connections.add(self)
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        """As the application answers, and with the extension by which it can send files."""
+        cycle: RequestResponseCycle = self.cycle
+        if cycle.scope is not scope:  # a later request came before this one was begun
+            await self._bare_app(scope, receive, send)
+            return
+
+        async def send_either(message: Any) -> None:
+            if message["type"] != ZERO_COPY:
+                await send(message)
+            elif not cycle.disconnected:
+                await self._stream.send_file(message["file"], message["offset"], message["count"])
+                cycle.expected_content_length -= message["count"]
+
+        scope["extensions"] = {**scope.get("extensions", {}), ZERO_COPY: {}}
+        await self._bare_app(scope, receive, send_either)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.remove(self)
