@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the agent programs that tests/e2e/test_agent_clis.py drives, and the file server that bench.files measures
-# beside ours, below a cache folder: pinned, and once for all. About 1.2 GB.
+# Installs the agent programs that tests drive, and the file server that bench.files measures beside ours, below
+# a cache folder: pinned, and once for all. About 1.2 GB.
 # usage: agent-clis.sh FOLDER [claude|codex|opencode|filesystem]...   (default: all of them)
 set -eu
 folder=$1
