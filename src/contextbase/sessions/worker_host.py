@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 from weakref import WeakValueDictionary
 
 from contextbase.commands.driver import MachineDriver
@@ -45,6 +46,8 @@ _log = logging.getLogger(__name__)
 
 WaysOut = Callable[[AgentSession], Mapping[str, StreamHandler]]
 """What happens to the streams that a session's programs open: model, proxy, mcp."""
+
+_STOP_PATIENCE: Final = 5.0  # seconds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -171,8 +174,20 @@ class WorkerHost:
             await live.link.close()
 
     async def close(self) -> None:
+        """Stop the sandboxes in which nothing is done, so that nothing is left behind on the machine; their files stay
+        where they are. A run that is under way goes on without us, and the next process attaches to it."""
+        await asyncio.gather(*map(self._rest, list(self._live.values())))
         for session_id in list(self._live):
             await self.let_go(session_id)
+
+    async def _rest(self, live: LiveWorker) -> None:
+        try:
+            status = (await live.link.call("GET", "/status", patience=_STOP_PATIENCE)).checked()
+            if status.get("run_id") is None:
+                await live.driver.stop(live.sandbox_id)
+        except ContextbaseError as error:
+            extra = {"session_id": str(live.session_id), "error": error.message}
+            _log.warning("the sandbox of a session was not stopped", extra=extra)
 
     async def _created(self, session: AgentSession) -> Created:
         return await self.workspaces.create(session.caller(), session.project_id, folder=session.folder)

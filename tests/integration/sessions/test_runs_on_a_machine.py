@@ -11,6 +11,7 @@ from tests.support.scripted_model import script
 
 from contextbase.db.database import DatabaseAddress
 from contextbase.ids import TreePath
+from contextbase.sandbox.model import SandboxState
 from contextbase.sessions.model import Land
 from contextbase.sessions.states import RunState
 
@@ -213,3 +214,17 @@ async def test_claude_code_works_in_a_session_and_goes_on_from_its_snapshot(
         assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
         assert await agents.read("plan.md") == b"# Plan\nmore\n"
         assert (await agents.again(session)).sdk_session_ids["claude"] == conversation
+
+
+async def test_a_machine_that_stops_leaves_no_idle_sandbox_running(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    async with database_copy(embedded_database_server, "contextbase_template") as address:
+        async with open_agent_world(address, tmp_path / "data", keeps_mounts=True) as first:
+            session = await first.session()
+            await first.done(session, script({"text": "Hello."}))
+        async with open_agent_world(address, tmp_path / "data", project_id=first.project_id) as second:
+            driver = await second.host.driving.driver()
+            assert [sandbox.state for sandbox in await driver.found()] == [SandboxState.STOPPED]
+            run = await second.done(session, script({"text": "Hello again."}))
+            assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
