@@ -92,7 +92,7 @@ def sandboxes(printed: list[str]) -> None:
 
 
 def workspaces(printed: list[str]) -> None:
-    _, _, run, python, joined, collided, refreshed, refused, decided, ignored, held_back = printed
+    _, _, run, python, joined, collided, refreshed, of_folder, refused, decided, ignored, held_back = printed
     assert "A  reports/currency.md\nM  shop.json\n" in run
     assert '+  "currency": "CHF",\n' in run
     assert "agent:accountant" in run.rpartition("folder removed.")[2]
@@ -101,6 +101,7 @@ def workspaces(printed: list[str]) -> None:
     assert "exit code 1: not everything is in\n# Plan\n\nWe launch in June.\n\nAnn and Ben lead.\n" in collided
     assert "plan.md" in collided.rpartition("lead.")[2]
     assert "notes.md" in refreshed.partition("\n")[2]
+    assert "hours.md" in of_folder
     assert '"currency": "CHF"' in refused
     assert "you may only read there" in refused
     assert "exit code 1: the folder is kept\n" in refused

@@ -333,7 +333,9 @@ def test_each_chore_is_done_by_the_right_process(fleet: Fleet) -> None:
     shared = {
         "prune-events", "refresh-reviews", "index-contents", "release-model-budgets", "expire-runs", "keep-sessions",
     }  # fmt: skip
-    of_machine = {"beat", "examine-machine", "sweep-workspaces", "follow-views", "sweep-sandboxes"}
+    of_machine = {
+        "beat", "examine-machine", "sweep-workspaces", "follow-views", "sweep-sandboxes", "keep-runs", "tend-sessions",
+    }  # fmt: skip
     for name, expected in (("server", shared), ("one", of_machine), ("two", of_machine)):
         end = time.monotonic() + LONGEST
         while (found := chores_done(fleet, name)) != expected:

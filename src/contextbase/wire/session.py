@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from contextbase.vocabulary import (
+    ChangeStatus,
     Land,
     LandingState,
     MessagePartKind,
@@ -114,7 +115,9 @@ class SessionWorkerView(AnswerView):
 
 class LandedPath(BaseModel):
     path: str
-    status: str = Field(description="As of a commit's change; `uncommitted` for what waits.")
+    status: ChangeStatus | Literal["uncommitted"] = Field(
+        description="`uncommitted`: it waits in the session's folder."
+    )
     review_id: UUID | None = None
     reason: str | None = Field(None, description="Why it was refused or set aside.")
 

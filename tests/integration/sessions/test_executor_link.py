@@ -172,7 +172,7 @@ async def test_no_link_is_followed_out_of_the_workspace(there: Attached) -> None
 @bubblewrap
 async def test_agents_find_their_data_in_the_workspace(there: Attached) -> None:
     links = (await there.link.call("POST", "/workspace/link-agent-data")).checked()["links"]
-    assert links == {"/home/agent/.claude": "/workspace/.agent_data/claude"}
+    assert links == {f"/home/agent/.{name}": f"/workspace/.agent_data/{name}" for name in ("claude", "codex")}
     again = (await there.link.call("POST", "/workspace/link-agent-data")).checked()["links"]
     assert again == links
     valid = (await there.link.call("POST", "/workspace/validate")).checked()

@@ -72,12 +72,19 @@ async def test_a_users_stream_takes_a_token_that_allows_to_read(actions: frozens
 
 
 async def test_a_token_of_one_project_opens_no_stream_outside_it() -> None:
-    session_id = uuid4()
-    ann = a_caller(project=uuid4())
-    access = ScopeAccess(sessions=OneSession(session_id, ann), workspaces=Nothing())
-    for scope in (Scope.user(ann.principal.id), SYSTEM, Scope.session(session_id)):
+    ann, access = a_caller(project=uuid4()), nobodys_access()
+    for scope in (Scope.user(ann.principal.id), SYSTEM):
         with pytest.raises(Forbidden):
             await access.readable(ann, scope)
+
+
+async def test_who_may_read_a_sessions_stream_is_asked_of_the_session() -> None:
+    """It is in a project, and a token for that project will do."""
+    session_id, ann = uuid4(), a_caller(project=uuid4())
+    access = ScopeAccess(sessions=OneSession(session_id, ann), workspaces=Nothing())
+    assert (await access.readable(ann, Scope.session(session_id))).scope == Scope.session(session_id)
+    with pytest.raises(NotFound):
+        await access.readable(ann, Scope.session(uuid4()))
 
 
 async def test_the_systems_stream_is_for_admins() -> None:

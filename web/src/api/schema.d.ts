@@ -2878,6 +2878,11 @@ export interface components {
             /** @description Instead of `base`: the number of the version at `path` that this change was made from; 0: none. */
             base_version?: number | null;
         };
+        /**
+         * @description What became of a change. Every one of these, refused apart, means that nothing the writer sent is lost.
+         * @enum {string}
+         */
+        ChangeStatus: "written" | "merged" | "unchanged" | "superseded" | "in_review" | "refused";
         ChangeView: {
             /** @description As asked. */
             path: string;
@@ -3498,8 +3503,8 @@ export interface components {
         Land: "auto" | "after_review" | "never";
         LandedPath: {
             path: string;
-            /** @description As of a commit's change; `uncommitted` for what waits. */
-            status: string;
+            /** @description `uncommitted`: it waits in the session's folder. */
+            status: components["schemas"]["ChangeStatus"] | "uncommitted";
             review_id?: string | null;
             /** @description Why it was refused or set aside. */
             reason?: string | null;
