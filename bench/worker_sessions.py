@@ -13,9 +13,10 @@ from tests.support.agent_world import AgentWorld, open_agent_world
 from tests.support.postgres import embedded_server
 from tests.support.scripted_model import running_scripted_model, script
 
-from contextbase.db.database import Database
+from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.migrations.runner import migrate
-from contextbase.sandbox.model import Command
+from contextbase.sandbox.model import Command, SandboxId
+from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sessions.model import AgentSession
 from contextbase.sessions.snapshot_model import SnapshotReason
 from contextbase.streams.access import ReadableScope
@@ -32,7 +33,7 @@ def measure_sessions(folder: Path, *, rounds: int, sessions: int) -> dict[str, f
         return asyncio.run(_measured(address, folder, rounds, sessions))
 
 
-async def _measured(address, folder: Path, rounds: int, sessions: int) -> dict[str, float]:  # type: ignore[no-untyped-def]  # forwarded
+async def _measured(address: DatabaseAddress, folder: Path, rounds: int, sessions: int) -> dict[str, float]:
     database = await Database.connect(address)
     await migrate(database)
     await database.close()
@@ -118,7 +119,7 @@ async def _until(world: AgentWorld, session: AgentSession, *kinds: str) -> float
             await follower.wait(position, 5)
 
 
-async def _exec(driver, sandbox_id) -> None:  # type: ignore[no-untyped-def]  # of the live worker
+async def _exec(driver: SandboxDriver, sandbox_id: SandboxId) -> None:
     await (await driver.exec(sandbox_id, Command(argv=("/bin/true",)))).wait()
 
 

@@ -81,11 +81,6 @@ class AgentRuns:
         async with self.database.transaction() as connection:
             await self.repository.put_facts(connection, run_id, attempt, facts)
 
-    async def put_sdk_session(self, session_id: SessionId, provider: str, sdk_session_id: str) -> None:
-        """What the provider's CLI calls the conversation, so that the next run can resume it."""
-        async with self.database.transaction() as connection:
-            await self.repository.put_sdk_session(connection, session_id, provider, sdk_session_id)
-
     @asynccontextmanager
     async def step(self, session_id: SessionId) -> AsyncIterator[RunStep]:
         """A transaction in which nobody else changes what the session has in the queue; its events come last."""

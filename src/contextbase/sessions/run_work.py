@@ -33,7 +33,6 @@ __all__ = ["RunEnd", "RunLimits", "RunParts", "RunWork"]
 _log = logging.getLogger(__name__)
 
 _BATCH: Final = 200
-_GATHER_SECONDS: Final = 0.01  # events that come together are written together
 _GOES_ON: Final = frozenset({"running", "completed", "canceled"})
 _OUTCOMES: Final = frozenset({"completed", "canceled", "failed"})
 
@@ -67,7 +66,6 @@ class RunEnd:
     outcome: str  # completed, canceled or failed
     code: str | None = None
     message: str | None = None
-    is_retryable: bool = False
 
 
 class RunWork:
@@ -294,7 +292,6 @@ def _end(data: Mapping[str, Any], error: Mapping[str, Any]) -> RunEnd:
         outcome=outcome if outcome in _OUTCOMES else "failed",
         code=_text(error, "code"),
         message=_text(error, "message"),
-        is_retryable=error.get("retryable") is True,
     )
 
 
@@ -309,7 +306,7 @@ def _text(values: Mapping[str, Any], name: str) -> str | None:
 
 
 async def _gathered(events: AsyncIterator[dict[str, Any]]) -> AsyncGenerator[Sequence[dict[str, Any]], None]:
-    """Events in batches: what has come by the time somebody asks, and a moment more."""
+    """Events in batches: what has come by the time somebody asks."""
     queue: asyncio.Queue[dict[str, Any] | BaseException | None] = asyncio.Queue(_BATCH)
 
     async def fill() -> None:
