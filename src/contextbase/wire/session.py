@@ -115,7 +115,7 @@ class SessionWorkerView(AnswerView):
 
 class LandedPath(BaseModel):
     path: str
-    status: ChangeStatus | Literal["uncommitted"] = Field(
+    status: ChangeStatus | Literal["uncommitted", "discarded"] = Field(
         description="`uncommitted`: it waits in the session's folder."
     )
     review_id: UUID | None = None

@@ -3504,7 +3504,7 @@ export interface components {
         LandedPath: {
             path: string;
             /** @description `uncommitted`: it waits in the session's folder. */
-            status: components["schemas"]["ChangeStatus"] | "uncommitted";
+            status: components["schemas"]["ChangeStatus"] | ("uncommitted" | "discarded");
             review_id?: string | null;
             /** @description Why it was refused or set aside. */
             reason?: string | null;
