@@ -62,11 +62,11 @@ class AgentWorld:
     async def done(self, session: AgentSession, prompt: str) -> AgentRun:
         return await self.ended(await self.send(session, prompt))
 
-    async def told(self, session: AgentSession, kind: str) -> None:
-        """Until the session has an event of a kind."""
+    async def told(self, session: AgentSession, kind: str, times: int = 1) -> None:
+        """Until the session has events of a kind."""
         async with asyncio.timeout(_PATIENCE):
             while True:
-                if any(event.kind == kind for event in await self.events(session)):
+                if sum(event.kind == kind for event in await self.events(session)) >= times:
                     return
                 await asyncio.sleep(0.05)
 

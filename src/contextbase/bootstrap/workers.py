@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from contextbase.agents.registry import adapters
 from contextbase.bootstrap.agents import AgentServices
@@ -79,6 +80,7 @@ async def open_worker_services(
         occupancy=agents.sandboxes.occupancy,
         at_work=at_work,
         limits=RunLimits(seconds=settings.run_seconds, output_bytes=settings.output_bytes),
+        snapshots=timedelta(minutes=settings.snapshot_minutes),
         main_model=settings.model,
         small_model=settings.small_model,
     )

@@ -168,6 +168,11 @@ class AgentSettings(SettingsGroup):
         default=20.0,
         description="A session's sandbox that nobody used for as long is stopped, once its files are stored.",
     )
+    snapshot_minutes: Annotated[float, Field(gt=0, le=1_440)] = Field(
+        default=5,
+        description="While a run works, what its session has beside the project's files is stored this often, as well "
+        "as work that is not committed. When its machine is lost, another one goes on from there.",
+    )
     remove_hours: Annotated[float, Field(gt=0, le=87_600)] = Field(
         default=24.0,
         description="A session's folder on a machine is removed this long after its sandbox was stopped; the next "

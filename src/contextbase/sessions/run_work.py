@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final
 
 from contextbase.agents.registry import default_model
@@ -20,6 +21,7 @@ from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.landing import LandingReport, RunLanding
 from contextbase.sessions.model import ClaimedRun, RunFacts, SessionId
+from contextbase.sessions.periodic_snapshots import snapshot_every
 from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.snapshot_model import SnapshotReason
@@ -55,6 +57,7 @@ class RunParts:
     occupancy: Occupancy
     at_work: RunsAtWork
     limits: RunLimits = field(default_factory=RunLimits)
+    snapshots: timedelta = timedelta(minutes=5)  # from one to the next while the agent works
     main_model: str  # for sessions that name none
     small_model: str
 
@@ -196,7 +199,10 @@ class RunWork:
         """Write down what the executor tells, to the end of the attempt."""
         if self._run.state is not RunState.RUNNING:
             return RunEnd(outcome="canceled")
-        beside = [asyncio.create_task(self._tell_cancel(worker))]
+        beside = [
+            asyncio.create_task(self._tell_cancel(worker)),
+            asyncio.create_task(snapshot_every(self._parts.snapshots, self._parts.host, self._session)),
+        ]
         if (most := self._parts.host.limits.max_disk) is not None:
             guard = guard_disk(worker.link, worker.driver, worker.sandbox_id, folders=worker.folders, most=most)
             beside.append(asyncio.create_task(guard))

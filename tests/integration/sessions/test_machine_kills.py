@@ -22,6 +22,7 @@ from tests.support.workspaces import unmount_all
 from contextbase.bootstrap import ProcessRole
 from contextbase.db.database import DatabaseAddress
 from contextbase.sessions.model import AgentSession
+from contextbase.sessions.snapshot_model import SnapshotReason
 from contextbase.sessions.states import RunState
 
 pytestmark = pytest.mark.timeout(1200)
@@ -72,6 +73,17 @@ async def at_state(world: AgentWorld, session: AgentSession, state: RunState) ->
         await asyncio.sleep(0.005)
 
 
+async def stored(world: AgentWorld, session: AgentSession, reason: SnapshotReason) -> None:
+    """Until a snapshot was begun and stored after now."""
+    newer = "SELECT count(*) FROM session_snapshots WHERE session_id = $1 AND reason = $2 AND created_at > $3"
+    async with asyncio.timeout(300), world.services.core.database.connection() as connection:
+        now = await connection.fetchval("SELECT clock_timestamp()")
+        while True:
+            if await connection.fetchval(newer, session.id, str(reason), now) >= 2:  # the first may have begun before
+                return
+            await asyncio.sleep(0.05)
+
+
 @pytest.mark.parametrize("state", _STATES)
 async def test_a_run_ends_well_though_its_machine_is_killed(
     site: tuple[AgentWorld, dict[str, Any]], state: RunState
@@ -99,12 +111,15 @@ async def test_a_run_of_a_lost_machine_goes_on_elsewhere_from_its_snapshot(
     site: tuple[AgentWorld, dict[str, Any]], tmp_path: Path
 ) -> None:
     world, settings = site
+    settings["agent_snapshot_minutes"] = 0.005
     session = await world.session()
     async with machine(settings) as process:
         first = await world.send(session, script({"tool": "bash", "input": {"command": "echo a > a.md"}}))
         assert (await world.ended(first)).state is RunState.SUCCEEDED
-        second = await world.send(session, script({"pause": 3000}))
-        await at_state(world, session, RunState.RUNNING)
+        half = {"tool": "bash", "input": {"command": "echo half > half.md"}}
+        second = await world.send(session, script(half, {"text": "Half done."}, {"pause": 3000}))
+        await world.told(session, "tool.end", 2)
+        await stored(world, session, SnapshotReason.PERIODIC)
         process.kill()
     await world.forget_machine(first.id)
     elsewhere = {**settings, "data": str(tmp_path / "elsewhere")}
@@ -112,11 +127,11 @@ async def test_a_run_of_a_lost_machine_goes_on_elsewhere_from_its_snapshot(
         async with machine(elsewhere):
             await world.services.core.sessions.service.cancel(world.owner, second.id)
             assert (await world.ended(second)).state is RunState.CANCELED
-            third = await world.send(session, script({"tool": "bash", "input": {"command": "cp a.md b.md"}}))
+            third = await world.send(session, script({"tool": "bash", "input": {"command": "cat a.md half.md > b.md"}}))
             ended = await world.ended(third)
     finally:
         unmount_all(tmp_path / "elsewhere")
         async with machine(settings):  # back again, it has a sandbox of its own to remove
             pass
     assert ended.state is RunState.SUCCEEDED, (ended.reason, ended.message)
-    assert await world.read("b.md") == b"a\n"
+    assert await world.read("b.md") == b"a\nhalf\n"
