@@ -145,14 +145,15 @@ async def open_agent_services(
         turns=turns,
     )
     views = SharedViews(database=database, gate=gate, sight=sight, node=node)
+    files = file_service(foundation, core, workspaces, quota=_quota(settings))
     runs = CommandService(
         workspaces=workspaces,
         occupancy=occupancy,
         driving=driving,
         activity=activity,
+        files=files,
         most=settings.sandbox.most_running,
     )
-    files = file_service(foundation, core, workspaces, quota=_quota(settings))
     search = WorkspaceSearch(workspaces=workspaces, search=core.search)
     services = AgentServices(
         workspaces=workspaces,

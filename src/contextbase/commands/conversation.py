@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
+from contextbase.commands.program_log import ProgramLog
 from contextbase.errors import Conflict
 from contextbase.sandbox.model import Output
 from contextbase.sandbox.ports import Execution
@@ -11,11 +12,15 @@ from contextbase.sandbox.ports import Execution
 __all__ = ["answers"]
 
 
-async def answers(execution: Execution, data: bytes | None) -> AsyncGenerator[Output, None]:
-    """What the command writes while it is given `data` to read."""
+async def answers(
+    execution: Execution, data: bytes | None, log: ProgramLog | None = None
+) -> AsyncGenerator[Output, None]:
+    """What the command writes while it is given `data` to read; `log` takes it, too."""
     writing = None if data is None else asyncio.create_task(_write(execution, data))
     try:
         async for piece in execution.output():
+            if log is not None:
+                log.take(piece)
             yield piece
     finally:
         if writing is not None:

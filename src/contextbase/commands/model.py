@@ -38,6 +38,7 @@ class RunRequest:
     folder: TreePath | None = None  # what of the project its workspace has; None: all
     commit_when: CommitWhen = CommitWhen.SUCCESS
     wish: Wish
+    keeps_log: bool = False  # in the workspace; see program_log
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,7 +12,9 @@ from contextbase.commands.conversation import answers
 from contextbase.commands.driver import MachineDriver
 from contextbase.commands.model import CommitWhen, KeptWorkspace, RunRequest, RunStep, Started
 from contextbase.commands.occupancy import Occupancy
+from contextbase.commands.program_log import ProgramLog, program_of
 from contextbase.errors import Conflict, ContextbaseError, TooBusy
+from contextbase.files.service import FileService
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, new_uuid
 from contextbase.sandbox.model import CommandOutcome, SandboxId, SandboxSpec
@@ -41,6 +43,7 @@ class CommandService:
     occupancy: Occupancy
     driving: MachineDriver
     activity: Activity
+    files: FileService
     most: int
     _running: int = field(init=False, default=0)
     _clearing: set[asyncio.Task[None]] = field(init=False, default_factory=set)
@@ -84,14 +87,17 @@ class CommandService:
                 driver = await self.driving.driver()
                 await self._record(run)
                 execution = await driver.run(_spec(run), run.request.command)
+                log = self._log(run)
                 try:
                     yield Started(workspace=run.workspace)
-                    async with aclosing(answers(execution, run.request.given)) as pieces:
+                    async with aclosing(answers(execution, run.request.given, log)) as pieces:
                         async for piece in pieces:
                             yield piece
                     outcome = await execution.wait()
                 finally:
                     await execution.kill()
+                if log is not None:
+                    await log.save()
         except ContextbaseError:
             await self._clear(run)
             raise
@@ -104,6 +110,12 @@ class CommandService:
         except ContextbaseError as error:
             raise _with_place(error, run.workspace) from error
         yield settled
+
+    def _log(self, run: _Run) -> ProgramLog | None:
+        if not run.request.keeps_log:
+            return None
+        place = self.files.workspace(run.caller, run.workspace.project_id, run.agent, workspace_id=run.workspace.id)
+        return ProgramLog(place=place, program=program_of(run.request.command))
 
     async def _record(self, run: _Run) -> None:
         """Before it runs: no command goes without a row."""

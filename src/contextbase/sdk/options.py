@@ -55,6 +55,7 @@ class ExecOptions(TypedDict, total=False):
     cwd: str  # relative to the workspace; left out: that, or in a sandbox where the last command went to
     stdin: str
     timeout: float
+    log: bool  # keep what it prints as .logs/PROGRAM/TIME.log in the workspace
 
 
 @with_config(extra="forbid")

@@ -72,6 +72,10 @@ class CommandBody(BaseModel):
     )
     stdin: str | None = Field(default=None, description="What it reads; left out: nothing.")
     timeout: float | None = Field(default=None, gt=0, le=10_000_000, description="Seconds; less than the limits say.")
+    log: bool = Field(
+        default=False,
+        description="Keep what it prints as `.logs/PROGRAM/TIME.log` in the workspace; register what it made there.",
+    )
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:

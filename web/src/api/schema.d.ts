@@ -3002,6 +3002,11 @@ export interface components {
             stdin?: string | null;
             /** @description Seconds; less than the limits say. */
             timeout?: number | null;
+            /**
+             * @description Keep what it prints as `.logs/PROGRAM/TIME.log` in the workspace; register what it made there.
+             * @default false
+             */
+            log: boolean;
         };
         CommandCreate: {
             /** @description For bash where there is one, else for sh. */
@@ -3016,6 +3021,11 @@ export interface components {
             stdin?: string | null;
             /** @description Seconds; less than the limits say. */
             timeout?: number | null;
+            /**
+             * @description Keep what it prints as `.logs/PROGRAM/TIME.log` in the workspace; register what it made there.
+             * @default false
+             */
+            log: boolean;
             /** @description The project's name or id. */
             project: string;
             /** @description Who runs it; left out: an agent of its own if you may make agents, else you. */

@@ -45,6 +45,7 @@ from contextbase.wire.workspace import WorkspaceCompleteView, WorkspaceView
 __all__ = [
     "Cpu",
     "Environment",
+    "Log",
     "Memory",
     "Network",
     "Processes",
@@ -75,6 +76,7 @@ Cpu = Annotated[
 Processes = Annotated[
     int | None, typer.Option(metavar="N", help="How many processes it may have at a time.", min=2, show_default=False)
 ]
+Log = Annotated[bool, typer.Option("--log", help="Keep what it prints as .logs/PROGRAM/TIME.log in the workspace.")]
 Network = Annotated[str, typer.Option(help="What network it sees: none or loopback.")]
 
 
@@ -99,6 +101,7 @@ def run(
     cpu: Cpu = None,
     processes: Processes = None,
     network: Network = "none",
+    log: Log = False,
     project: Project = None,
     data: Data = None,
     as_json: Json = False,
@@ -116,6 +119,7 @@ def run(
         commit=cast("CommitWhenName", commit),
         message=message,
         environment=variables_of(environment),
+        log=log,
     )
     if folder is not None:
         options["folder"] = folder

@@ -28,6 +28,7 @@ from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.interfaces.cli.run import (
     Cpu,
     Environment,
+    Log,
     Memory,
     Network,
     Processes,
@@ -110,11 +111,12 @@ def exec_(
     environment: Environment = None,
     stdin: Stdin = None,
     timeout: Timeout = None,
+    log: Log = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Run a command in a sandbox, and exit with its exit code (124 if a limit stopped it)."""
-    options = ExecOptions(environment=variables_of(environment))
+    options = ExecOptions(environment=variables_of(environment), log=log)
     if timeout is not None:
         options["timeout"] = timeout
     if stdin is not None:

@@ -58,6 +58,7 @@ async def run_command(
         folder=None if body.folder is None else TreePath.parse(body.folder),
         commit_when=CommitWhen(body.commit),
         wish=Wish(message=body.message, run=body.run),
+        keeps_log=body.log,
     )
     steps = agents.runs.run(caller, project_id, body.agent, wanted)
     if EVENT_STREAM in request.headers.get("accept", ""):

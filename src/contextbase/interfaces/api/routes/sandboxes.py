@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from contextbase.commands.conversation import answers
 from contextbase.commands.model import lowered
+from contextbase.commands.program_log import ProgramLog, program_of
 from contextbase.commands.shell import continued
 from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
@@ -109,8 +110,15 @@ async def exec_command(
     With `Accept: text/event-stream` the output is told as it comes: items of the type output, then ended, or failed.
     Either way, whoever hangs up ends the command."""
     given = None if body.stdin is None else bytes_of(body.stdin, "stdin")
-    execution = await agents.sandboxes.exec(caller, _id(sandbox_id), _command(body, _id(sandbox_id)))
-    steps = _steps(execution, given)
+    command = _command(body, _id(sandbox_id))
+    log = None
+    if body.log:
+        record = (await agents.sandboxes.status(caller, _id(sandbox_id))).record
+        agent = str(record.principal)
+        place = agents.files.workspace(caller, record.project_id, agent, workspace_id=record.workspace_id)
+        log = ProgramLog(place=place, program=program_of(command))
+    execution = await agents.sandboxes.exec(caller, _id(sandbox_id), command)
+    steps = _steps(execution, given, log)
     if EVENT_STREAM in request.headers.get("accept", ""):
         return begun_item_stream(_items(steps))
     return await unless_hung_up(request, collected_exec(steps))
@@ -134,12 +142,17 @@ def _command(body: CommandBody, sandbox_id: SandboxId) -> Command:
     )
 
 
-async def _steps(execution: Execution, given: bytes | None) -> AsyncGenerator[Output | CommandOutcome, None]:
+async def _steps(
+    execution: Execution, given: bytes | None, log: ProgramLog | None
+) -> AsyncGenerator[Output | CommandOutcome, None]:
     try:
-        async with aclosing(answers(execution, given)) as pieces:
+        async with aclosing(answers(execution, given, log)) as pieces:
             async for piece in pieces:
                 yield piece
-        yield await execution.wait()
+        outcome = await execution.wait()
+        if log is not None:
+            await log.save()
+        yield outcome
     finally:
         await execution.kill()
 
