@@ -1,0 +1,1 @@
+"""Apps, their layered configuration, knowledge bases and runtime manifests."""

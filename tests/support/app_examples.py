@@ -1,0 +1,99 @@
+"""The manifest and the restore plan that the product's documents show."""
+
+from typing import Any
+
+MANIFEST: dict[str, Any] = {
+    "appId": "code-assistant",
+    "runtimeVersion": "2026.02.11",
+    "workspaceTemplatePrefix": "app/code-assistant/registry/runtime/2026.02.11/template/",
+    "requiredPaths": [
+        "/workspace/.agent_data",
+        "/workspace/.kb/app",
+        "/workspace/.kb/project",
+        "/workspace/.user-files",
+    ],
+    "seedFiles": [
+        {
+            "from": "app/code-assistant/registry/runtime/2026.02.11/seeds/README.md",
+            "to": "/workspace/README.md",
+            "ifMissingOnly": True,
+        },
+        {
+            "from": "app/code-assistant/registry/runtime/2026.02.11/seeds/.editorconfig",
+            "to": "/workspace/.editorconfig",
+            "ifMissingOnly": True,
+        },
+    ],
+    "mountPoints": [
+        {"name": "app_kb", "targetPath": "/workspace/.kb/app", "readOnly": True},
+        {"name": "project_kb", "targetPath": "/workspace/.kb/project", "readOnly": True},
+        {"name": "user_files", "targetPath": "/workspace/.user-files", "readOnly": False},
+        {"name": "agent_data", "targetPath": "/workspace/.agent_data", "readOnly": False},
+    ],
+    "conflictPolicy": "keep_session",
+    "protectedPaths": [
+        "/workspace/.agent_data",
+        "/workspace/.codex",
+        "/workspace/.claude",
+        "/workspace/.opencode",
+    ],
+    "cleanupRules": [
+        {"action": "remove_if_exists", "path": "/workspace/.tmp"},
+        {"action": "truncate_if_exists", "path": "/workspace/.runtime/logs/bootstrap.log"},
+    ],
+}
+
+SNAKE_MANIFEST: dict[str, Any] = {
+    "app_id": MANIFEST["appId"],
+    "runtime_version": MANIFEST["runtimeVersion"],
+    "workspace_template_prefix": MANIFEST["workspaceTemplatePrefix"],
+    "required_paths": MANIFEST["requiredPaths"],
+    "seed_files": [{"from": seed["from"], "to": seed["to"], "if_missing_only": True} for seed in MANIFEST["seedFiles"]],
+    "mount_points": [
+        {"name": point["name"], "target_path": point["targetPath"], "read_only": point["readOnly"]}
+        for point in MANIFEST["mountPoints"]
+    ],
+    "conflict_policy": "keep_session",
+    "protected_paths": MANIFEST["protectedPaths"],
+    "cleanup_rules": MANIFEST["cleanupRules"],
+}
+
+PLAN: dict[str, Any] = {
+    "appId": "code-assistant",
+    "runtimeVersion": "2026.02.11",
+    "workspaceS3Prefix": "app/code-assistant/project/default/alice/session/sess_01/workspace",
+    "conflictPolicy": "keep_session",
+    "protectedPaths": MANIFEST["protectedPaths"],
+    "entries": [
+        {
+            "layer": "registry_base",
+            "fromPrefix": "app/code-assistant/registry/runtime/2026.02.11/template/",
+            "toPath": "/workspace",
+            "optional": False,
+        },
+        {
+            "layer": "session_overlay",
+            "fromPrefix": "app/code-assistant/project/default/alice/session/sess_01/workspace/",
+            "toPath": "/workspace",
+            "optional": True,
+        },
+        {
+            "layer": "knowledge_overlay",
+            "fromPrefix": "app/code-assistant/kb/",
+            "toPath": "/workspace/.kb/app",
+            "optional": True,
+        },
+        {
+            "layer": "knowledge_overlay",
+            "fromPrefix": "app/code-assistant/project/default/kb/",
+            "toPath": "/workspace/.kb/project",
+            "optional": True,
+        },
+        {
+            "layer": "user_overlay",
+            "fromPrefix": "app/code-assistant/project/default/alice/files/",
+            "toPath": "/workspace/.user-files",
+            "optional": True,
+        },
+    ],
+}
