@@ -69,6 +69,7 @@ def owner_token(server: ServerProcess) -> str:
 def test_status_and_login_tell_programs_where_the_server_is(here: Cli, server: ServerProcess) -> None:
     status = here("status", "--json").json
     assert (status["url"], status["status"], status["principal"]) == (server.url, "ready", "owner")
+    assert list(status["machines"].values()) == ["running"]
     assert here("login", "--json").json["login_url"] == f"{server.url}/login?token={owner_token(server)}"
 
 
@@ -108,7 +109,7 @@ def test_config_in_json_lists_every_setting_and_unknown_variables(here: Cli) -> 
 def test_doctor_in_json_has_an_answer_for_every_part(here: Cli) -> None:
     findings = {finding["name"]: finding["answer"] for finding in here("doctor", "--json").json}
     parts = {"database", "data folder", "s3", "overlay", "reflink", "quota", "sandbox", "bubblewrap", "docker", "git"}
-    assert set(findings) == parts
+    assert set(findings) == {*parts, "machines"}
     assert findings["database"] == "yes"
 
 

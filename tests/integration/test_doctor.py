@@ -1,13 +1,19 @@
 """`doctor` asks the database and the bucket that are not ours, and says what is wrong with them."""
 
+from datetime import timedelta
 from pathlib import Path
 
 from pydantic import SecretStr
+from tests.support.api import url_of
+from tests.support.postgres import database_copy
 from tests.support.s3_server import S3Server
 
-from contextbase.bootstrap import problems_outside
+from contextbase.bootstrap import known_machines, problems_outside
 from contextbase.config import Settings
+from contextbase.db.database import Database, DatabaseAddress
 from contextbase.machine import examine
+from contextbase.machines.presence import Presence
+from contextbase.machines.repository import MachineRepository
 
 
 def settings_of(server: S3Server, data: Path, *, bucket: str = "blobs", secret: str | None = None) -> Settings:
@@ -39,3 +45,20 @@ async def test_a_database_that_does_not_answer_is_broken_and_its_password_stays_
     [finding] = [each for each in examine(settings, problems=problems) if each.name == "database"]
     assert finding.answer == "broken"
     assert "hunter2" not in str(finding)
+
+
+async def test_the_machines_of_a_database_are_told_with_those_that_are_lost(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    assert await known_machines(Settings(data=tmp_path)) is None
+    async with database_copy(embedded_database_server, "contextbase_template") as address:
+        database = await Database.connect(address)
+        try:
+            for name, lease in (("here", timedelta(hours=1)), ("gone", timedelta())):
+                repository = MachineRepository()
+                presence = Presence(database=database, repository=repository, name=name, version="1", lease=lease)
+                await presence.register(None)
+        finally:
+            await database.close()
+        settings = Settings(data=tmp_path, database_url=SecretStr(url_of(address)))
+        assert await known_machines(settings) == {"gone": "lost", "here": "running"}

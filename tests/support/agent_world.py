@@ -104,7 +104,10 @@ class AgentWorld:
         machine = (await self.services.core.sessions.runs.get(run_id)).machine
         async with self.services.core.database.connection() as connection:
             past = "clock_timestamp() - interval '1 hour'"
-            await connection.execute(f"UPDATE run_machines SET seen_at = {past} WHERE machine = $1", machine)  # noqa: S608 - a constant
+            await connection.execute(
+                f"UPDATE machines SET seen_at = {past}, expires_at = {past} WHERE name = $1",  # noqa: S608 - a constant
+                machine,
+            )
             await connection.execute(f"UPDATE run_queue SET lease_until = {past} WHERE claimed_by = $1", machine)  # noqa: S608
         await self.services.core.sessions.queue.expire()
         await self.services.core.sessions.queue.expire()

@@ -16,6 +16,8 @@ from contextbase.conversation.log import ConversationLog
 from contextbase.db.database import Database
 from contextbase.identity.model import Action, Caller, PrincipalKind
 from contextbase.identity.repository import IdentityRepository
+from contextbase.machines.presence import Presence
+from contextbase.machines.repository import MachineRepository
 from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.model import AgentRun, AgentSession, ClaimedRun, RunFacts, RunId, SessionRequest
@@ -28,7 +30,7 @@ from contextbase.streams.access import ReadableScope
 from contextbase.streams.model import Position, Scope, StreamEvent
 from contextbase.streams.service import StreamService
 
-__all__ = ["WAY", "ManualClock", "SessionWorld"]
+__all__ = ["MACHINES", "WAY", "ManualClock", "SessionWorld"]
 
 WAY = (
     RunState.CLAIMED,
@@ -41,6 +43,9 @@ WAY = (
     RunState.SUCCEEDED,
 )
 """The states of a run that nothing happens to."""
+
+MACHINES = ("m0", "m1", "m2", "m3")
+"""Those that run."""
 
 
 @dataclass
@@ -90,6 +95,15 @@ class SessionWorld:
                 audit=audit,
                 clock=clock,
             )
+            for name in MACHINES:
+                machine = Presence(
+                    database=database,
+                    repository=MachineRepository(),
+                    name=name,
+                    version="1",
+                    lease=timedelta(hours=1),
+                )
+                await machine.register(None)
             yield cls(
                 gate=world.gate,
                 streams=world.streams,

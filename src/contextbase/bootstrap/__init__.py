@@ -12,7 +12,7 @@ from contextbase.bootstrap.core import CoreServices, open_core_services
 from contextbase.bootstrap.database import open_database
 from contextbase.bootstrap.foundation import open_foundation
 from contextbase.bootstrap.machine_role import MachineRole, open_machine_role
-from contextbase.bootstrap.machines import open_registration
+from contextbase.bootstrap.machines import known_machines, open_registration
 from contextbase.bootstrap.models import ModelServices, open_model_services
 from contextbase.bootstrap.restore import open_restore, problems_outside
 from contextbase.bootstrap.sandboxes import sandbox_kind
@@ -30,6 +30,7 @@ __all__ = [
     "ModelServices",
     "ProcessRole",
     "Services",
+    "known_machines",
     "open_core",
     "open_database",
     "open_restore",

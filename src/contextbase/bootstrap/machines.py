@@ -5,17 +5,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
+import asyncpg
+
 from contextbase import __version__
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
+from contextbase.db.database import Database, DatabaseAddress
+from contextbase.errors import ContextbaseError
 from contextbase.machines.placement import Placement
 from contextbase.machines.presence import Presence
 from contextbase.machines.repository import MachineRepository
 from contextbase.machines.service import MachineService
 from contextbase.machines.signature import CallerSigner, SignatureChecker
 
-__all__ = ["MachineRegistration", "machine_name", "machine_service", "open_registration"]
+__all__ = ["MachineRegistration", "known_machines", "machine_name", "machine_service", "open_registration"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,6 +60,22 @@ def machine_service(foundation: Foundation) -> MachineService:
     return MachineService(
         database=foundation.database, repository=MachineRepository(), audit=foundation.audit, clock=foundation.clock
     )
+
+
+async def known_machines(settings: Settings) -> dict[str, str] | None:
+    """The states of all machines by name, of a database that is not ours; none if it does not answer or has no schema
+    yet. None for our own, which may not run."""
+    if settings.database.url is None:
+        return None
+    try:
+        database = await Database.connect(DatabaseAddress(url=settings.database.url.get_secret_value()))
+        try:
+            async with database.connection() as connection:
+                return {each.name: str(each.state) for each in await MachineRepository().all(connection)}
+        finally:
+            await database.close()
+    except (ContextbaseError, asyncpg.UndefinedTableError):
+        return {}
 
 
 def machine_name(settings: Settings, data: DataFolder) -> str:

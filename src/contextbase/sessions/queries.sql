@@ -126,19 +126,19 @@ SELECT attempts FROM run_queue WHERE run_id = $1
 -- name: queue_counts
 SELECT state, count(*) AS runs FROM run_queue GROUP BY state
 
--- name: enter_machine
--- The machine lives, and none of its other claims is under way until the transaction ends.
-INSERT INTO run_machines (machine) VALUES ($1) ON CONFLICT (machine) DO UPDATE SET seen_at = clock_timestamp()
+-- name: lock_machine
+-- None of its other claims is under way until the transaction ends, so that its limits hold exactly.
+SELECT is_draining FROM machines WHERE name = $1 FOR NO KEY UPDATE
 
 -- name: claim_runs
--- At most $2 runs for machine $1, which may hold $3 at a time, $4 of them at their start. What others are claiming is
--- left to them.
+-- At most $2 runs for machine $1, which may hold $3 at a time, $4 of them at their start; $6: also those that no machine
+-- has a folder of. What others are claiming is left to them.
 WITH free AS (
     SELECT least($2, $3 - count(*), $4 - count(*) FILTER (WHERE starting)) AS runs
     FROM run_queue WHERE state = 'claimed' AND claimed_by = $1
 ), picked AS (
     SELECT run_id FROM run_queue
-    WHERE state = 'ready' AND not_before <= clock_timestamp() AND (machine IS NULL OR machine = $1)
+    WHERE state = 'ready' AND not_before <= clock_timestamp() AND (machine = $1 OR $6 AND machine IS NULL)
     ORDER BY priority DESC, turn, run_id
     LIMIT (SELECT greatest(runs, 0) FROM free)
     FOR UPDATE SKIP LOCKED
@@ -164,11 +164,9 @@ FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a O
 WHERE s.id = ANY ($1::uuid[])
 
 -- name: beat
--- The machine lives, and so do these of its runs; which of them somebody wants to end. A run that does not come back
--- belongs to somebody else by now. One whose lease is over, and that nobody took, goes on.
-WITH me AS (
-    INSERT INTO run_machines (machine) VALUES ($1) ON CONFLICT (machine) DO UPDATE SET seen_at = clock_timestamp()
-), held AS (
+-- These runs of the machine go on; which of them somebody wants to end. A run that does not come back belongs to
+-- somebody else by now. One whose lease is over, and that nobody took, goes on.
+WITH held AS (
     SELECT q.run_id, r.cancel_requested_at IS NOT NULL AS is_canceled
     FROM unnest($2::uuid[], $3::integer[]) AS mine (run_id, attempt)
     JOIN agent_runs r ON r.id = mine.run_id AND r.attempt = mine.attempt
@@ -229,11 +227,11 @@ LIMIT $1
 SELECT true FROM run_queue WHERE run_id = $1 AND state = 'claimed' AND lease_until < clock_timestamp() FOR UPDATE
 
 -- name: free_lost_machines
--- Runs that wait for a machine nobody has heard of for $1 seconds may go to any other.
+-- Runs that wait for a machine that is lost, or that stopped $1 seconds ago and is not back, may go to any other.
 UPDATE run_queue q SET machine = NULL
 WHERE q.state = 'ready' AND q.machine IS NOT NULL
-  AND NOT EXISTS (SELECT FROM run_machines m WHERE m.machine = q.machine
-                  AND m.seen_at > clock_timestamp() - make_interval(secs => $1))
+  AND NOT EXISTS (SELECT FROM machines m WHERE m.name = q.machine
+                  AND greatest(m.expires_at, m.seen_at + make_interval(secs => $1)) > clock_timestamp())
 
 -- name: worker_by_session
 SELECT * FROM session_workers WHERE session_id = $1

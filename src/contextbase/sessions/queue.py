@@ -40,7 +40,7 @@ class QueueLimits:
     most_starting: int = 8  # of them before their agent works: starting is what costs
     most_attempts: int = 3
     lease: timedelta = timedelta(seconds=60)  # a machine beats more often than this
-    machine_lost: timedelta = timedelta(minutes=2)  # without a beat; then its sessions go to other machines
+    machine_lost: timedelta = timedelta(minutes=2)  # without a beat of the machine; then others get its sessions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,10 +56,13 @@ class RunQueue:
         await connection.execute(_SQL.enqueue_run, run.id, session.id, session.owner.id, run.number, priority, turn)
 
     async def claim(self, machine: str, *, limit: int = 1) -> list[ClaimedRun]:
-        """The next runs for a machine, at most as many as its limits leave room for. Beat them, or lose them."""
+        """The next runs for a machine, at most as many as its limits leave room for. Beat them, or lose them. One that
+        is drained gets those whose folder it has; one that is not registered gets none."""
         limits = self.limits
         async with self.database.transaction() as connection:
-            await connection.execute(_SQL.enter_machine, machine)
+            is_draining = await connection.fetchval(_SQL.lock_machine, machine)
+            if is_draining is None:
+                return []
             rows = await connection.fetch(
                 _SQL.claim_runs,
                 machine,
@@ -67,6 +70,7 @@ class RunQueue:
                 limits.most_running,
                 limits.most_starting,
                 limits.lease.total_seconds(),
+                not is_draining,
             )
             if not rows:
                 return []
@@ -89,7 +93,7 @@ class RunQueue:
 
     async def beat(self, machine: str, runs: Mapping[RunId, int]) -> dict[RunId, bool]:
         """Renew the leases of these attempts: which are still the machine's, and whether somebody wants them to end.
-        A run that is missing belongs to somebody else: stop working on it. Call it without runs, too."""
+        A run that is missing belongs to somebody else: stop working on it."""
         async with self.database.transaction() as connection:
             rows = await connection.fetch(
                 _SQL.beat, machine, list(runs), list(runs.values()), self.limits.lease.total_seconds()

@@ -11,6 +11,7 @@ from tests.support.session_world import WAY, SessionWorld
 
 from contextbase.db.database import Database
 from contextbase.errors import LeaseLost
+from contextbase.machines.repository import MachineRepository
 from contextbase.sessions.model import AgentRun, QueueState, RunFacts, RunId
 from contextbase.sessions.queue import QueueLimits
 from contextbase.sessions.states import ENDED, RunState, may_follow
@@ -95,9 +96,24 @@ async def test_a_session_stays_with_the_machine_that_has_its_folder_while_that_l
     assert await world.queue.expire() == 0
     assert await world.queue.claim("m2") == []
     async with world.database.connection() as connection:
-        await connection.execute("UPDATE run_machines SET seen_at = seen_at - interval '1 hour' WHERE machine = 'm1'")
+        await connection.execute(
+            "UPDATE machines SET seen_at = seen_at - interval '1 d', expires_at = expires_at - interval '1 d' "
+            "WHERE name = 'm1'"
+        )
     await world.queue.expire()
     assert len(await world.queue.claim("m2")) == 1
+
+
+async def test_a_drained_machine_gets_the_runs_whose_folder_it_has_and_an_unknown_one_none(world: SessionWorld) -> None:
+    session = await world.session()
+    await has_worker(world, session.id, "m1")
+    await world.queued()
+    here = await world.send(session)
+    async with world.database.connection() as connection:
+        await MachineRepository().drain(connection, "m1", is_draining=True)
+    assert await world.queue.claim("nobody", limit=10) == []
+    assert [claimed.run.id for claimed in await world.queue.claim("m1", limit=10)] == [here.id]
+    assert len(await world.queue.claim("m2", limit=10)) == 1
 
 
 async def test_a_lease_that_is_over_gives_the_run_to_the_next_attempt_and_the_old_one_changes_nothing(
