@@ -1,15 +1,27 @@
 import type { ReactNode } from "react";
 
+/** Rows of cells; on a narrow screen each row is a block of its own, with the head of its column beside each cell. */
 export function Table({ label, head, rows }: { label: string; head: ReactNode[]; rows: { key: string; cells: ReactNode[] }[] }) {
   return (
     <div className="panel relative overflow-x-auto" role="region" aria-label={label} tabIndex={0}>
-      <table className="w-full border-collapse text-sm">
-        <thead>
-          <tr>{head.map((cell, index) => <th key={index} scope="col" className="border-b px-3 py-2 text-left text-xs font-medium whitespace-nowrap text-muted">{cell}</th>)}</tr>
+      <table role="table" className="w-full border-collapse text-sm max-sm:block">
+        <thead role="rowgroup" className="max-sm:sr-only">
+          <tr role="row">
+            {head.map((cell, index) => (
+              <th key={index} role="columnheader" scope="col" className="border-b px-3 py-2 text-left text-xs font-medium whitespace-nowrap text-muted">{cell}</th>
+            ))}
+          </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup" className="max-sm:block">
           {rows.map((row) => (
-            <tr key={row.key} className="row-hover border-b last:border-b-0">{row.cells.map((cell, index) => <td key={index} className="px-3 py-2 align-top">{cell}</td>)}</tr>
+            <tr key={row.key} role="row" className="row-hover border-b last:border-b-0 max-sm:block max-sm:py-2">
+              {row.cells.map((cell, index) => (
+                <td key={index} role="cell" className="px-3 py-2 align-top max-sm:flex max-sm:items-baseline max-sm:gap-3 max-sm:py-1">
+                  <span aria-hidden className="w-20 shrink-0 text-xs text-muted sm:hidden">{head[index]}</span>
+                  <span className="min-w-0 max-sm:break-words">{cell}</span>
+                </td>
+              ))}
+            </tr>
           ))}
         </tbody>
       </table>
