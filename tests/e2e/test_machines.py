@@ -20,6 +20,7 @@ from tests.support.mcp_clients import connected, text_of
 from tests.support.postgres import database_copy, reachable_folder
 from tests.support.run_world import remove_sandboxes
 from tests.support.s3_server import S3Server
+from tests.support.scripted_model import script
 from tests.support.server import ServerProcess, run_cli, start_machine, start_server
 from tests.support.workspaces import unmount_all
 
@@ -32,6 +33,8 @@ from contextbase.ids import PrincipalId, TokenId
 from contextbase.interfaces.api.forwarding.request_target import CALLER_HEADER
 from contextbase.machines.signature import CallerSigner, SentRequest, body_hash
 from contextbase.sdk import AsyncClient, Client
+from contextbase.vocabulary import RunState
+from contextbase.wire.session import RunEndItem
 
 LONGEST = 120
 LOST_SECONDS = "3"
@@ -220,6 +223,20 @@ async def test_a_sandbox_streams_and_has_a_terminal(fleet: Fleet) -> None:
                 pass
         assert refused.value.code == "invalid_input"
         await sandbox.delete()
+
+
+async def test_what_a_session_left_is_decided_through_the_server(fleet: Fleet) -> None:
+    note = {"tool": "write", "input": {"path": "left.md", "content": "left\n"}}
+    async with AsyncClient(fleet.server.url, fleet.token) as client, asyncio.timeout(LONGEST):
+        session = await client.sessions.open(project="notes", provider="scripted", land="never")
+        for decide, state in ((session.discard, "discarded"), (session.land, "landed")):
+            items = [item async for item in session.send(script(note))]
+            assert isinstance(items[-1], RunEndItem)
+            assert items[-1].run.state is RunState.SUCCEEDED, items[-1].run.message
+            assert (await decide()).state == state
+        found = await client.checkout("notes", paths=["left.md"], contents=True)
+        assert [entry.text for entry in found.entries] == ["left\n"]
+        await session.close()
 
 
 async def test_who_hangs_up_at_the_server_ends_the_command_on_the_machine(fleet: Fleet) -> None:
