@@ -35,13 +35,13 @@ _LAYERS: Final = 10
 _ROUNDS: Final = 50
 _AGENTS: Final = 100
 _CHANGES: Final = 10
-_MORE_FILES: Final = 50_000
 _LARGE: Final = "large.bin"
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--files", type=int, default=10_000)
+    options.add_argument("--more-files", type=int, default=50_000, help="of the larger project that is refreshed")
     options.add_argument("--folder", type=Path, help="where to measure (a temporary folder)")
     options.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = options.parse_args()
@@ -49,7 +49,7 @@ def main() -> None:
         folder = Path(name)
         try:
             folder.chmod(0o711)  # the database's own account passes through
-            figures = asyncio.run(measure(folder, arguments.files))
+            figures = asyncio.run(measure(folder, arguments.files, arguments.more_files))
         finally:
             unmount_all(folder)
     if arguments.json:
@@ -59,7 +59,7 @@ def main() -> None:
             print(f"{key:28}{value:>12,}")
 
 
-async def measure(folder: Path, files: int) -> dict[str, float]:
+async def measure(folder: Path, files: int, more_files: int) -> dict[str, float]:
     """The stack has ten layers: what a project looks like that is worked on."""
     random = Random(1)
     snapshots = MemorySnapshots()
@@ -77,7 +77,7 @@ async def measure(folder: Path, files: int) -> dict[str, float]:
     served = await measure_served(folder / "served", paths, random)
     figures |= {f"{name}_ms": _median(took) for name, took in served.items()}
     refreshed = await measure_refresh(folder / "refreshed", files, random)
-    larger = await measure_refresh(folder / "refreshed-more", _MORE_FILES, random)
+    larger = await measure_refresh(folder / "refreshed-more", more_files, random)
     figures |= {"refresh_100_changes_ms": _median(refreshed), "refresh_100_changes_50k_ms": _median(larger)}
     figures |= await _storage(site, paths, random)
     plain = folder / "plain"

@@ -44,9 +44,10 @@ def folder() -> Iterator[Path]:
 
 def test_workspaces(folder: Path) -> None:
     require_root()
-    figures = figures_of("workspaces", "--files", "300", folder=folder)
+    figures = figures_of("workspaces", "--files", "300", "--more-files", "600", folder=folder)
     expected = "mount_floor_ms commit_floor_ms create_no_db_ms create_ms git_worktree_ms cp_ms detect_ms git_status_ms "
     expected += "complete_ms remove_ms storage_ratio_100_agents read_first_ratio read_warm_ratio read_1mb_ratio "
+    expected += "refresh_100_changes_ms refresh_100_changes_50k_ms "
     assert figures.keys() >= {*expected.split(), "thousand_create_s"}
     assert figures["storage_ratio_100_agents"] == pytest.approx(1, abs=0.02)
 
@@ -91,8 +92,11 @@ def test_sandbox(folder: Path) -> None:
 
 def test_worker(folder: Path) -> None:
     small = ("--rounds", "2", "--streams", "2", "--events", "3", "--pause", "0")
+    small += ("--runs", "20", "--turns", "2", "--sessions", "2")
     figures = figures_of("worker", *small, folder=folder)
     expected = "gateway_added_ms gateway_first_token_ms direct_first_token_ms gateway_streams_ratio "
+    expected += "claims_per_s bare_skip_locked_per_s queue_to_first_event_ms bare_exec_ms snapshot_ms "
+    expected += "wake_to_first_token_ms first_token_added_ms hundred_sessions_s idle_session_mb idle_cli_mb "
     assert figures.keys() >= {*expected.split(), "gateway_streams_seconds", "direct_streams_seconds"}
 
 
