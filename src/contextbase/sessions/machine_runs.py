@@ -42,10 +42,6 @@ class MachineRuns:
 
     async def claim(self) -> None:
         """Look for runs for a while, at once when somebody hints that there are new ones."""
-        if not self._is_adopted:
-            for claimed in await self._parts.queue.claimed_by(self._machine):
-                self._start(claimed)
-            self._is_adopted = True
         loop = asyncio.get_running_loop()
         until = loop.time() + _STRETCH_SECONDS
         with self._notifier.subscribed(SYSTEM, self._wake.set):
@@ -58,6 +54,7 @@ class MachineRuns:
 
     async def _claimed(self) -> int:
         try:
+            await self._adopt()
             claims = await self._parts.queue.claim(self._machine, limit=_AT_ONCE)
             if self._work and not claims:  # the hint may be about a run that is to end
                 await self.beat()
@@ -67,6 +64,14 @@ class MachineRuns:
         for claimed in claims:
             self._start(claimed)
         return len(claims)
+
+    async def _adopt(self) -> None:
+        """Go on with what is ours and nobody works on: of an earlier process, or of the time when the database was
+        away."""
+        if not self._is_adopted:
+            for claimed in await self._parts.queue.claimed_by(self._machine):
+                self._start(claimed)
+            self._is_adopted = True
 
     async def beat(self) -> None:
         """Keep the leases, and hear who wants a run to end. A run that is not ours any more is let go."""
@@ -101,8 +106,9 @@ class MachineRuns:
     async def _done(self, work: RunWork, claimed: ClaimedRun) -> None:
         try:
             await work.run()
-        except ContextbaseError as error:  # the database is away, say: the lease ends, and the run is tried again
+        except ContextbaseError as error:  # the database is away, say: it goes on when that is back
             _log.warning("the end of an attempt could not be written", extra={"error": error.message})
+            self._is_adopted = False
         finally:
             del self._work[claimed.run.id]
             self._wake.set()

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from contextbase.models.model import ModelContext
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.landing import LandingReport, RunLanding
-from contextbase.sessions.model import ClaimedRun, RunFacts, SessionId
+from contextbase.sessions.model import AgentRun, ClaimedRun, RunFacts, SessionId
 from contextbase.sessions.periodic_snapshots import snapshot_every
 from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.run_log import RunLog
@@ -107,7 +107,7 @@ class RunWork:
 
     async def _work(self) -> None:
         if self._run.state in (RunState.SYNCING, RunState.EXPORTED):  # the process died while it stored what was done
-            await self._finish(RunEnd(outcome="completed"))
+            await self._finish(_stored_end(self._run))
             return
         with self._parts.at_work.working(self._context()):  # an agent that outlived us asks its model at once
             folder = await self._folder()
@@ -241,7 +241,7 @@ class RunWork:
         """Land and store what was done. Both bear being done twice."""
         is_canceled = self._canceled.is_set() or end.outcome == "canceled"
         if self._run.state in (RunState.RUNNING, RunState.WAITING_HUMAN):
-            await self._move_on(self._run.state, RunState.SYNCING)
+            await self._move_on(self._run.state, RunState.SYNCING, _facts_of(end))
         if end.outcome == "completed" and not is_canceled:
             report = await self._parts.landing.land(self._session, self._run)
         else:
@@ -257,20 +257,15 @@ class RunWork:
             canceled = RunFacts(reason="canceled", message="The run was canceled.", landed=report.to_json())
             await self._move(RunState.CANCELED, canceled)
         elif end.outcome != "completed":
-            failed = RunFacts(
-                reason=end.code or "agent_failed",
-                message=end.message or "The agent ended without a result.",
-                landed=report.to_json(),
-            )
-            await self._move(RunState.FAILED, failed)
+            await self._move(RunState.FAILED, replace(_facts_of(end), landed=report.to_json()))
         else:
             await self._move_on(RunState.SYNCING, RunState.EXPORTED, facts)
             await self._move_on(RunState.EXPORTED, RunState.SUCCEEDED)
 
     async def _give_back(self, code: str, message: str) -> None:
         """For another attempt, here or elsewhere; the queue ends it after a few."""
-        with suppress(ContextbaseError):
-            await self._parts.host.let_go(self._session.id)
+        await self._parts.host.let_go(self._session.id)
+        with suppress(LeaseLost):
             await self._parts.queue.release(self._run.id, self._run.attempt, reason=code, message=message)
 
     async def _stop_agent(self) -> None:
@@ -289,6 +284,20 @@ class RunWork:
         self._run = await self._parts.runs.move(
             self._run.id, self._run.attempt, self._run.state, after, facts or RunFacts()
         )
+
+
+def _facts_of(end: RunEnd) -> RunFacts:
+    """Why it ended, unless all went well. A process that dies while it stores what was done leaves this to the next."""
+    if end.outcome == "completed":
+        return RunFacts()
+    unsaid = "canceled" if end.outcome == "canceled" else "agent_failed"
+    return RunFacts(reason=end.code or unsaid, message=end.message or "The agent ended without a result.")
+
+
+def _stored_end(run: AgentRun) -> RunEnd:
+    if run.reason is None:
+        return RunEnd(outcome="completed")
+    return RunEnd(outcome="canceled" if run.reason == "canceled" else "failed", code=run.reason, message=run.message)
 
 
 def _end(data: Mapping[str, Any], error: Mapping[str, Any]) -> RunEnd:

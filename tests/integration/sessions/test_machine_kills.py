@@ -23,7 +23,7 @@ from contextbase.bootstrap import ProcessRole
 from contextbase.db.database import DatabaseAddress
 from contextbase.sessions.model import AgentSession
 from contextbase.sessions.snapshot_model import SnapshotReason
-from contextbase.sessions.states import RunState
+from contextbase.sessions.states import ENDED, RunState
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -68,7 +68,7 @@ async def at_state(world: AgentWorld, session: AgentSession, state: RunState) ->
     """Until the session's run has come to a state, or past it."""
     while True:
         seen = {event.payload.get("state") for event in await world.events(session) if event.kind == "run.state"}
-        if state in seen or RunState.SUCCEEDED in seen:
+        if state in seen or seen & ENDED:
             return
         await asyncio.sleep(0.005)
 
@@ -105,6 +105,22 @@ async def test_a_run_ends_well_though_its_machine_is_killed(
     assert kinds["tool.start"] == kinds["tool.end"] == 2
     messages = [event.payload for event in await world.events(session) if event.kind == "message.done"]
     assert [message["text"] for message in messages] == ["In the middle.", "Done."]
+
+
+async def test_a_run_that_failed_stays_failed_though_its_machine_is_killed_while_it_stores_that(
+    site: tuple[AgentWorld, dict[str, Any]],
+) -> None:
+    world, settings = site
+    settings["agent_run_seconds"] = 2
+    session = await world.session()
+    run = await world.send(session, script({"tool": "bash", "input": {"command": "echo a > a.md"}}, {"pause": 3000}))
+    async with machine(settings) as process:
+        await at_state(world, session, RunState.SYNCING)
+        process.kill()
+    async with machine(settings):
+        ended = await world.ended(run)
+    assert (ended.state, ended.reason) == (RunState.FAILED, "time_limit")
+    assert await world.read("a.md") is None
 
 
 async def test_a_run_of_a_lost_machine_goes_on_elsewhere_from_its_snapshot(
