@@ -363,6 +363,10 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{SESSIONS}/{{session}}/runs"): route("read", "session"),
     ("GET", f"{SESSIONS}/{{session}}/messages"): route("read", "session"),
     ("GET", f"{SESSIONS}/{{session}}/snapshot"): route("read", "session", ok=404),  # nothing is stored yet
+    ("POST", f"{SESSIONS}/{{session}}/rewind"): route(
+        "read write", "session", lambda *_: {"json": {"message_id": "nothing"}}, ok=404
+    ),
+    ("POST", f"{SESSIONS}/{{session}}/fork"): route("read write", "session", lambda *_: {"json": {}}, ok=201),
     ("POST", f"{SESSIONS}/{{session}}/stop"): route("read write", "session"),
     ("POST", f"{SESSIONS}/{{session}}/close"): route("read write", "session"),
     ("POST", f"{SESSIONS}/{{session}}/pin"): route("read write", "session"),

@@ -220,6 +220,20 @@ def test_a_person_decides_in_the_conversation(cb: Cli, monkeypatch: pytest.Monke
     assert cb("cat", "a.txt").stdout == "hello\n"
 
 
+def test_a_conversation_goes_back_and_forks(cb: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed(monkeypatch, script(WRITES), "/fork", "/rewind files", "/rewind", "/rewind 9", script([{"text": "Else."}]))
+    done = cb("chat", "--land", "never")
+    assert "You are in the new session " in done.stderr
+    assert "The conversation went back with its files; 1 message taken back." in done.stderr
+    assert done.stdout == "I write.\nDone.\nElse.\n"
+    assert done.stderr.count("has no message") == 2
+    [forked, first] = cb("session", "list", "--project", os.environ["CONTEXTBASE_PROJECT"], "--json").json[:2]
+    assert forked["forked_from"] == first["id"]
+    assert "Else." in cb("session", "messages", forked["id"]).stdout
+    assert "I write." not in cb("session", "messages", forked["id"]).stdout
+    assert "I write." in cb("session", "messages", first["id"]).stdout
+
+
 @pytest.mark.usefixtures("cb")
 def test_ctrl_c_stops_an_answer_and_the_conversation_goes_on() -> None:
     message = script(SLEEPS).strip().replace("\n", "\\\n") + "\n"

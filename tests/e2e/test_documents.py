@@ -60,7 +60,7 @@ def tour(printed: list[str]) -> None:
 
 
 def agents(printed: list[str]) -> None:
-    listed, one, several, chat, waiting, rescued, ended = printed
+    listed, one, several, chat, waiting, rescued, ended, back = printed
     assert "scripted" in listed
     assert "1 file written." in one
     assert "agent:session-" in one
@@ -70,6 +70,9 @@ def agents(printed: list[str]) -> None:
     assert "1 file written." in waiting
     assert "written to rescued." in rescued
     assert "The session is deleted." in ended
+    assert "The new session: contextbase chat " in back
+    assert "The conversation went back with its files; 1 message taken back." in back
+    assert "contextbase undo --run " in back
 
 
 def sandboxes(printed: list[str]) -> None:

@@ -189,6 +189,11 @@ def a_session_at_rest(world: World) -> dict[str, dict[str, Any]]:
     return {"path_parameters": {"session": a_run(world)["path_parameters"]["session"]}}
 
 
+def a_run_to_go_back_to(world: World) -> dict[str, dict[str, Any]]:
+    of_it = a_run(world)["path_parameters"]
+    return {"path_parameters": {"session": of_it["session"]}, "body": {"message_id": of_it["run"]}}
+
+
 def a_message(world: World) -> dict[str, dict[str, Any]]:
     return a_session(world) | {"body": {"message": "Say hello."}, "headers": {}}
 
@@ -323,6 +328,8 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     f"GET {SESSIONS}/{{session}}/messages": a_session,
     **{f"POST {SESSIONS}/{{session}}/{verb}": a_session for verb in ("stop", "close", "pin", "unpin")},
     **{f"POST {SESSIONS}/{{session}}/{verb}": a_session_at_rest for verb in ("land", "discard")},
+    f"POST {SESSIONS}/{{session}}/fork": lambda world: a_session(world) | {"body": {}},
+    f"POST {SESSIONS}/{{session}}/rewind": a_run_to_go_back_to,
     f"GET {RUNS}/{{run}}": of_a_run,
     f"GET {RUNS}/{{run}}/events": of_a_run,
     f"GET {RUNS}/{{run}}/tools": of_a_run,

@@ -7,6 +7,7 @@ from typing import Any, Final
 from contextbase.agents.model import TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.shortening import shortened, shortened_values
 from contextbase.agents.spoken import Event, listed_todos, todo_snapshot, tool_end
+from contextbase.agents.turns import RESUME_FAILED
 
 __all__ = ["ClaudeTranslator"]
 
@@ -29,6 +30,7 @@ _TOOLS: Final = {
 _TITLE_FROM: Final = ("command", "file_path", "notebook_path", "pattern", "path", "url", "query", "description")
 _BLOCKS: Final = {"text": "message", "thinking": "reasoning"}
 _DELTAS: Final = {"text_delta": "text", "thinking_delta": "thinking"}
+_FORGOTTEN: Final = "No conversation found with session ID"
 _MCP: Final = "mcp__"
 
 
@@ -215,7 +217,7 @@ def _failure(line: Mapping[str, Any]) -> TurnFailure | None:
     if subtype == "error_max_turns":
         code, retryable = "max_turns", False
     elif subtype != "success":
-        code, retryable = "agent_error", False
+        code, retryable = (RESUME_FAILED if _FORGOTTEN in said else "agent_error"), False
     elif status == 429:
         code, retryable = "rate_limited", True
     elif status in {401, 403}:

@@ -20,7 +20,16 @@ from contextbase.agents.model import (
 )
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram, found_program, program_version
-from contextbase.agents.turns import allowed, answered, failed, missing, program_died, read_beside, worked
+from contextbase.agents.turns import (
+    allowed,
+    answered,
+    failed,
+    missing,
+    program_died,
+    read_beside,
+    resume_failed,
+    worked,
+)
 
 __all__ = ["CodexAdapter"]
 
@@ -131,6 +140,10 @@ class _Refused(Exception):
     """It answered a request with an error."""
 
 
+class _Forgotten(Exception):
+    """It does not know the conversation."""
+
+
 class _Conversation:
     def __init__(
         self, turn: AgentTurn, place: AgentPlace, process: AgentProgram, sink: EventSink, canceled: asyncio.Event
@@ -149,6 +162,8 @@ class _Conversation:
     async def finished(self) -> TurnEnd:
         try:
             await worked(read_beside(self._start(), self._read()), self._canceled, self._interrupt)
+        except _Forgotten as forgotten:
+            return resume_failed("Codex", self._turn, str(forgotten))
         except _Refused as refused:
             return failed("agent_error", str(refused), self._translator.thread_id or self._turn.resume)
         finally:
@@ -173,7 +188,10 @@ class _Conversation:
         }
         if self._turn.resume:
             resumed = {"threadId": self._turn.resume, "excludeTurns": True}
-            started = await self._request("thread/resume", values | resumed)
+            try:
+                started = await self._request("thread/resume", values | resumed)
+            except _Refused as refused:
+                raise _Forgotten(str(refused)) from None
         else:
             started = await self._request("thread/start", values)
         thread_id = self._translator.thread_id = str((started.get("thread") or {}).get("id"))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 __all__ = [
     "AgentPaths",
@@ -16,6 +16,8 @@ __all__ = [
     "TurnFailure",
     "TurnOutcome",
 ]
+
+_REBUILT: Final = "You take part in this conversation. It was written down, because you have no memory of it:"
 
 
 class Capability(StrEnum):
@@ -57,6 +59,8 @@ class AgentTurn:
     small_model: str | None = None
     resume: str | None = None  # the agent program's own session id
     system_prompt: str | None = None
+    state_version: str | None = None  # of the program that wrote what is resumed
+    history: str | None = None  # what was said before, for a program that does not resume it
     notes: str | None = None  # told to the agent before the prompt: what happened since its last turn
     profile: str = "default"
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -71,7 +75,12 @@ class AgentTurn:
     @property
     def message(self) -> str:
         """What the agent is told."""
-        return f"<notes>\n{self.notes}\n</notes>\n\n{self.prompt}" if self.notes else self.prompt
+        parts = [self.prompt]
+        if self.notes:
+            parts.insert(0, f"<notes>\n{self.notes}\n</notes>")
+        if self.history and not self.resume:
+            parts.insert(0, f"<conversation>\n{_REBUILT}\n\n{self.history}\n</conversation>")
+        return "\n\n".join(parts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,7 +16,16 @@ from contextbase.agents.opencode_database import OpencodeDatabase
 from contextbase.agents.opencode_events import MCP_SERVER, OpencodeTranslator
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram, found_program, program_version
-from contextbase.agents.turns import allowed, answered, failed, missing, program_died, read_beside, worked
+from contextbase.agents.turns import (
+    allowed,
+    answered,
+    failed,
+    missing,
+    program_died,
+    read_beside,
+    resume_failed,
+    worked,
+)
 
 __all__ = ["OpencodeAdapter"]
 
@@ -124,6 +133,10 @@ class _Refused(Exception):
     """It answered a request with an error."""
 
 
+class _Forgotten(Exception):
+    """It does not know the conversation."""
+
+
 class _Conversation:
     def __init__(
         self, turn: AgentTurn, place: AgentPlace, process: AgentProgram, sink: EventSink, canceled: asyncio.Event
@@ -141,6 +154,8 @@ class _Conversation:
     async def finished(self) -> TurnEnd:
         try:
             await worked(read_beside(self._start(), self._read()), self._canceled, self._abort)
+        except _Forgotten as forgotten:
+            return resume_failed("Opencode", self._turn, str(forgotten))
         except _Refused as refused:
             return failed("agent_error", str(refused), self._translator.session_id or self._turn.resume)
         except OSError:
@@ -181,7 +196,10 @@ class _Conversation:
     async def _start(self) -> None:
         await self._connected.wait()
         if self._turn.resume:
-            session = await self._request("GET", f"/session/{quote(self._turn.resume, safe='')}")
+            try:
+                session = await self._request("GET", f"/session/{quote(self._turn.resume, safe='')}")
+            except _Refused as refused:
+                raise _Forgotten(str(refused)) from None
         else:
             session = await self._request("POST", "/session", {"title": "contextbase"})
         session_id = self._translator.session_id = str(session.get("id"))

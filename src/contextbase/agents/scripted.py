@@ -16,6 +16,7 @@ from contextbase.agents.model import AgentPaths, AgentPlace, AgentTurn, Capabili
 from contextbase.agents.ports import EventSink
 from contextbase.agents.scripted_tools import TOOLS, ToolProblem, used_tool
 from contextbase.agents.shortening import shortened, shortened_values
+from contextbase.agents.turns import resume_failed
 
 __all__ = ["ScriptedAdapter"]
 
@@ -41,6 +42,8 @@ class ScriptedAdapter:
 
     async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
         session = _SessionFile(place.agent_data / self.paths.folder, turn.resume)
+        if turn.resume and not session.messages:
+            return resume_failed(self.name, turn, "its file is missing")
         status = {"state": "running", "provider": self.name, "cli_version": _VERSION}
         await sink.emit("run.status", {**status, "sdk_session_id": session.id})
         working = asyncio.create_task(_Turn(turn, place, sink, session).finished())

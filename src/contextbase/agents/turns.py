@@ -8,7 +8,20 @@ from contextbase.agents.model import AgentQuestion, AgentTurn, TurnEnd, TurnFail
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram
 
-__all__ = ["allowed", "answered", "failed", "missing", "program_died", "read_beside", "worked"]
+__all__ = [
+    "RESUME_FAILED",
+    "allowed",
+    "answered",
+    "failed",
+    "missing",
+    "program_died",
+    "read_beside",
+    "resume_failed",
+    "worked",
+]
+
+RESUME_FAILED: Final = "resume_failed"
+"""The code of a turn that did not begin, because the program does not know the conversation it should go on with."""
 
 _INTERRUPT_PATIENCE: Final = 10.0  # seconds; then its process is ended
 
@@ -53,6 +66,10 @@ def failed(code: str, message: str, session_id: str | None, *, is_retryable: boo
 
 def missing(program: str, turn: AgentTurn) -> TurnEnd:
     return failed("agent_missing", f"{program} is not installed in this sandbox.", turn.resume)
+
+
+def resume_failed(program: str, turn: AgentTurn, said: str) -> TurnEnd:
+    return failed(RESUME_FAILED, f"{program} does not know the conversation {turn.resume}: {said[:1000]}", turn.resume)
 
 
 async def program_died(program: str, process: AgentProgram, session_id: str | None) -> TurnEnd:

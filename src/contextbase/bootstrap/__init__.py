@@ -16,10 +16,11 @@ from contextbase.bootstrap.machines import known_machines, open_registration
 from contextbase.bootstrap.models import ModelServices, open_model_services
 from contextbase.bootstrap.restore import open_restore, problems_outside
 from contextbase.bootstrap.sandboxes import sandbox_kind
-from contextbase.bootstrap.workers import waiting_work
+from contextbase.bootstrap.workers import session_rewinds, waiting_work
 from contextbase.chores import ChoreRunner
 from contextbase.config import Settings
 from contextbase.machines.signature import CallerSigner
+from contextbase.sessions.rewind import SessionRewinds
 from contextbase.sessions.waiting_work import WaitingWork
 
 __all__ = [
@@ -58,6 +59,7 @@ class Services:
     signer: CallerSigner  # for requests that are sent on
     models: ModelServices
     waiting_work: WaitingWork
+    rewinds: SessionRewinds
     chores: ChoreRunner  # runs nothing by itself
 
 
@@ -100,6 +102,7 @@ async def open_services(
             models=models,
             signer=registration.signer,
             waiting_work=waiting_work(core, agents, None if machine is None else machine.workers),
+            rewinds=session_rewinds(foundation, core, None if machine is None else machine.workers),
             chores=chore_runner(
                 foundation,
                 core,

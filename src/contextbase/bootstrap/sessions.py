@@ -10,6 +10,7 @@ from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_catalog import AgentCatalog
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.agent_runs import AgentRuns
+from contextbase.sessions.fork import SessionForks
 from contextbase.sessions.lifecycle import SessionLifecycle
 from contextbase.sessions.queue import QueueLimits, RunQueue
 from contextbase.sessions.repository import SessionRepository
@@ -31,6 +32,7 @@ class SessionServices:
     lifecycle: SessionLifecycle
     agents: AgentCatalog
     snapshots: SnapshotArchives
+    forks: SessionForks
 
 
 def session_access(foundation: Foundation) -> SessionAccess:
@@ -76,5 +78,6 @@ def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamSe
         snapshots=SnapshotArchives(
             database=database, access=access, catalog=foundation.catalog, repository=SnapshotRepository()
         ),
+        forks=SessionForks(database=database, access=access, service=service, runs=runs, log=log),
         agents=AgentCatalog(programs=AgentPrograms(settings.folders)),
     )

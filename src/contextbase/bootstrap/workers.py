@@ -11,9 +11,11 @@ from contextbase.bootstrap.core import CoreServices
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.models import ModelServices
 from contextbase.sessions.agent_programs import AgentPrograms
+from contextbase.sessions.earlier_turns import EarlierTurns
 from contextbase.sessions.landing import RunLanding
 from contextbase.sessions.machine_runs import MachineRuns
 from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.rewind import SessionRewinds
 from contextbase.sessions.run_work import RunLimits, RunParts
 from contextbase.sessions.snapshot_repository import SnapshotRepository
 from contextbase.sessions.snapshots import SessionSnapshots
@@ -24,7 +26,7 @@ from contextbase.sessions.worker_host import WorkerHost
 from contextbase.sessions.worker_upkeep import WorkerUpkeep
 from contextbase.workspaces.repository import WorkspaceRepository
 
-__all__ = ["WorkerServices", "open_worker_services", "waiting_work"]
+__all__ = ["WorkerServices", "open_worker_services", "session_rewinds", "waiting_work"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +77,7 @@ async def open_worker_services(
         runs=core.sessions.runs,
         queue=core.sessions.queue,
         log=core.sessions.log,
+        earlier=EarlierTurns(database=database),
         host=host,
         landing=RunLanding(workspaces=workspaces),
         occupancy=agents.sandboxes.occupancy,
@@ -99,5 +102,18 @@ def waiting_work(core: CoreServices, agents: AgentServices, workers: WorkerServi
         runs=core.sessions.runs,
         workspaces=agents.workspaces,
         landing=RunLanding(workspaces=agents.workspaces),
+        host=None if workers is None else workers.host,
+    )
+
+
+def session_rewinds(foundation: Foundation, core: CoreServices, workers: WorkerServices | None) -> SessionRewinds:
+    """`workers`: None on a server that is no machine."""
+    return SessionRewinds(
+        database=foundation.database,
+        access=core.sessions.service.access,
+        runs=core.sessions.runs,
+        log=core.sessions.service.log,
+        audit=foundation.audit,
+        clock=foundation.clock,
         host=None if workers is None else workers.host,
     )

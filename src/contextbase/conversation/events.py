@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from contextbase.conversation.model import RunEvent
+from contextbase.conversation.model import CONVERSATION_REBUILT, RunEvent
 from contextbase.errors import InvalidInput, TooLarge
 
 __all__ = ["LARGEST_EVENT_BYTES", "REFUSED", "checked_event"]
@@ -94,6 +94,7 @@ _REQUIRED: Final[dict[str, dict[str, _Check]]] = {
     "human_loop.resolved": {"question_id": _is_id},
     "usage": {"model": _is_line},
     "rate_limited": {"retry_after": _is_seconds},
+    CONVERSATION_REBUILT: {"reason": _is_id},
 }
 _OPTIONAL: Final[dict[str, dict[str, _Check]]] = {
     "run.status": {"sdk_session_id": _or_null(_is_id), "cli_version": _or_null(_is_id), "provider": _is_id},

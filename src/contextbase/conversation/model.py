@@ -9,8 +9,10 @@ from uuid import UUID
 from contextbase.vocabulary import MessagePartKind, MessageRole, MessageState, ToolStatus
 
 __all__ = [
+    "CONVERSATION_REBUILT",
     "MESSAGE_USER",
     "RUN_STATE",
+    "SESSION_REWOUND",
     "AgentMessage",
     "MessagePart",
     "RunEvent",
@@ -23,6 +25,14 @@ MESSAGE_USER: Final = "message.user"
 
 RUN_STATE: Final = "run.state"
 """A run moved to another state: written by the server."""
+
+
+SESSION_REWOUND: Final = "session.rewound"
+"""The conversation went back to a message of the event's run: written by the server. `runs` are hidden, and what that
+run has after the position `keep`, unless it is null."""
+
+CONVERSATION_REBUILT: Final = "conversation.rebuilt"
+"""The agent program did not know what was said before, and was told."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

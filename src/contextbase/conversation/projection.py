@@ -10,6 +10,7 @@ from uuid import UUID
 from contextbase.conversation.model import (
     MESSAGE_USER,
     RUN_STATE,
+    SESSION_REWOUND,
     AgentMessage,
     MessagePart,
     SessionEvent,
@@ -17,7 +18,7 @@ from contextbase.conversation.model import (
 )
 from contextbase.vocabulary import MessagePartKind, MessageRole, MessageState, RunState, ToolStatus
 
-__all__ = ["Projection", "RowKey", "replay"]
+__all__ = ["Projection", "RewindCut", "RowKey", "replay"]
 
 RowKey = tuple[UUID, int, str]  # run, attempt, and the executor's name for it
 
@@ -27,14 +28,34 @@ _MOST_PARTS: Final = 1000
 _ATTEMPT_IS_OVER: Final = frozenset({RunState.QUEUED, RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELED})
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RewindCut:
+    """What a rewind hides."""
+
+    runs: frozenset[UUID]  # all of them
+    run_id: UUID
+    keep: int | None  # the last position of that run that stays; None: all of it stays
+
+    @classmethod
+    def of(cls, event: SessionEvent) -> "RewindCut":
+        runs, keep = event.data["runs"], event.data["keep"]
+        hidden = frozenset(UUID(str(run)) for run in runs) if isinstance(runs, list) else frozenset()
+        return cls(runs=hidden, run_id=event.run_id, keep=keep if isinstance(keep, int) else None)
+
+    def hides(self, row: AgentMessage | ToolExecution) -> bool:
+        is_after = self.keep is not None and row.run_id == self.run_id and row.position > self.keep
+        return row.run_id in self.runs or is_after
+
+
 @dataclass(kw_only=True, slots=True)
 class Projection:
-    """Rows, and which of them events have changed."""
+    """Rows, and which of them events have changed. Rows that a cut hides go before those that changed are put."""
 
     messages: dict[RowKey, AgentMessage] = field(default_factory=dict)
     tools: dict[RowKey, ToolExecution] = field(default_factory=dict)
     changed_messages: set[RowKey] = field(default_factory=set)
     changed_tools: set[RowKey] = field(default_factory=set)
+    cuts: list[RewindCut] = field(default_factory=list)
 
     def apply(self, event: SessionEvent) -> None:
         if (change := _CHANGES.get(event.kind)) is not None:
@@ -162,6 +183,16 @@ class Projection:
         if event.data["state"] in _ATTEMPT_IS_OVER:
             self.end_attempt(event)
 
+    def rewind(self, event: SessionEvent) -> None:
+        cut = RewindCut.of(event)
+        self.cuts.append(cut)
+        for key in [key for key, message in self.messages.items() if cut.hides(message)]:
+            del self.messages[key]
+            self.changed_messages.discard(key)
+        for key in [key for key, tool in self.tools.items() if cut.hides(tool)]:
+            del self.tools[key]
+            self.changed_tools.discard(key)
+
 
 _CHANGES: Final[Mapping[str, Callable[[Projection, SessionEvent], None]]] = {
     MESSAGE_USER: Projection.said_by_user,
@@ -175,6 +206,7 @@ _CHANGES: Final[Mapping[str, Callable[[Projection, SessionEvent], None]]] = {
     "tool.end": Projection.end_tool,
     "run.finished": Projection.end_attempt,
     RUN_STATE: Projection.move_run,
+    SESSION_REWOUND: Projection.rewind,
 }
 _LONGEST_TITLE: Final = 500
 

@@ -44,3 +44,31 @@ SELECT $1, $2, $3, * FROM unnest($4::bigint[], $5::bigint[], $6::timestamptz[])
 -- name: last_event
 -- The newest of an attempt's events; NULL: none came.
 SELECT max(n) FROM run_event_ids WHERE run_id = $1 AND attempt = $2
+
+-- name: message_by_name
+SELECT * FROM agent_messages WHERE session_id = $1 AND message_id = $2 ORDER BY position DESC LIMIT 1
+
+-- name: last_position
+SELECT max(position) FROM (SELECT position FROM agent_messages WHERE run_id = $1
+                           UNION ALL SELECT position FROM tool_executions WHERE run_id = $1) AS shown
+
+-- name: messages_of_runs
+-- Of the runs that began, between numbers $2 and $3; the newest first.
+SELECT m.* FROM agent_messages m JOIN agent_runs r ON r.id = m.run_id
+WHERE m.session_id = $1 AND r.number > $2 AND r.number < $3 AND r.started_at IS NOT NULL
+ORDER BY r.number DESC, m.position DESC LIMIT $4
+
+-- name: tools_of_runs
+SELECT t.* FROM tool_executions t JOIN agent_runs r ON r.id = t.run_id
+WHERE t.session_id = $1 AND r.number > $2 AND r.number < $3 AND r.started_at IS NOT NULL
+ORDER BY r.number DESC, t.position DESC LIMIT $4
+
+-- name: hide_messages
+-- Those of runs $2, and those of run $3 after position $4, unless that is NULL.
+DELETE FROM agent_messages WHERE session_id = $1 AND (run_id = ANY ($2::uuid[]) OR (run_id = $3 AND position > $4))
+
+-- name: hide_tools
+DELETE FROM tool_executions WHERE session_id = $1 AND (run_id = ANY ($2::uuid[]) OR (run_id = $3 AND position > $4))
+
+-- name: newest_tools
+SELECT * FROM tool_executions WHERE session_id = $1 ORDER BY position DESC LIMIT $2

@@ -33,7 +33,11 @@ class ConversationRepository:
         )
 
     async def put(self, connection: Connection, session_id: UUID, projection: Projection) -> None:
-        """Store the rows that were changed."""
+        """Store the rows that were changed, and remove those that are hidden."""
+        for cut in projection.cuts:
+            hidden = (session_id, list(cut.runs), cut.run_id, cut.keep)
+            await connection.execute(_SQL.hide_messages, *hidden)
+            await connection.execute(_SQL.hide_tools, *hidden)
         if messages := [projection.messages[key] for key in sorted(projection.changed_messages)]:
             await connection.execute(
                 _SQL.put_messages,
@@ -78,6 +82,32 @@ class ConversationRepository:
         """The newest before a position, in order."""
         rows = await connection.fetch(_SQL.newest_messages, session_id, before, limit)
         return [_message(row) for row in reversed(rows)]
+
+    async def message(self, connection: Connection, session_id: UUID, message_id: str) -> AgentMessage | None:
+        """The newest of that name, if it is not hidden."""
+        row = await connection.fetchrow(_SQL.message_by_name, session_id, message_id)
+        return None if row is None else _message(row)
+
+    async def last_position(self, connection: Connection, run_id: UUID) -> int:
+        """Of all that is shown of a run; 0: nothing is."""
+        return await connection.fetchval(_SQL.last_position, run_id) or 0
+
+    async def shown(
+        self, connection: Connection, session_id: UUID, *, limit: int
+    ) -> tuple[list[AgentMessage], list[ToolExecution]]:
+        """All that is shown of a session: the newest, up to a limit of each kind."""
+        messages = [_message(row) for row in await connection.fetch(_SQL.newest_messages, session_id, 2**62, limit)]
+        tools = [_tool(row) for row in await connection.fetch(_SQL.newest_tools, session_id, limit)]
+        return messages, tools
+
+    async def earlier(
+        self, connection: Connection, session_id: UUID, *, after: int, before: int, limit: int
+    ) -> tuple[list[AgentMessage], list[ToolExecution]]:
+        """What is shown of the runs between two numbers, in order: the newest, up to a limit of each kind."""
+        asked = (session_id, after, before, limit)
+        messages = [_message(row) for row in await connection.fetch(_SQL.messages_of_runs, *asked)]
+        tools = [_tool(row) for row in await connection.fetch(_SQL.tools_of_runs, *asked)]
+        return messages[::-1], tools[::-1]
 
     async def tools(
         self, connection: Connection, session_id: UUID, run_id: UUID, *, after: int = 0, limit: int

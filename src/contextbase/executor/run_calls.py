@@ -11,7 +11,7 @@ from contextbase.executor.runs import RunInProgress, RunSupervisor
 
 __all__ = ["RunCalls"]
 
-_TEXTS: Final = ("small_model", "resume", "system_prompt", "notes")
+_TEXTS: Final = ("small_model", "resume", "state_version", "history", "system_prompt", "notes")
 
 
 class RunCalls:

@@ -8,7 +8,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from contextbase.agents.model import AgentPlace, AgentTurn, TurnEnd, TurnFailure, TurnOutcome
+from contextbase.agents.ports import AgentAdapter
+from contextbase.agents.program import is_older
 from contextbase.agents.registry import adapter_named, adapters
+from contextbase.agents.turns import RESUME_FAILED
 from contextbase.executor.event_writer import EventWriter, OutputLimitReached
 from contextbase.executor.journal import EventJournal
 from contextbase.executor.processes import MARK, RunProcesses
@@ -128,7 +131,7 @@ class RunSupervisor:
             failure = TurnFailure(code="agent_missing", message=f"There is no agent {turn.provider!r} but {names}.")
             return TurnEnd(outcome=TurnOutcome.FAILED, failure=failure)
         place = replace(self._place, environment={**self._place.environment, MARK: turn.key})
-        working = asyncio.create_task(adapter.run(turn, place, writer, self._canceled))
+        working = asyncio.create_task(_resumed(adapter, turn, place, writer, self._canceled))
         stopping = asyncio.create_task(self._canceled.wait())
         try:
             done, _ = await asyncio.wait(
@@ -178,3 +181,24 @@ class RunSupervisor:
             end = {"outcome": TurnOutcome.FAILED, "sdk_session_id": turn.resume, "duration_ms": 0}
             writer.last_words("run.finished", end)
             self._ended[turn.key] = TurnOutcome.FAILED
+
+
+async def _resumed(
+    adapter: AgentAdapter, turn: AgentTurn, place: AgentPlace, writer: EventWriter, canceled: asyncio.Event
+) -> TurnEnd:
+    """A turn of a program that goes on with what it knows. If it cannot read that, it is told what was said; state of a
+    newer program is left alone."""
+    if turn.resume and turn.state_version:
+        version = await asyncio.to_thread(adapter.version, place)
+        if version is not None and is_older(version, turn.state_version):
+            message = (
+                f"The session's state was written by version {turn.state_version} of {adapter.name}, and {version} is "
+                "installed here. Install at least that version, or choose another agent for the next message."
+            )
+            failure = TurnFailure(code="agent_outdated", message=message)
+            return TurnEnd(outcome=TurnOutcome.FAILED, sdk_session_id=turn.resume, failure=failure)
+    end = await adapter.run(turn, place, writer, canceled)
+    if end.failure is None or end.failure.code != RESUME_FAILED or not turn.resume or canceled.is_set():
+        return end
+    await writer.emit("conversation.rebuilt", {"reason": RESUME_FAILED})
+    return await adapter.run(replace(turn, resume=None), place, writer, canceled)

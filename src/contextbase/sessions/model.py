@@ -22,6 +22,7 @@ __all__ = [
     "QueueState",
     "RunFacts",
     "RunId",
+    "RunWishes",
     "SessionId",
     "SessionRequest",
     "SessionState",
@@ -104,6 +105,7 @@ class AgentSession:
     created_at: datetime
     updated_at: datetime
     last_active_at: datetime
+    forked_from: SessionId | None = None
 
     def caller(self) -> Caller:
         """The session's agent at work: with what the owner granted, and never more than the owner may."""
@@ -159,6 +161,8 @@ class AgentRun:
     prompt: str
     provider: str
     model: str | None
+    profile: str
+    options: Mapping[str, object]  # for the agent program, beside those of the session
     state: RunState
     state_at: datetime
     attempt: int
@@ -174,6 +178,7 @@ class AgentRun:
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    rewound_at: datetime | None  # the conversation went back behind it
 
     @property
     def is_canceled(self) -> bool:
@@ -188,6 +193,16 @@ class ClaimedRun:
     run: AgentRun
     session: AgentSession
     lease_until: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunWishes:
+    """How one message is worked on; None: as the session says."""
+
+    provider: str | None = None
+    model: str | None = None
+    profile: str = "default"
+    options: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,6 +31,9 @@ SET state = coalesce($2, state), pinned = coalesce($3, pinned), title = coalesce
     updated_at = clock_timestamp()
 WHERE id = $1
 
+-- name: sdk_session_ids
+SELECT sdk_session_ids FROM agent_sessions WHERE id = $1
+
 -- name: put_sdk_session
 UPDATE agent_sessions SET sdk_session_ids = sdk_session_ids || jsonb_build_object($2::text, $3::text)
 WHERE id = $1 AND sdk_session_ids ->> $2 IS DISTINCT FROM $3
@@ -46,8 +49,8 @@ WHERE id = $1
 RETURNING last_run
 
 -- name: insert_run
-INSERT INTO agent_runs (id, session_id, number, prompt, provider, model, idempotency_key, request_hash)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO agent_runs (id, session_id, number, prompt, provider, model, profile, options, idempotency_key, request_hash)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 
 -- name: run_by_key
 SELECT id, request_hash FROM agent_runs WHERE session_id = $1 AND idempotency_key = $2
@@ -318,7 +321,7 @@ ORDER BY q.turn
 
 -- name: landed_before
 -- What became of the changes of the run before this one.
-SELECT landed FROM agent_runs WHERE session_id = $1 AND number < $2 ORDER BY number DESC LIMIT 1
+SELECT landed FROM agent_runs WHERE session_id = $1 AND number < $2 AND rewound_at IS NULL ORDER BY number DESC LIMIT 1
 
 -- name: insert_snapshot
 INSERT INTO session_snapshots (id, session_id, run_id, message_id, project_id, epoch, base_seq, reason, files, bytes,
@@ -337,9 +340,89 @@ SELECT path, position, kind, content_hash, size, mode, base_seq FROM session_sna
 WHERE snapshot_id = $1 ORDER BY path, position
 
 -- name: prune_snapshots
--- All but the $2 newest, and the last one of each run.
+-- All but the $2 newest, the last one of each run, and one that is to be put back.
 DELETE FROM session_snapshots s
 WHERE s.session_id = $1
+  AND NOT EXISTS (SELECT FROM session_rewinds w WHERE w.snapshot_id = s.id)
   AND s.id NOT IN (SELECT id FROM session_snapshots WHERE session_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)
   AND s.id NOT IN (SELECT DISTINCT ON (run_id) id FROM session_snapshots WHERE session_id = $1 AND run_id IS NOT NULL
                    ORDER BY run_id, created_at DESC)
+
+-- name: snapshot_after
+-- As the session was after its run $2 and all before it: the last one of the last of them that began. Nothing, if none
+-- was taken then.
+SELECT s.* FROM session_snapshots s
+WHERE s.session_id = $1
+  AND s.run_id = (SELECT id FROM agent_runs
+                  WHERE session_id = $1 AND number <= $2 AND started_at IS NOT NULL AND rewound_at IS NULL
+                  ORDER BY number DESC LIMIT 1)
+ORDER BY s.created_at DESC, s.id DESC LIMIT 1
+
+-- name: last_begun
+-- The newest run before number $2 in which an agent worked, of provider $3 or (NULL) of any.
+SELECT * FROM agent_runs
+WHERE session_id = $1 AND number < $2 AND started_at IS NOT NULL AND rewound_at IS NULL
+  AND ($3::text IS NULL OR provider = $3)
+ORDER BY number DESC LIMIT 1
+
+-- name: runs_after
+-- Those that are not hidden, in order.
+SELECT * FROM agent_runs WHERE session_id = $1 AND number > $2 AND rewound_at IS NULL ORDER BY number
+
+-- name: hide_runs
+UPDATE agent_runs SET rewound_at = clock_timestamp() WHERE session_id = $1 AND number > $2 AND rewound_at IS NULL
+
+-- name: reset_sdk_sessions
+UPDATE agent_sessions SET sdk_session_ids = $2, updated_at = clock_timestamp() WHERE id = $1
+
+-- name: put_rewind
+INSERT INTO session_rewinds (session_id, id, snapshot_id, with_files) VALUES ($1, $2, $3, $4)
+ON CONFLICT (session_id) DO UPDATE
+SET id = excluded.id, snapshot_id = excluded.snapshot_id, created_at = clock_timestamp(),
+    with_files = excluded.with_files OR session_rewinds.with_files
+
+-- name: due_rewind
+SELECT w.id, w.with_files, s.id AS snapshot_id FROM session_rewinds w
+LEFT JOIN session_snapshots s ON s.id = w.snapshot_id WHERE w.session_id = $1
+
+-- name: due_rewinds
+-- Of the sessions whose folder machine $1 has.
+SELECT w.session_id FROM session_rewinds w JOIN session_workers k ON k.session_id = w.session_id
+WHERE k.machine = $1 AND k.state <> 'deleted'
+
+-- name: finish_rewind
+DELETE FROM session_rewinds WHERE session_id = $1 AND id = $2
+
+-- name: snapshot_by_id
+SELECT * FROM session_snapshots WHERE id = $1
+
+-- name: runs_until
+-- Those that are not hidden, in order.
+SELECT * FROM agent_runs WHERE session_id = $1 AND number <= $2 AND rewound_at IS NULL ORDER BY number
+
+-- name: copy_runs
+-- Runs $2 as runs $3 of session $1.
+INSERT INTO agent_runs (id, session_id, number, prompt, provider, model, profile, options, state, state_at, attempt,
+                        machine, reason, message, runtime_version, image, cli_version, phases, landed, created_at,
+                        started_at, ended_at)
+SELECT c.copy, $1, r.number, r.prompt, r.provider, r.model, r.profile, r.options, r.state, r.state_at, r.attempt,
+       r.machine, r.reason, r.message, r.runtime_version, r.image, r.cli_version, r.phases, r.landed, r.created_at,
+       r.started_at, r.ended_at
+FROM unnest($2::uuid[], $3::uuid[]) AS c (original, copy) JOIN agent_runs r ON r.id = c.original
+
+-- name: become_fork
+UPDATE agent_sessions SET forked_from = $2, last_run = $3, sdk_session_ids = $4 WHERE id = $1
+
+-- name: copy_snapshot
+-- Snapshot $1 as $2, of session $3 and its run $4.
+INSERT INTO session_snapshots (id, session_id, run_id, message_id, project_id, epoch, base_seq, reason, files, bytes,
+                               sdk_session_ids, verified_at)
+SELECT $2, $3, $4, message_id, project_id, epoch, base_seq, reason, files, bytes, sdk_session_ids, verified_at
+FROM session_snapshots WHERE id = $1
+
+-- name: copy_snapshot_files
+INSERT INTO session_snapshot_files (snapshot_id, path, position, kind, content_hash, size, mode, base_seq)
+SELECT $2, path, position, kind, content_hash, size, mode, base_seq FROM session_snapshot_files WHERE snapshot_id = $1
+
+-- name: forget_snapshots_of_run
+UPDATE session_snapshots SET run_id = NULL WHERE run_id = $1

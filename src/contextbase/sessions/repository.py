@@ -1,7 +1,7 @@
 """Sessions, runs and workers in PostgreSQL. Every method works in the caller's transaction."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -18,6 +18,7 @@ from contextbase.sessions.model import (
     Land,
     RunFacts,
     RunId,
+    RunWishes,
     SessionId,
     SessionRequest,
     SessionState,
@@ -92,6 +93,11 @@ class SessionRepository:
     ) -> None:
         await connection.execute(_SQL.update_session, session_id, state, pinned, title)
 
+    async def sdk_session_ids(self, connection: Connection, session_id: SessionId) -> Mapping[str, str]:
+        """As they are now."""
+        found: dict[str, str] = json.loads(await connection.fetchval(_SQL.sdk_session_ids, session_id) or "{}")
+        return found
+
     async def put_sdk_session(
         self, connection: Connection, session_id: SessionId, provider: str, sdk_session_id: str
     ) -> None:
@@ -108,8 +114,8 @@ class SessionRepository:
         session: AgentSession,
         run_id: RunId,
         prompt: str,
+        wishes: RunWishes,
         *,
-        model: str | None,
         title: str,
         at: datetime,
         idempotency_key: str | None = None,
@@ -118,7 +124,17 @@ class SessionRepository:
         """The session must be locked."""
         number = await connection.fetchval(_SQL.take_run_number, session.id, at, title)
         await connection.execute(
-            _SQL.insert_run, run_id, session.id, number, prompt, session.provider, model, idempotency_key, request_hash
+            _SQL.insert_run,
+            run_id,
+            session.id,
+            number,
+            prompt,
+            wishes.provider or session.provider,
+            wishes.model or session.model,
+            wishes.profile,
+            json.dumps(dict(wishes.options)),
+            idempotency_key,
+            request_hash,
         )
         return await self.run(connection, run_id)
 
@@ -274,6 +290,7 @@ def _session(row: asyncpg.Record) -> AgentSession:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         last_active_at=row["last_active_at"],
+        forked_from=row["forked_from"],
     )
 
 
@@ -285,6 +302,8 @@ def run_of_row(row: asyncpg.Record) -> AgentRun:
         prompt=row["prompt"],
         provider=row["provider"],
         model=row["model"],
+        profile=row["profile"],
+        options=json.loads(row["options"]),
         state=RunState(row["state"]),
         state_at=row["state_at"],
         attempt=row["attempt"],
@@ -300,6 +319,7 @@ def run_of_row(row: asyncpg.Record) -> AgentRun:
         created_at=row["created_at"],
         started_at=row["started_at"],
         ended_at=row["ended_at"],
+        rewound_at=row["rewound_at"],
     )
 
 

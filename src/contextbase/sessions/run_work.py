@@ -15,10 +15,12 @@ from typing import Any, Final
 
 from contextbase.agents.registry import default_model
 from contextbase.commands.occupancy import Occupancy
+from contextbase.conversation.model import CONVERSATION_REBUILT
 from contextbase.errors import Conflict, ContextbaseError, CursorOutdated, LeaseLost, Unavailable
 from contextbase.models.model import ModelContext
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.disk_guard import guard_disk
+from contextbase.sessions.earlier_turns import EarlierTurns
 from contextbase.sessions.landing import LandingReport, RunLanding
 from contextbase.sessions.model import AgentRun, ClaimedRun, RunFacts, SessionId
 from contextbase.sessions.periodic_snapshots import snapshot_every
@@ -26,7 +28,7 @@ from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.snapshot_model import SnapshotReason
 from contextbase.sessions.states import RunState
-from contextbase.sessions.turn_notes import CUT_OFF, turn_notes
+from contextbase.sessions.turn_notes import CUT_OFF, MISSED, turn_notes
 from contextbase.sessions.ways_out import RunsAtWork
 from contextbase.sessions.worker_host import LiveWorker, SessionFolder, WorkerHost
 
@@ -52,6 +54,7 @@ class RunParts:
     runs: AgentRuns
     queue: RunQueue
     log: RunLog
+    earlier: EarlierTurns
     host: WorkerHost
     landing: RunLanding
     occupancy: Occupancy
@@ -172,6 +175,7 @@ class RunWork:
         return max(alive, default=None)
 
     async def _begin(self, worker: LiveWorker, folder: SessionFolder) -> None:
+        told = await self._parts.earlier.before(self._session, self._run)
         body = {
             "run_id": str(self._run.id),
             "attempt": self._run.attempt,
@@ -179,9 +183,12 @@ class RunWork:
             "prompt": self._run.prompt,
             "model": self._main_model,
             "small_model": self._parts.small_model,
-            "resume": self._session.sdk_session_ids.get(self._run.provider),
-            "notes": await self._notes(folder) or None,
-            "options": {"mcp": True, **self._session.options},
+            "resume": told.resume,
+            "state_version": told.state_version,
+            "history": told.history,
+            "notes": await self._notes(folder, told.missed) or None,
+            "profile": self._run.profile,
+            "options": {"mcp": True, **self._session.options, **self._run.options},
             "limits": {"seconds": self._parts.limits.seconds, "output_bytes": self._parts.limits.output_bytes},
         }
         try:
@@ -189,10 +196,15 @@ class RunWork:
         except Conflict:  # it still works on a run that this session has given up
             await worker.link.call("POST", "/cancel", {"reason": "superseded"})
             raise
+        if told.reason is not None:
+            run, data = self._run, {"reason": told.reason}
+            await self._parts.runs.tell(run.session_id, run.id, run.attempt, CONVERSATION_REBUILT, data)
 
-    async def _notes(self, folder: SessionFolder) -> str:
+    async def _notes(self, folder: SessionFolder, missed: str | None) -> str:
         last = await self._parts.runs.landed_before(self._run)
         more = [CUT_OFF] if self._run.started_at is not None and self._run.attempt > 1 else []
+        if missed is not None:
+            more.append(f"{MISSED}\n\n{missed}\n")
         return turn_notes(last, folder.refreshed, more=more)
 
     async def _followed(self, worker: LiveWorker) -> RunEnd:
@@ -248,7 +260,7 @@ class RunWork:
             because = "the run was canceled" if is_canceled else "the run failed"
             report = await self._parts.landing.keep(self._session, because)
         reason = SnapshotReason.MESSAGE_STOP if is_canceled else SnapshotReason.RUN_FINISHED
-        await self._parts.host.sync(self._session, reason)
+        await self._parts.host.sync(self._session, reason, self._run.id)
         await self._end(end, report, is_canceled=is_canceled)
 
     async def _end(self, end: RunEnd, report: LandingReport, *, is_canceled: bool) -> None:

@@ -25,6 +25,7 @@ from contextbase.sessions.model import (
     QueuePlace,
     RunFacts,
     RunId,
+    RunWishes,
     SessionId,
     SessionRequest,
     SessionState,
@@ -86,29 +87,37 @@ class SessionService:
             title=request.title,
             options=request.options,
         )
-        session_id = SessionId(new_uuid())
         async with self.database.transaction() as connection:
             if not await self.identity.project_exists(connection, request.project_id):
                 raise NotFound(f"There is no project {request.project_id}.")
-            agent = await self._new_agent(connection)
-            await self.repository.insert(
-                connection,
-                session_id,
-                owner=caller.principal,
-                agent=agent,
-                request=request,
-                actions=caller.grant.actions & _ACTIONS,
-            )
-            await self.audit.note(
-                connection,
-                request.project_id,
-                "session.create",
-                "Made a session.",
-                at=self.clock.now(),
-                by=caller.actor,
-                session_id=str(session_id),
-            )
-            return await self.access.owned(connection, caller, session_id)
+            return await self.add(connection, caller, request, caller.grant.actions & _ACTIONS)
+
+    async def add(
+        self,
+        connection: Connection,
+        caller: Caller,
+        request: SessionRequest,
+        actions: frozenset[Action],
+        *,
+        forked_from: SessionId | None = None,
+    ) -> AgentSession:
+        """A session of the caller's, in a transaction under way, for those who have checked that it may be made."""
+        session_id = SessionId(new_uuid())
+        agent = await self._new_agent(connection)
+        await self.repository.insert(
+            connection, session_id, owner=caller.principal, agent=agent, request=request, actions=actions
+        )
+        await self.audit.note(
+            connection,
+            request.project_id,
+            "session.create",
+            "Made a session." if forked_from is None else "Forked a session.",
+            at=self.clock.now(),
+            by=caller.actor,
+            session_id=str(session_id),
+            **({} if forked_from is None else {"forked_from": str(forked_from)}),
+        )
+        return await self.access.owned(connection, caller, session_id)
 
     async def list(
         self, caller: Caller, *, project_id: ProjectId | None = None, before: SessionId | None = None, limit: int = 50
@@ -136,14 +145,15 @@ class SessionService:
         session_id: SessionId,
         prompt: str,
         *,
-        model: str | None = None,
+        wishes: RunWishes | None = None,
         priority: int = 0,
         idempotency_key: str | None = None,
     ) -> AgentRun:
         """Queue a message to the session's agent. The same key again gives the same run; with another message it is a
         `Conflict`."""
         checked_prompt(prompt)
-        request_hash = hashlib.sha256(json.dumps([prompt, model]).encode()).digest() if idempotency_key else None
+        wishes = wishes or RunWishes()
+        request_hash = _request_hash(prompt, wishes) if idempotency_key else None
         run_id = RunId(new_uuid())
         [said] = await self.log.prepared([self._said(caller, run_id, prompt)])
         async with self.runs.step(session_id) as step:
@@ -164,7 +174,7 @@ class SessionService:
                 session,
                 run_id,
                 prompt,
-                model=model or session.model,
+                wishes,
                 title=_title(prompt),
                 at=self.clock.now(),
                 idempotency_key=idempotency_key,
@@ -315,7 +325,7 @@ class SessionService:
             run_id=run_id,
             attempt=0,
             ts=self.clock.now(),
-            data={"message_id": "prompt", "text": prompt},
+            data={"message_id": f"{run_id}:prompt", "text": prompt},
             principal_id=caller.principal.id,
         )
 
@@ -347,6 +357,13 @@ def _folder(caller: Caller, asked: TreePath | None) -> TreePath | None:
     if asked != below and not asked.is_below(below):
         raise Forbidden(f"This {caller.grant.source} is limited to {below}, and so are the sessions it makes.")
     return asked
+
+
+def _request_hash(prompt: str, wishes: RunWishes) -> bytes:
+    told: list[object] = [prompt, wishes.model]
+    if wishes != RunWishes(model=wishes.model):
+        told += [wishes.provider, wishes.profile, dict(wishes.options)]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
 
 
 def _title(prompt: str) -> str:

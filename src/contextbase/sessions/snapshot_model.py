@@ -27,6 +27,8 @@ class SnapshotReason(StrEnum):
     CATCH_UP = "catch_up"
     PRE_DISCARD = "pre.discard"  # with the work that its owner throws away
     DISCARDED = "discarded"
+    PRE_REWIND = "pre.rewind"  # with what the rewind takes back
+    REWOUND = "rewound"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

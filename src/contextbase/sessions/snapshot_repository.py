@@ -9,7 +9,7 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
-from contextbase.ids import ContentHash, ProjectId, Seq
+from contextbase.ids import ContentHash, ProjectId, Seq, new_uuid
 from contextbase.sessions.model import RunId, SessionId
 from contextbase.sessions.snapshot_model import SessionFile, SessionSnapshot, SnapshotId, SnapshotReason, StoredPiece
 from contextbase.storage.model import Kind
@@ -54,6 +54,23 @@ class SnapshotRepository:
     async def newest(self, connection: Connection, session_id: SessionId) -> SessionSnapshot | None:
         row = await connection.fetchrow(_SQL.newest_snapshot, session_id)
         return None if row is None else _snapshot(row)
+
+    async def get(self, connection: Connection, snapshot_id: SnapshotId) -> SessionSnapshot | None:
+        row = await connection.fetchrow(_SQL.snapshot_by_id, snapshot_id)
+        return None if row is None else _snapshot(row)
+
+    async def after(self, connection: Connection, session_id: SessionId, number: int) -> SessionSnapshot | None:
+        """As the session was after that run; None: no snapshot shows that."""
+        row = await connection.fetchrow(_SQL.snapshot_after, session_id, number)
+        return None if row is None else _snapshot(row)
+
+    async def copy(
+        self, connection: Connection, snapshot: SessionSnapshot, session_id: SessionId, run_id: RunId | None
+    ) -> None:
+        """The same, for another session and its run."""
+        copied = SnapshotId(new_uuid())
+        await connection.execute(_SQL.copy_snapshot, snapshot.id, copied, session_id, run_id)
+        await connection.execute(_SQL.copy_snapshot_files, snapshot.id, copied)
 
     async def files(self, connection: Connection, snapshot_id: SnapshotId) -> list[SessionFile]:
         """In name order."""

@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from contextbase.db.database import Database
 from contextbase.errors import BlobCorrupted, BlobMissing, Conflict
 from contextbase.ids import ContentHash, TreePath, new_uuid
 from contextbase.sessions.model import AgentSession, RunId
+from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.snapshot_model import SessionFile, SessionSnapshot, SnapshotId, SnapshotReason, StoredPiece
 from contextbase.sessions.snapshot_repository import SnapshotRepository
 from contextbase.sessions.state_files import StateFile, StateLimits, StateRules, state_files
@@ -53,6 +54,7 @@ class SessionSnapshots:
     registry: WorkspaceRepository
     workspaces: WorkspaceService
     rules: StateRules
+    sessions: SessionRepository = field(default_factory=SessionRepository)
     limits: StateLimits = field(default_factory=StateLimits)
 
     async def take(
@@ -84,6 +86,10 @@ class SessionSnapshots:
     async def newest(self, session: AgentSession) -> SessionSnapshot | None:
         async with self.database.connection() as connection:
             return await self.repository.newest(connection, session.id)
+
+    async def get(self, snapshot_id: SnapshotId) -> SessionSnapshot | None:
+        async with self.database.connection() as connection:
+            return await self.repository.get(connection, snapshot_id)
 
     async def restore(self, snapshot: SessionSnapshot, record: WorkspaceRecord, *, below: str | None = None) -> int:
         """Put what the snapshot has, or has below a folder, into the session's new folder; returns how many entries
@@ -135,10 +141,11 @@ class SessionSnapshots:
             reason=reason,
             files=len(files),
             bytes=sum(file.size for file in files),
-            sdk_session_ids=session.sdk_session_ids,
         )
         await self._verify(files)
         async with self.database.transaction() as connection:
+            known = await self.sessions.sdk_session_ids(connection, session.id)
+            snapshot = replace(snapshot, sdk_session_ids=known)
             await self.repository.insert(connection, snapshot, files)
             await self.repository.prune(connection, session.id, kept=_KEPT)
         return snapshot

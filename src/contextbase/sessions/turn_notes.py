@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from contextbase.workspaces.refresh.service import Refreshed
 
-__all__ = ["CUT_OFF", "turn_notes"]
+__all__ = ["CUT_OFF", "MISSED", "turn_notes"]
 
 _MOST_PATHS: Final = 20
 _SENTENCES: Final = {
@@ -17,6 +17,7 @@ _SENTENCES: Final = {
     "discarded": "was thrown away by a person; do not make it again unless you are asked to",
 }
 CUT_OFF: Final = "Your last turn was cut off before its end. Look at what is there already, and go on from it."
+MISSED: Final = "Since your last turn another agent worked in this conversation:"
 
 
 def turn_notes(landed: Mapping[str, Any] | None, refreshed: Refreshed | None, *, more: Sequence[str] = ()) -> str:

@@ -33,7 +33,7 @@ class WaitingWork:
         """Commit it through the gate, as the session's agent."""
         async with self._decided(caller, session_id) as (host, session, run):
             report = await self.landing.commit(session, run)
-        await host.sync(session, SnapshotReason.RUN_FINISHED)
+        await host.sync(session, SnapshotReason.RUN_FINISHED, run.id)
         await self._tell(run, report)
         return report
 
@@ -68,6 +68,8 @@ class WaitingWork:
             raise NoMachine("No machine can make the session's folder ready; start one.")
         if record is None:  # it was removed, and is made again as it was stored
             await self.host.folder(session)
+        else:
+            await self.host.catch_up(session)
         return self.host
 
     async def _tell(self, run: AgentRun, report: LandingReport) -> None:

@@ -27,8 +27,9 @@ from contextbase.sandbox.model import Network, SandboxId
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
-from contextbase.sessions.model import AgentSession, SessionId, SessionWorker, SyncStatus, WorkerState
+from contextbase.sessions.model import AgentSession, RunId, SessionId, SessionWorker, SyncStatus, WorkerState
 from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.rewind_repository import RewindRepository
 from contextbase.sessions.snapshot_model import SnapshotReason
 from contextbase.sessions.snapshots import SessionSnapshots
 from contextbase.threads import in_thread
@@ -83,6 +84,7 @@ class WorkerHost:
     ways_out: WaysOut
     clock: Clock
     homes: Path
+    rewinds: RewindRepository = field(default_factory=RewindRepository)
     _live: dict[SessionId, LiveWorker] = field(default_factory=dict, init=False)
     _turns: WeakValueDictionary[SessionId, asyncio.Lock] = field(default_factory=WeakValueDictionary, init=False)
 
@@ -113,11 +115,21 @@ class WorkerHost:
             if created.is_new or not is_ours or (worker is not None and worker.state is WorkerState.DELETED):
                 restored = await self._restore(session, created.record)
             await self._put_worker(session, None, None)
+            created = await self._rewound(session, created)
         refreshed = None
         if not created.is_new:
             record, refreshed = await self.workspaces.refresh(session.caller(), session.project_id)
             return SessionFolder(record=record, refreshed=refreshed, is_restored=restored > 0)
         return SessionFolder(record=created.record, refreshed=None, is_restored=restored > 0)
+
+    async def catch_up(self, session: AgentSession) -> None:
+        """Take the folder back to where the conversation went, if it is here and that has still to be done."""
+        async with self._turn(session.id):
+            worker = await self._worker(session.id)
+            if worker is not None and worker.machine == self.machine and worker.state is not WorkerState.DELETED:
+                created = await self._created(session)
+                if not created.is_new:
+                    await self._rewound(session, created)
 
     async def opened(self, session: AgentSession) -> LiveWorker:
         """The session's sandbox with its executor, attached. Its folder must be here."""
@@ -145,9 +157,10 @@ class WorkerHost:
             await in_thread(_remove_home, self.homes / str(session.id))
             await self._settle(session, WorkerState.DELETED)
 
-    async def sync(self, session: AgentSession, reason: SnapshotReason) -> None:
+    async def sync(self, session: AgentSession, reason: SnapshotReason, run_id: RunId | None = None) -> None:
+        """`run_id`: of the run that has ended with this."""
         async with self._turn(session.id):
-            await self._store(session, reason)
+            await self._store(session, reason, run_id)
 
     @asynccontextmanager
     async def undisturbed(self, session_id: SessionId) -> AsyncIterator[None]:
@@ -228,12 +241,12 @@ class WorkerHost:
         record = await self.workspaces.path(session.caller(), session.project_id)
         await self.occupancy.leave(record.id)
 
-    async def _store(self, session: AgentSession, reason: SnapshotReason) -> None:
+    async def _store(self, session: AgentSession, reason: SnapshotReason, run_id: RunId | None = None) -> None:
         """A snapshot, and what came of it in the worker's row."""
         began = self.clock.now()
         await self._put_sync(session, SyncStatus.RUNNING)
         try:
-            await self.snapshots.take(session, reason)
+            await self.snapshots.take(session, reason, run_id=run_id)
         except ContextbaseError as error:
             await self._put_sync(session, SyncStatus.FAILED, error=error.message)
             raise
@@ -244,6 +257,30 @@ class WorkerHost:
     ) -> None:
         async with self.database.connection() as connection:
             await self.repository.put_sync(connection, session.id, status, at=at, error=error)
+
+    async def _rewound(self, session: AgentSession, created: Created) -> Created:
+        """With what the agent program knew at the message that the conversation went back to; with files, in a new
+        folder. Cut off in the middle, it is done again; a snapshot has what it takes away for a while."""
+        async with self.database.connection() as connection:
+            due = await self.rewinds.due(connection, session.id)
+        if due is None:
+            return created
+        await self._store(session, SnapshotReason.PRE_REWIND)
+        await self._end_sandbox(session)
+        await in_thread(_remove_home, self.homes / str(session.id))
+        if due.with_files:
+            await self.workspaces.abandon(session.caller(), session.project_id)
+            created = await self._created(session)
+        else:
+            await in_thread(remove_tree, created.record.path / AGENT_DATA)
+        snapshot = None if due.snapshot_id is None else await self.snapshots.get(due.snapshot_id)
+        if snapshot is not None:
+            await self.snapshots.restore(snapshot, created.record, below=None if due.with_files else AGENT_DATA)
+        await self._put_worker(session, None, None)
+        await self._store(session, SnapshotReason.REWOUND)
+        async with self.database.connection() as connection:
+            await self.rewinds.finish(connection, session.id, due.id)
+        return created
 
     async def _restore(self, session: AgentSession, record: WorkspaceRecord) -> int:
         snapshot = await self.snapshots.newest(session)

@@ -1,7 +1,7 @@
 """Brings this machine's session workers in line with what is wanted of them: stopped, removed, stored."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from contextbase.db.database import Database
 from contextbase.errors import ContextbaseError, NotFound
@@ -9,6 +9,7 @@ from contextbase.ids import Clock
 from contextbase.sessions.machine_runs import MachineRuns
 from contextbase.sessions.model import AgentSession, SessionWorker, WorkerState
 from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.rewind_repository import RewindRepository
 from contextbase.sessions.snapshot_model import SnapshotReason
 from contextbase.sessions.worker_host import WorkerHost
 
@@ -24,17 +25,21 @@ class WorkerUpkeep:
     host: WorkerHost
     runs: MachineRuns
     clock: Clock
+    rewinds: RewindRepository = field(default_factory=RewindRepository)
 
     async def sweep(self) -> None:
         """One worker in trouble does not keep the others waiting; it is tried again with the next sweep."""
         async with self.database.connection() as connection:
             workers = await self.repository.workers_of(connection, self.host.machine)
             sessions = await self.repository.of_ids(connection, {worker.session_id for worker in workers})
+            due = await self.rewinds.due_on(connection, self.host.machine)
         for worker in workers:
             session = sessions.get(worker.session_id)
             if session is None or self.runs.works_on(worker.session_id):
                 continue
             try:
+                if session.id in due:
+                    await self.host.catch_up(session)
                 await self._attend(session, worker)
             except ContextbaseError as error:
                 extra = {"session_id": str(worker.session_id), "error": error.message, "code": error.code}

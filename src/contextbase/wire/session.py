@@ -33,6 +33,7 @@ __all__ = [
     "MessageView",
     "OpenedSessionView",
     "QueuePlaceView",
+    "RewoundRun",
     "RunCreate",
     "RunEndItem",
     "RunEventPage",
@@ -40,7 +41,10 @@ __all__ = [
     "RunPage",
     "RunView",
     "SessionCreate",
+    "SessionFork",
     "SessionPage",
+    "SessionRewind",
+    "SessionRewoundView",
     "SessionView",
     "SessionWorkerView",
     "ToolExecutionPage",
@@ -92,6 +96,7 @@ class SessionView(AnswerView):
     created_at: datetime
     updated_at: datetime
     last_active_at: datetime
+    forked_from: UUID | None = Field(description="The session whose conversation it goes on with.")
 
 
 class SessionPage(BaseModel):
@@ -150,6 +155,8 @@ class RunView(AnswerView):
     prompt: str
     provider: str
     model: str | None
+    profile: str = Field(description="How the agent works: default, plan or ask.")
+    options: dict[str, Any] = Field(description="For the agent program, beside the session's.")
     state: RunState
     state_at: datetime
     attempt: int
@@ -163,6 +170,7 @@ class RunView(AnswerView):
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    rewound_at: datetime | None = Field(description="When the conversation went back behind it: it is hidden then.")
     place: QueuePlaceView | None = Field(
         None, description="In the queue, for a run that is asked for by its id and has not ended."
     )
@@ -184,6 +192,51 @@ class RunCreate(BaseModel):
     message: str = Field(description="What the agent should do.", min_length=1, max_length=262_144)
     model: str | None = Field(
         None, description="Null: the session's.", min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$"
+    )
+
+
+class SessionRewind(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    message_id: str = Field(
+        description="The last message of the agent's that stays, or the person's message that is to be said "
+        "differently: it goes, too. A run's id stands for its whole answer.",
+        min_length=1,
+        max_length=300,
+    )
+    files: bool = Field(
+        False, description="Whether the work in the session's folder that is not committed goes back, too."
+    )
+
+
+class RewoundRun(BaseModel):
+    id: UUID
+    prompt: str
+    landed_seq: int | None = Field(
+        description="The snapshot that has its changes. They stay in the project; undo the run to take them back."
+    )
+
+
+class SessionRewoundView(BaseModel):
+    """Where the conversation stands after it went back."""
+
+    session_id: UUID
+    prompt: str | None = Field(description="The person's message that was taken back, to be said differently.")
+    memory: Literal["resumed", "rebuilt", "empty"] = Field(
+        description="What the agent will know: what it knew then, what is written down of it, or nothing."
+    )
+    files: bool = Field(description="Whether the uncommitted work went back.")
+    runs: list[RewoundRun] = Field(description="That are hidden now, in order.")
+
+
+class SessionFork(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    message_id: str | None = Field(
+        None,
+        description="As for a rewind: the new session's conversation ends there. Null: with the last run that ended.",
+        min_length=1,
+        max_length=300,
     )
 
 

@@ -799,6 +799,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{session}/rewind": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rewind Session
+         * @description Take the conversation back to a message: what came after it is hidden, and the agent forgets it. With `files`,
+         *     the uncommitted work in the session's folder is what it was then. What has landed stays in the project. 409 while a
+         *     run has not ended, and with `files` for a message in the middle of an answer.
+         */
+        post: operations["rewind_session_api_v1_sessions__session__rewind_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fork Session
+         * @description A new session of yours that goes on from a message of this one, with what the agent knew there and the work that
+         *     was not committed. This session stays as it is. 409 for a message of a run that has not ended.
+         */
+        post: operations["fork_session_api_v1_sessions__session__fork_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session}/snapshot": {
         parameters: {
             query?: never;
@@ -3880,6 +3923,8 @@ export interface components {
             updated_at: string;
             /** Format: date-time */
             last_active_at: string;
+            /** @description The session whose conversation it goes on with. */
+            forked_from: string | null;
             /** @description Null: no run has begun yet. */
             worker: components["schemas"]["SessionWorkerView"] | null;
             /** @description That have not ended, the oldest first. */
@@ -4282,6 +4327,13 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        RewoundRun: {
+            /** Format: uuid */
+            id: string;
+            prompt: string;
+            /** @description The snapshot that has its changes. They stay in the project; undo the run to take them back. */
+            landed_seq: number | null;
+        };
         RollbackCreate: {
             /** @description The project's name or id. */
             project: string;
@@ -4362,6 +4414,12 @@ export interface components {
             prompt: string;
             provider: string;
             model: string | null;
+            /** @description How the agent works: default, plan or ask. */
+            profile: string;
+            /** @description For the agent program, beside the session's. */
+            options: {
+                [key: string]: unknown;
+            };
             state: components["schemas"]["RunState"];
             /** Format: date-time */
             state_at: string;
@@ -4385,6 +4443,8 @@ export interface components {
             created_at: string;
             started_at: string | null;
             ended_at: string | null;
+            /** @description When the conversation went back behind it: it is hidden then. */
+            rewound_at: string | null;
             /** @description In the queue, for a run that is asked for by its id and has not ended. */
             place?: components["schemas"]["QueuePlaceView"] | null;
         };
@@ -4538,11 +4598,40 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        SessionFork: {
+            /** @description As for a rewind: the new session's conversation ends there. Null: with the last run that ended. */
+            message_id?: string | null;
+        };
         SessionPage: {
             /** @description Newest first. */
             sessions: components["schemas"]["SessionView"][];
             /** @description Pass as `before` for the next page; null on the last. */
             next_before: string | null;
+        };
+        SessionRewind: {
+            /** @description The last message of the agent's that stays, or the person's message that is to be said differently: it goes, too. A run's id stands for its whole answer. */
+            message_id: string;
+            /**
+             * @description Whether the work in the session's folder that is not committed goes back, too.
+             * @default false
+             */
+            files: boolean;
+        };
+        /** @description Where the conversation stands after it went back. */
+        SessionRewoundView: {
+            /** Format: uuid */
+            session_id: string;
+            /** @description The person's message that was taken back, to be said differently. */
+            prompt: string | null;
+            /**
+             * @description What the agent will know: what it knew then, what is written down of it, or nothing.
+             * @enum {string}
+             */
+            memory: "resumed" | "rebuilt" | "empty";
+            /** @description Whether the uncommitted work went back. */
+            files: boolean;
+            /** @description That are hidden now, in order. */
+            runs: components["schemas"]["RewoundRun"][];
         };
         /** @enum {string} */
         SessionState: "open" | "closed" | "deleted";
@@ -4573,6 +4662,8 @@ export interface components {
             updated_at: string;
             /** Format: date-time */
             last_active_at: string;
+            /** @description The session whose conversation it goes on with. */
+            forked_from: string | null;
         };
         /** @description The session's folder and sandbox on a machine. */
         SessionWorkerView: {
@@ -6379,6 +6470,60 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LandingView"];
+                };
+            };
+        };
+    };
+    rewind_session_api_v1_sessions__session__rewind_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SessionRewind"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionRewoundView"];
+                };
+            };
+        };
+    };
+    fork_session_api_v1_sessions__session__fork_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SessionFork"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionView"];
                 };
             };
         };

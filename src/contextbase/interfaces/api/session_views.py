@@ -1,19 +1,23 @@
 """Sessions, runs and what was said in them as their wire models."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from contextbase.sessions.model import AgentRun, AgentSession
+from contextbase.sessions.rewind import Rewound
 from contextbase.sessions.service import RunDetails, SessionDetails
 from contextbase.wire.session import (
     LandingView,
     OpenedSessionView,
     QueuePlaceView,
+    RewoundRun,
     RunView,
+    SessionRewoundView,
     SessionView,
     SessionWorkerView,
 )
 
-__all__ = ["landing_view", "opened_session_view", "run_details_view", "run_view", "session_view"]
+__all__ = ["landing_view", "opened_session_view", "rewound_view", "run_details_view", "run_view", "session_view"]
 
 
 def session_view(session: AgentSession) -> SessionView:
@@ -39,3 +43,19 @@ def run_details_view(details: RunDetails) -> RunView:
 
 def landing_view(report: Mapping[str, object]) -> LandingView:
     return LandingView.model_validate(report)
+
+
+def rewound_view(rewound: Rewound) -> SessionRewoundView:
+    point = rewound.point
+    runs = [
+        RewoundRun(
+            id=run.id, prompt=run.prompt, landed_seq=None if run.landed is None else landing_view(run.landed).seq
+        )
+        for run in rewound.hidden
+    ]
+    memory: Literal["resumed", "rebuilt", "empty"] = "empty"
+    if not point.is_start:
+        memory = "rebuilt" if point.snapshot is None else "resumed"
+    return SessionRewoundView(
+        session_id=point.run.session_id, prompt=point.prompt, memory=memory, files=rewound.with_files, runs=runs
+    )

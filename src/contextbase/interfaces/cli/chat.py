@@ -19,8 +19,8 @@ from contextbase.interfaces.cli.landing_text import drawn_landing
 from contextbase.interfaces.cli.options import Folder
 from contextbase.interfaces.cli.output import error_console, on_one_line, report
 from contextbase.interfaces.cli.run_printer import RunPrinter
-from contextbase.interfaces.cli.session_text import drawn_messages, drawn_session
-from contextbase.interfaces.cli.sessions import session_named
+from contextbase.interfaces.cli.session_text import drawn_messages, drawn_rewind, drawn_session
+from contextbase.interfaces.cli.sessions import message_named, session_named
 from contextbase.sdk import Client
 from contextbase.vocabulary import Land
 from contextbase.wire.session import RunView, SessionView
@@ -30,6 +30,8 @@ __all__ = ["chat"]
 _HELP: Final = (
     ("/land", "put into the project what waits in the session"),
     ("/discard", "throw away what waits in the session"),
+    ("/rewind [N]", "take back message N and all after it; with `files`, your folder's work, too. Default: the last"),
+    ("/fork [N]", "go on from before message N in a new session. Default: from here"),
     ("/status", "show the session"),
     ("/model NAME", "use another model from the next message on"),
     ("/stop", "stop the session's sandbox; the next message starts it again"),
@@ -146,6 +148,10 @@ class _Conversation:
                 _show(drawn_landing(self._client.sessions.land(self._session.id), self._name))
             case "discard":
                 _show(drawn_landing(self._client.sessions.discard(self._session.id), self._name))
+            case "rewind":
+                self._rewind(rest.split())
+            case "fork":
+                self._fork(rest.strip() or None)
             case "status":
                 found = self._client.sessions.get(self._session.id)
                 _show(drawn_session(found, self._client.sessions.runs(self._session.id).runs))
@@ -160,6 +166,22 @@ class _Conversation:
                     self._note(f"/{name[:40]} is not a command. A space before it makes it a message.")
                 _show(Text.assemble((f"{each:14}", "cyan"), what) for each, what in _HELP)
         return True
+
+    def _rewind(self, words: list[str]) -> None:
+        with_files = "files" in words
+        numbers = [word for word in words if word != "files"]
+        if not numbers:
+            runs = self._client.sessions.runs(self._session.id).runs
+            numbers = [str(run.number) for run in runs if run.rewound_at is None] or ["0"]
+        named = message_named(self._client, self._session.id, numbers[0])
+        _show(drawn_rewind(self._client.sessions.rewind(self._session.id, named, files=with_files)))
+
+    def _fork(self, number: str | None) -> None:
+        named = None if number is None else message_named(self._client, self._session.id, number)
+        self._session = self._client.sessions.fork(self._session.id, named)
+        self._name = short_id(self._session.id)
+        self._is_used = True
+        self._note(f"You are in the new session {self._name} now.")
 
     def _note(self, text: str) -> None:
         if not self._as_json:

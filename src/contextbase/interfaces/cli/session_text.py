@@ -11,9 +11,9 @@ from contextbase.interfaces.cli.output import on_one_line, subject, visible
 from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.interfaces.cli.run_progress import duration
 from contextbase.vocabulary import MessagePartKind, MessageRole, RunState
-from contextbase.wire.session import MessageView, OpenedSessionView, RunView, SessionWorkerView
+from contextbase.wire.session import MessageView, OpenedSessionView, RunView, SessionRewoundView, SessionWorkerView
 
-__all__ = ["drawn_messages", "drawn_session"]
+__all__ = ["drawn_messages", "drawn_rewind", "drawn_session"]
 
 _STYLES: Final = {RunState.SUCCEEDED: "green", RunState.FAILED: "red", RunState.CANCELED: "yellow"}
 _SHORTEST_PHASE: Final = 50  # milliseconds
@@ -50,6 +50,25 @@ def drawn_messages(messages: Iterable[MessageView]) -> Iterator[Text]:
             yield Text(visible(text))
 
 
+def drawn_rewind(rewound: SessionRewoundView) -> Iterator[Text]:
+    """Where the conversation stands, and what is left to decide."""
+    hidden = counted(len(rewound.runs), "message")
+    files = " with its files" if rewound.files else ""
+    yield Text(f"The conversation went back{files}; {hidden} taken back. {_MEMORY[rewound.memory]}")
+    landed = [run for run in rewound.runs if run.landed_seq is not None]
+    if landed:
+        yield Text("What these runs changed stays in the project. To take it back as well:", "yellow")
+        for run in reversed(landed):
+            yield Text(f"  contextbase undo --run {run.id}")
+    if rewound.prompt is not None:
+        yield Text.assemble(("You said: ", "dim"), visible(rewound.prompt))
+
+
+_MEMORY: Final = {
+    "resumed": "The agent knows what it knew then.",
+    "rebuilt": "The agent is told what was said until then.",
+    "empty": "The agent knows nothing yet.",
+}
 _LANDS: Final = {
     "auto": "go through the gate after each run (auto)",
     "after_review": "wait until somebody lands them (after_review)",
@@ -70,10 +89,11 @@ def _worker(worker: SessionWorkerView | None) -> str:
 
 def _run(run: RunView, session: str) -> Iterator[Text]:
     again = f", attempt {run.attempt}" if run.attempt > 1 else ""
+    back = ", taken back" if run.rewound_at is not None else ""
     yield Text.assemble(
         (f"run {run.number}  ", "bold"),
         (run.state.replace("_", " "), _STYLES.get(run.state, "cyan")),
-        (f"{again}  {local_time(run.created_at)}  {short_id(run.id)}", "dim"),
+        (f"{again}{back}  {local_time(run.created_at)}  {short_id(run.id)}", "dim"),
     )
     yield Text(f"  > {subject(run.prompt)}")
     if run.message and run.state is not RunState.SUCCEEDED:

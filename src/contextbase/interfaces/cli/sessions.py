@@ -7,7 +7,7 @@ from uuid import UUID
 
 import typer
 
-from contextbase.errors import InvalidInput
+from contextbase.errors import InvalidInput, NotFound
 from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.completion import complete_project
 from contextbase.interfaces.cli.identifiers import find_id, short_id
@@ -16,18 +16,39 @@ from contextbase.interfaces.cli.options import Limit, Yes
 from contextbase.interfaces.cli.output import told_if_interrupted
 from contextbase.interfaces.cli.paging import every_page
 from contextbase.interfaces.cli.phrases import counted, local_time
-from contextbase.interfaces.cli.session_text import drawn_messages, drawn_session
+from contextbase.interfaces.cli.session_text import drawn_messages, drawn_rewind, drawn_session
 from contextbase.interfaces.cli.unpacking import any_name_inside, unpack
 from contextbase.sdk import Client
 from contextbase.wire.session import LandingView, SessionView
 
-__all__ = ["commands", "session_named"]
+__all__ = ["commands", "message_named", "session_named"]
 
 commands = typer.Typer(help="Look after sessions with agents.", no_args_is_help=True)
 
 _LIST = "contextbase session list"
 
 Name = Annotated[str, typer.Argument(metavar="SESSION", help="Its id, or the start or end of it.", show_default=False)]
+Message = Annotated[
+    str,
+    typer.Argument(
+        metavar="MESSAGE",
+        help="The number of your message that is taken back, with all after it; or the id of a message, or of a run "
+        "whose answer stays.",
+        show_default=False,
+    ),
+]
+Files = Annotated[bool, typer.Option("--files", help="Take back the work that is not in the project, too.")]
+
+
+def message_named(client: Client, session: UUID, text: str) -> str:
+    """The message that a person means: by its number among theirs, which is that of its run, or by its id."""
+    if not text.isdecimal():
+        return text
+    for page in every_page(lambda before: client.sessions.runs(session, before=before, limit=100)):
+        for run in page.runs:
+            if run.number == int(text):
+                return f"{run.id}:prompt"
+    raise NotFound(f"The session has no message {text}. `contextbase session show` lists them by their numbers.")
 
 
 def session_named(client: Client, text: str) -> UUID:
@@ -126,6 +147,32 @@ def land(client: Client, session: Name) -> CommandResult:
 def discard(client: Client, session: Name) -> CommandResult:
     """Throw away what waits in a session. The conversation stays."""
     return _decided(session, client.sessions.discard(session_named(client, session)))
+
+
+@commands.command("rewind")
+@command
+def rewind(client: Client, session: Name, message: Message, files: Files = False) -> CommandResult:
+    """Take a conversation back to a message; what came after it is hidden. What has landed stays in the project."""
+    found = session_named(client, session)
+    rewound = client.sessions.rewind(found, message_named(client, found, message), files=files)
+    return CommandResult(rewound, drawn_rewind(rewound))
+
+
+@commands.command("fork")
+@command
+def fork(
+    client: Client,
+    session: Name,
+    message: Annotated[
+        str | None,
+        typer.Argument(metavar="MESSAGE", help="As for rewind. Default: the end.", show_default=False),
+    ] = None,
+) -> CommandResult:
+    """Make a new session that goes on from a message of this one."""
+    found = session_named(client, session)
+    named = None if message is None else message_named(client, found, message)
+    made = client.sessions.fork(found, named)
+    return CommandResult(made, f"The new session: contextbase chat {short_id(made.id)}")
 
 
 @commands.command("rescue")

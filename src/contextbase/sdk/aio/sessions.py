@@ -24,7 +24,10 @@ from contextbase.wire.session import (
     RunPage,
     RunView,
     SessionCreate,
+    SessionFork,
     SessionPage,
+    SessionRewind,
+    SessionRewoundView,
     SessionView,
     ToolExecutionPage,
 )
@@ -173,6 +176,24 @@ class AsyncSessions:
         return await self._changed(LandingView, f"{_SESSIONS}/{session}/discard", _LANDING_SECONDS)
 
     @checked
+    async def rewind(self, session: UUID, message_id: str, *, files: bool = False) -> SessionRewoundView:
+        """Take the conversation back to a message: the last of the agent's that stays, or the person's that goes. With
+        `files`, the uncommitted work in the session's folder goes back, too; what has landed stays in the project.
+        Raises `Conflict` while a run has not ended. Not sent again when there is no answer."""
+        with input_checked("rewind()"):
+            body = SessionRewind(message_id=message_id, files=files)
+        path = f"{_SESSIONS}/{session}/rewind"
+        return await self._connection.call(SessionRewoundView, "POST", path, body, read_seconds=_LANDING_SECONDS)
+
+    @checked
+    async def fork(self, session: UUID, message_id: str | None = None) -> SessionView:
+        """A new session that goes on from a message of this one (None: from its end). Not sent again when there is no
+        answer: you might get two."""
+        with input_checked("fork()"):
+            body = SessionFork(message_id=message_id)
+        return await self._connection.call(SessionView, "POST", f"{_SESSIONS}/{session}/fork", body)
+
+    @checked
     async def snapshot(self, session: UUID) -> AsyncGenerator[bytes, None]:
         """What is stored of the session's own files, and of its work that is not committed, as a tar file in pieces.
         Close it if you stop early (`contextlib.aclosing`)."""
@@ -226,6 +247,14 @@ class AsyncSession:
     async def discard(self) -> LandingView:
         """Throw away what finished runs left uncommitted in the session's folder; the conversation stays."""
         return await self._sessions.discard(self.id)
+
+    async def rewind(self, message_id: str, *, files: bool = False) -> SessionRewoundView:
+        """Take the conversation back to a message: the last of the agent's that stays, or the person's that goes."""
+        return await self._sessions.rewind(self.id, message_id, files=files)
+
+    async def fork(self, message_id: str | None = None) -> "AsyncSession":
+        """A new session that goes on from a message of this one; None: from its end."""
+        return AsyncSession(await self._sessions.fork(self.id, message_id), self._sessions)
 
     async def close(self) -> None:
         """Stop it for good: it takes no more messages, and stays readable."""

@@ -25,7 +25,10 @@ from contextbase.wire.session import (
     RunPage,
     RunView,
     SessionCreate,
+    SessionFork,
     SessionPage,
+    SessionRewind,
+    SessionRewoundView,
     SessionView,
     ToolExecutionPage,
 )
@@ -174,6 +177,24 @@ class Sessions:
         return self._changed(LandingView, f"{_SESSIONS}/{session}/discard", _LANDING_SECONDS)
 
     @checked
+    def rewind(self, session: UUID, message_id: str, *, files: bool = False) -> SessionRewoundView:
+        """Take the conversation back to a message: the last of the agent's that stays, or the person's that goes. With
+        `files`, the uncommitted work in the session's folder goes back, too; what has landed stays in the project.
+        Raises `Conflict` while a run has not ended. Not sent again when there is no answer."""
+        with input_checked("rewind()"):
+            body = SessionRewind(message_id=message_id, files=files)
+        path = f"{_SESSIONS}/{session}/rewind"
+        return self._connection.call(SessionRewoundView, "POST", path, body, read_seconds=_LANDING_SECONDS)
+
+    @checked
+    def fork(self, session: UUID, message_id: str | None = None) -> SessionView:
+        """A new session that goes on from a message of this one (None: from its end). Not sent again when there is no
+        answer: you might get two."""
+        with input_checked("fork()"):
+            body = SessionFork(message_id=message_id)
+        return self._connection.call(SessionView, "POST", f"{_SESSIONS}/{session}/fork", body)
+
+    @checked
     def snapshot(self, session: UUID) -> Generator[bytes, None, None]:
         """What is stored of the session's own files, and of its work that is not committed, as a tar file in pieces.
         Close it if you stop early (`contextlib.closing`)."""
@@ -223,6 +244,14 @@ class Session:
     def discard(self) -> LandingView:
         """Throw away what finished runs left uncommitted in the session's folder; the conversation stays."""
         return self._sessions.discard(self.id)
+
+    def rewind(self, message_id: str, *, files: bool = False) -> SessionRewoundView:
+        """Take the conversation back to a message: the last of the agent's that stays, or the person's that goes."""
+        return self._sessions.rewind(self.id, message_id, files=files)
+
+    def fork(self, message_id: str | None = None) -> "Session":
+        """A new session that goes on from a message of this one; None: from its end."""
+        return Session(self._sessions.fork(self.id, message_id), self._sessions)
 
     def close(self) -> None:
         """Stop it for good: it takes no more messages, and stays readable."""

@@ -8,8 +8,15 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.session_views import landing_view, opened_session_view, run_view, session_view
-from contextbase.sessions.model import SessionId, SessionRequest
+from contextbase.interfaces.api.session_views import (
+    landing_view,
+    opened_session_view,
+    rewound_view,
+    run_view,
+    session_view,
+)
+from contextbase.sessions.model import RunWishes, SessionId, SessionRequest
+from contextbase.sessions.rewind import SessionRewinds
 from contextbase.sessions.waiting_work import WaitingWork
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.session import (
@@ -22,7 +29,10 @@ from contextbase.wire.session import (
     RunPage,
     RunView,
     SessionCreate,
+    SessionFork,
     SessionPage,
+    SessionRewind,
+    SessionRewoundView,
     SessionView,
 )
 
@@ -40,8 +50,14 @@ async def _waiting_work(request: Request) -> WaitingWork:
     return work
 
 
+async def _rewinds(request: Request) -> SessionRewinds:
+    rewinds: SessionRewinds = request.app.state.services.rewinds
+    return rewinds
+
+
 NamedSession = Annotated[SessionId, Depends(_session_id)]
 Waiting = Annotated[WaitingWork, Depends(_waiting_work)]
+Rewinds = Annotated[SessionRewinds, Depends(_rewinds)]
 
 
 @router.post("", status_code=201)
@@ -119,7 +135,7 @@ async def send_message(
 ) -> RunView:
     """Send the agent a message: a run, which begins when those before it have ended and a machine has room."""
     run = await services.sessions.service.send(
-        caller, session, body.message, model=body.model, idempotency_key=idempotency_key
+        caller, session, body.message, wishes=RunWishes(model=body.model), idempotency_key=idempotency_key
     )
     return run_view(run)
 
@@ -206,3 +222,22 @@ async def discard_work(session: NamedSession, caller: AuthenticatedCaller, work:
     """Throw away what finished runs left uncommitted in the session's folder. The conversation stays. 409 while a run
     has not ended."""
     return landing_view((await work.discard(caller, session)).to_json())
+
+
+@router.post("/{session}/rewind")
+async def rewind_session(
+    session: NamedSession, body: SessionRewind, caller: AuthenticatedCaller, rewinds: Rewinds
+) -> SessionRewoundView:
+    """Take the conversation back to a message: what came after it is hidden, and the agent forgets it. With `files`,
+    the uncommitted work in the session's folder is what it was then. What has landed stays in the project. 409 while a
+    run has not ended, and with `files` for a message in the middle of an answer."""
+    return rewound_view(await rewinds.rewind(caller, session, body.message_id, with_files=body.files))
+
+
+@router.post("/{session}/fork", status_code=201)
+async def fork_session(
+    session: NamedSession, body: SessionFork, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> SessionView:
+    """A new session of yours that goes on from a message of this one, with what the agent knew there and the work that
+    was not committed. This session stays as it is. 409 for a message of a run that has not ended."""
+    return session_view(await services.sessions.forks.fork(caller, session, body.message_id))
