@@ -14,6 +14,7 @@ import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
 from tests.support.api import BROKEN_ROUTES, Api, assert_problem
+from tests.support.app_examples import APP_ROUTES
 from tests.support.collab import Project, write
 
 from contextbase.interfaces.api.routes.workbench import SECTIONS
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 WORKBENCH = {path for section in SECTIONS for path in (f"/{section}", f"/{section}/{{rest:path}}")}
 OPEN_ROUTES = {"/healthz", "/readyz", "/", "/login", "/logout", "/assets/{name}"} | WORKBENCH
 KINDS = ("user", "agent", "adapter")
-OF_ONE = ("sandbox", "session")  # they have tests of their own
+OF_ONE = ("sandbox", "session", "app")  # they have tests of their own
 ACTIONS = frozenset({"read", "write", "admin"})
 READ_LEVELS = ("R", "RA", "RW-", "RW")
 LEVELS = ("hidden", *READ_LEVELS)
@@ -37,6 +38,7 @@ WORKSPACES = "/api/v1/workspaces"
 SANDBOXES = "/api/v1/sandboxes"
 SESSIONS = "/api/v1/sessions"
 RUNS = "/api/v1/runs"
+APPS = "/api/v1/apps"
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class World:
 class Route:
     needs: frozenset[str]
     # project: refused like one that does not exist; server: not for a project's tokens; anyone; sandbox: its agent's;
-    # session: its owner's
+    # session: its owner's; app: whoever may see it, as tests/e2e/test_apps_api.py has it
     about: str
     request: Callable[[World, str], dict[str, Any]] = lambda _, __: {}  # given the project's name
     ok: int = 200
@@ -398,6 +400,9 @@ TABLE: dict[tuple[str, str], Route] = {
     ("POST", f"{API}/groups"): route("admin", "server", lambda _, __: {"json": {"name": f"g-{uuid4().hex}"}}, ok=201),
     ("PUT", f"{API}/groups/{{group}}/members/{{principal}}"): route("admin", "server", fill=member),
     ("DELETE", f"{API}/groups/{{group}}/members/{{principal}}"): route("admin", "server", fill=member),
+    ("GET", f"{APPS}/store"): route("read", "anyone"),
+    ("POST", APPS): route("admin", "server", lambda _, __: {"json": {"name": f"a-{uuid4().hex}"}}, ok=201),
+    **dict.fromkeys(APP_ROUTES, route("read", "app")),
     ("GET", f"{API}/machines"): route("admin", "server"),
     ("POST", f"{API}/machines/{{name}}/drain"): route("admin", "server", fill=no_machine, ok=404),
     ("POST", f"{API}/machines/{{name}}/resume"): route("admin", "server", fill=no_machine, ok=404),

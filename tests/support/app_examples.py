@@ -1,4 +1,4 @@
-"""The manifest and the restore plan that the product's documents show."""
+"""The manifest and the restore plan that the product's documents show, and the routes that are about one app."""
 
 from typing import Any
 
@@ -97,3 +97,27 @@ PLAN: dict[str, Any] = {
         },
     ],
 }
+
+_APP = "/api/v1/apps/{app}"
+APP_ROUTES: dict[tuple[str, str], dict[str, Any] | None] = {
+    ("GET", _APP): None,
+    ("PATCH", _APP): {"title": "Another"},
+    ("PUT", f"{_APP}/visibility"): {},
+    ("GET", f"{_APP}/projects"): None,
+    ("PUT", f"{_APP}/projects"): {"name": "beta"},
+    ("GET", f"{_APP}/effective-config"): None,
+    ("GET", f"{_APP}/configs/{{layer}}"): None,
+    ("PUT", f"{_APP}/configs/{{layer}}"): {"model": "a"},
+    ("GET", f"{_APP}/secrets/{{layer}}"): None,
+    ("PUT", f"{_APP}/secrets/{{layer}}/{{name}}"): {"value": "x"},
+    ("DELETE", f"{_APP}/secrets/{{layer}}/{{name}}"): None,
+    ("GET", f"{_APP}/knowledge-bases"): None,
+    ("PUT", f"{_APP}/knowledge-bases/{{layer}}/{{name}}"): {},
+    ("DELETE", f"{_APP}/knowledge-bases/{{layer}}/{{name}}"): None,
+    ("GET", f"{_APP}/manifests"): None,
+    ("POST", f"{_APP}/manifests"): MANIFEST,
+    ("GET", f"{_APP}/manifests/{{version}}"): None,
+    ("GET", f"{_APP}/manifests/{{version}}/compare/{{other}}"): None,
+    ("GET", f"{_APP}/manifests/{{version}}/plan"): None,
+}
+"""With a body that the route takes."""

@@ -31,6 +31,8 @@ PARTS = (
     "sandboxes",
     "sessions",
     "agents",
+    "apps",
+    "app_settings",
     "leases",
     "events",
     "feed",

@@ -8,6 +8,7 @@ from datetime import timedelta
 from prometheus_client import CollectorRegistry
 
 from contextbase.backup.create import BackupService
+from contextbase.bootstrap.catalog import CatalogServices, catalog_of
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.gate import WriteDoor, open_gate
 from contextbase.bootstrap.machines import machine_service
@@ -104,6 +105,7 @@ class CoreServices:
     leases: LeaseService
     chores: ChoreService
     sessions: SessionServices
+    apps: CatalogServices
     machines: MachineService
 
 
@@ -182,6 +184,7 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
                 database=database, large_blobs=foundation.large_blobs, audit_key=foundation.audit_key, clock=clock
             ),
             sessions=sessions_of(foundation, access, streams),
+            apps=catalog_of(foundation, projects),
             chores=ChoreService(database=database, repository=ChoreRepository()),
             machines=machine_service(foundation),
             leases=LeaseService(

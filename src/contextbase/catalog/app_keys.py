@@ -13,7 +13,7 @@ from contextbase.ids import TreePath
 __all__ = ["DEFAULT_PROJECT", "AppPlace", "auth_key_of", "check_app_name", "check_app_project", "path_of_key"]
 
 DEFAULT_PROJECT: Final = "default"
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
 _PROJECT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LOGIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
 _KB: Final = "kb"
@@ -21,7 +21,7 @@ _KB: Final = "kb"
 
 def check_app_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise InvalidInput("An app's name has 1 to 80 of a-z, 0-9 and ._- and starts with a letter or digit.")
+        raise InvalidInput("An app's name has 1 to 50 of a-z, 0-9 and ._- and starts with a letter or digit.")
     return name
 
 

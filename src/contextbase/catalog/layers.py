@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from contextbase.ids import ContentHash, TreePath
+from contextbase.ids import TreePath
 from contextbase.storage.model import Kind
 from contextbase.wire.manifest import ConflictPolicy
+from contextbase.workspaces.model import FolderContent
 
-__all__ = ["LayerFile", "LayerStep", "StepAction", "is_protected", "overlay_steps", "template_steps"]
+__all__ = ["LayerFiles", "LayerStep", "StepAction", "is_protected", "overlay_steps", "template_steps"]
 
 
 class StepAction(StrEnum):
@@ -22,19 +23,12 @@ class StepAction(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LayerFile:
-    kind: Kind
-    content_hash: ContentHash | None = None  # None: a folder
-    executable: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class LayerStep:
     path: TreePath
     action: StepAction
 
 
-LayerFiles = Mapping[TreePath, LayerFile]
+LayerFiles = Mapping[TreePath, FolderContent]
 
 
 def is_protected(path: TreePath, protected: frozenset[TreePath]) -> bool:
@@ -67,7 +61,7 @@ def overlay_steps(protected: frozenset[TreePath], *, standing: LayerFiles, layer
 
 
 def _template_action(
-    policy: ConflictPolicy, base: LayerFile | None, standing: LayerFile | None, layer: LayerFile | None
+    policy: ConflictPolicy, base: FolderContent | None, standing: FolderContent | None, layer: FolderContent | None
 ) -> StepAction | None:
     if standing == layer:
         return None

@@ -111,7 +111,7 @@ class AgentConfig(_Part):
 
 class AgentConfigVersion(BaseModel):
     layer: ConfigLayer
-    project: str | None = Field(description="Of the app, for the layers project and user.")
+    app_project: str | None = Field(description="Of the app, for the layers project and user.")
     user: str | None
     version: int = Field(description="0: nothing was set yet.")
     config: AgentConfig
@@ -125,7 +125,7 @@ class AgentConfigHistory(BaseModel):
 
 class EffectiveConfigView(BaseModel):
     app: str
-    project: str
+    app_project: str
     user: str
     config: AgentConfig
     provenance: dict[str, ConfigLayer] = Field(description="Where each value is from, such as limits.seconds: app.")

@@ -3,21 +3,22 @@ from itertools import product
 import pytest
 from tests.support.app_examples import MANIFEST
 
-from contextbase.catalog.layers import LayerFile, LayerStep, StepAction, overlay_steps, template_steps
+from contextbase.catalog.layers import LayerStep, StepAction, overlay_steps, template_steps
 from contextbase.catalog.sync_filter import SyncFilter, SyncPlace
 from contextbase.ids import ContentHash, TreePath
 from contextbase.storage.model import Kind
 from contextbase.wire.manifest import ConflictPolicy, RuntimeManifest
+from contextbase.workspaces.model import FolderContent
 
 _PATH = TreePath("a/file.txt")
 _NOTHING = frozenset[TreePath]()
 KEEP, PREFER, MERGE = ConflictPolicy.KEEP_SESSION, ConflictPolicy.PREFER_REGISTRY, ConflictPolicy.MERGE
 
 
-def _file(letter: str | None) -> dict[TreePath, LayerFile]:
+def _file(letter: str | None) -> dict[TreePath, FolderContent]:
     if letter is None:
         return {}
-    return {_PATH: LayerFile(kind=Kind.FILE, content_hash=ContentHash.of(letter.encode()))}
+    return {_PATH: FolderContent(kind=Kind.FILE, hash=ContentHash.of(letter.encode()))}
 
 
 def _action(policy: ConflictPolicy, base: str | None, standing: str | None, layer: str | None) -> str | None:
@@ -68,8 +69,8 @@ def test_protected_paths_are_never_changed_by_a_layer() -> None:
 
 
 def test_an_overlay_becomes_what_its_layer_is() -> None:
-    def one(text: str) -> LayerFile:
-        return LayerFile(kind=Kind.FILE, content_hash=ContentHash.of(text.encode()))
+    def one(text: str) -> FolderContent:
+        return FolderContent(kind=Kind.FILE, hash=ContentHash.of(text.encode()))
 
     a, b, c = TreePath("a"), TreePath("b"), TreePath("c")
     steps = overlay_steps(_NOTHING, standing={a: one("1"), b: one("2")}, layer={b: one("3"), c: one("4")})

@@ -2015,6 +2015,322 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/apps/store": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Store
+         * @description The apps that you may see, whether you may use each, and why.
+         */
+        get: operations["show_store_api_v1_apps_store_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Register App
+         * @description Make an app with a tree of its own. Needs 'admin' of the whole server.
+         */
+        post: operations["register_app_api_v1_apps_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show App */
+        get: operations["show_app_api_v1_apps__app__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change App
+         * @description Describe it anew, enable or disable it, give it another owner. Needs manage_agentconfig of the app.
+         */
+        patch: operations["change_app_api_v1_apps__app__patch"];
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/visibility": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Replace Visibility
+         * @description To whom the app is shown, and to nobody else. Needs manage_agentconfig of the app.
+         */
+        put: operations["replace_visibility_api_v1_apps__app__visibility_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List App Projects
+         * @description The projects of the app, beside `default`.
+         */
+        get: operations["list_app_projects_api_v1_apps__app__projects_get"];
+        /**
+         * Put App Project
+         * @description Give the app a project, with configuration and knowledge of its own. Needs manage_agentconfig of the app.
+         */
+        put: operations["put_app_project_api_v1_apps__app__projects_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/effective-config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Effective Config
+         * @description What holds for you at work in the app, and which layer each value is from.
+         */
+        get: operations["show_effective_config_api_v1_apps__app__effective_config_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/configs/{layer}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Config
+         * @description A layer of configuration, with as many of its versions as asked for. `user` is your own.
+         */
+        get: operations["show_config_api_v1_apps__app__configs__layer__get"];
+        /**
+         * Put Config
+         * @description A new version of a layer, in the place of the last. Needs manage_agentconfig there.
+         */
+        put: operations["put_config_api_v1_apps__app__configs__layer__put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/secrets/{layer}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Secrets
+         * @description The names of a layer's secrets. Their values are never shown.
+         */
+        get: operations["list_secrets_api_v1_apps__app__secrets__layer__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/secrets/{layer}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Secret
+         * @description Store a secret sealed, for configurations to name. Needs manage_agentconfig there.
+         */
+        put: operations["put_secret_api_v1_apps__app__secrets__layer___name__put"];
+        post?: never;
+        /** Delete Secret */
+        delete: operations["delete_secret_api_v1_apps__app__secrets__layer___name__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/knowledge-bases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Knowledge Bases
+         * @description What you may look up in the app: the union of the app's, the project's and your own.
+         */
+        get: operations["list_knowledge_bases_api_v1_apps__app__knowledge_bases_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/knowledge-bases/{layer}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Knowledge Base
+         * @description Make a knowledge base, or change its description and tags. Needs manage_kb there.
+         */
+        put: operations["put_knowledge_base_api_v1_apps__app__knowledge_bases__layer___name__put"];
+        post?: never;
+        /**
+         * Delete Knowledge Base
+         * @description Take it from the list; its files stay.
+         */
+        delete: operations["delete_knowledge_base_api_v1_apps__app__knowledge_bases__layer___name__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/manifests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Manifests
+         * @description The app's runtime manifests, the latest first.
+         */
+        get: operations["list_manifests_api_v1_apps__app__manifests_get"];
+        put?: never;
+        /**
+         * Publish Manifest
+         * @description Publish how sessions are composed, from the app's tree as it is now. A version never changes. Needs
+         *     manage_agentconfig of the app.
+         */
+        post: operations["publish_manifest_api_v1_apps__app__manifests_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/manifests/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show Manifest */
+        get: operations["show_manifest_api_v1_apps__app__manifests__version__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/manifests/{version}/compare/{other}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Manifests
+         * @description How the second differs from the first.
+         */
+        get: operations["compare_manifests_api_v1_apps__app__manifests__version__compare__other__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/manifests/{version}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Restore Plan
+         * @description How a session of yours would be composed.
+         */
+        get: operations["show_restore_plan_api_v1_apps__app__manifests__version__plan_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/version": {
         parameters: {
             query?: never;
@@ -2783,10 +3099,65 @@ export interface components {
          * @enum {string}
          */
         Action: "read" | "write" | "admin";
+        AgentBudgets: {
+            /** @description Micro-units a run may cost. */
+            run?: number | null;
+        };
+        /** @description One layer. What is left out, or null, is as the layer before has it. */
+        AgentConfig: {
+            /** @description The agent program, such as claude. */
+            provider?: string | null;
+            model?: string | null;
+            /** @description How it works, such as default, plan or ask. */
+            profile?: string | null;
+            system_prompt?: string | null;
+            /** @description By name; null takes a server of an earlier layer away. */
+            mcp_servers?: {
+                [key: string]: components["schemas"]["ConfiguredMcpServer"] | null;
+            } | null;
+            skills?: string[] | null;
+            /** @description Prompts by name. */
+            commands?: {
+                [key: string]: string | null;
+            } | null;
+            limits?: components["schemas"]["AgentLimits"] | null;
+            budgets?: components["schemas"]["AgentBudgets"] | null;
+            timeouts?: components["schemas"]["AgentTimeouts"] | null;
+            environment?: {
+                [key: string]: string | components["schemas"]["SecretReference"] | null;
+            } | null;
+            /** @description What becomes of a run's changes when it succeeds. */
+            landing?: components["schemas"]["Land"] | null;
+            workspace_kind?: components["schemas"]["WorkspaceKind"] | null;
+        };
+        AgentConfigHistory: {
+            /** @description Newest first. */
+            versions: components["schemas"]["AgentConfigVersion"][];
+        };
+        AgentConfigVersion: {
+            layer: components["schemas"]["ConfigLayer"];
+            /** @description Of the app, for the layers project and user. */
+            app_project: string | null;
+            user: string | null;
+            /** @description 0: nothing was set yet. */
+            version: number;
+            config: components["schemas"]["AgentConfig"];
+            changed_by: string | null;
+            changed_at: string | null;
+        };
+        AgentLimits: {
+            /** @description Of one run. */
+            seconds?: number | null;
+            output_bytes?: number | null;
+        };
         AgentList: {
             agents: components["schemas"]["AgentView"][];
             /** @description The provider of sessions that name none. */
             default: string;
+        };
+        AgentTimeouts: {
+            question_minutes?: number | null;
+            on_question_timeout?: ("fail" | "default") | null;
         };
         AgentView: {
             /** @description Pass as a session's `provider`. */
@@ -2800,6 +3171,60 @@ export interface components {
             version: string | null;
             /** @description Null: it is installed. */
             how_to_install: string | null;
+        };
+        /** @description What is left out, or null, stays as it is. */
+        AppChangeBody: {
+            title?: string | null;
+            description?: string | null;
+            icon?: string | null;
+            enabled?: boolean | null;
+            owner?: string | null;
+        };
+        AppCreate: {
+            /** @description 1 to 50 of a-z, 0-9 and ._- ; it never changes. */
+            name: string;
+            /**
+             * @description Empty: the name.
+             * @default
+             */
+            title: string;
+            /** @default  */
+            description: string;
+            /**
+             * @description An emoji, or data:image/png;base64,…
+             * @default
+             */
+            icon: string;
+        };
+        AppProjectView: {
+            name: string;
+            /** @default  */
+            description: string;
+        };
+        AppProjects: {
+            /** @description Beside `default`, which every app has. */
+            projects: components["schemas"]["AppProjectView"][];
+        };
+        AppView: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            title: string;
+            description: string;
+            icon: string;
+            enabled: boolean;
+            owner: string;
+            /**
+             * Format: uuid
+             * @description Of its own tree.
+             */
+            project_id: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description For those who may change it; else null. */
+            visibility?: components["schemas"]["VisibilityBody"] | null;
         };
         /** @enum {string} */
         ArchiveFormat: "tar" | "tar.gz" | "zip";
@@ -3024,6 +3449,13 @@ export interface components {
             /** Format: date-time */
             at: string;
         };
+        /** @enum {string} */
+        CleanupAction: "remove_if_exists" | "truncate_if_exists";
+        CleanupRule: {
+            action: components["schemas"]["CleanupAction"];
+            /** @description Such as /workspace/.tmp. */
+            path: string;
+        };
         ClosedView: {
             by: string;
             /** Format: date-time */
@@ -3182,10 +3614,34 @@ export interface components {
             /** @description One for each change, in order; for a change of a folder, one for each entry in it. */
             changes: components["schemas"]["ChangeView"][];
         };
+        /**
+         * @description The later ones override the earlier ones.
+         * @enum {string}
+         */
+        ConfigLayer: "app" | "project" | "user" | "run";
+        ConfiguredMcpServer: {
+            /** @enum {string} */
+            type: "http" | "stdio";
+            url?: string | null;
+            command?: string[] | null;
+            /** @default {} */
+            headers: {
+                [key: string]: string | components["schemas"]["SecretReference"];
+            };
+            /** @default {} */
+            environment: {
+                [key: string]: string | components["schemas"]["SecretReference"];
+            };
+        };
         ConflictPlace: {
             kind: components["schemas"]["PlaceKind"];
             at: string;
         };
+        /**
+         * @description What holds where a session and the app's template differ, and both were changed.
+         * @enum {string}
+         */
+        ConflictPolicy: "keep_session" | "prefer_registry" | "merge";
         /** @description Text, or base64 where it is none. */
         ConflictSide: {
             text?: string | null;
@@ -3241,6 +3697,27 @@ export interface components {
          * @enum {string}
          */
         DiffStatus: "added" | "removed" | "changed" | "renamed" | "unchanged";
+        EffectiveConfigView: {
+            app: string;
+            app_project: string;
+            user: string;
+            config: components["schemas"]["AgentConfig"];
+            /** @description Where each value is from, such as limits.seconds: app. */
+            provenance: {
+                [key: string]: components["schemas"]["ConfigLayer"];
+            };
+            /** @description Of the layers that were read. */
+            versions: {
+                [key: string]: number;
+            };
+            /**
+             * @description Secrets that it names: whether each is stored.
+             * @default {}
+             */
+            sealed: {
+                [key: string]: unknown;
+            };
+        };
         EgressHosts: {
             /** @description pypi.org, *.example.com, example.com:8443, preset:pip, preset:npm, preset:git … */
             hosts: string[];
@@ -3549,6 +4026,25 @@ export interface components {
         };
         /** @enum {string} */
         Kind: "file" | "symlink" | "directory" | "deleted";
+        KnowledgeBaseList: {
+            /** @description The union of the app's, the project's and yours. */
+            knowledge_bases: components["schemas"]["KnowledgeBaseView"][];
+        };
+        KnowledgeBasePut: {
+            /** @default  */
+            description: string;
+            /** @default [] */
+            tags: string[];
+        };
+        KnowledgeBaseView: {
+            layer: components["schemas"]["ConfigLayer"];
+            app_project: string | null;
+            name: string;
+            description: string;
+            tags: string[];
+            /** @description Where its files are, such as app/x/kb/handbook/. */
+            prefix: string;
+        };
         /**
          * @description What becomes of a run's changes when it succeeds.
          * @enum {string}
@@ -3763,6 +4259,37 @@ export interface components {
             /** Format: date-time */
             seen_at: string;
         };
+        ManifestComparison: {
+            old: string;
+            new: string;
+            differences: components["schemas"]["ManifestFieldDifference"][];
+        };
+        ManifestFieldDifference: {
+            field: string;
+            old: unknown;
+            new: unknown;
+        };
+        ManifestList: {
+            /** @description The latest first. */
+            manifests: components["schemas"]["ManifestView"][];
+        };
+        /** @enum {string} */
+        ManifestSpelling: "camel" | "snake";
+        ManifestView: {
+            app: string;
+            runtime_version: string;
+            /** @description The highest is the latest. */
+            number: number;
+            /** @description The snapshot of the app's tree that its template and seeds are of. */
+            tree_seq: number;
+            /** @description In the spelling that was asked for. */
+            manifest: {
+                [key: string]: unknown;
+            };
+            created_by: string;
+            /** Format: date-time */
+            created_at: string;
+        };
         Me: {
             principal: string;
             kind: components["schemas"]["PrincipalKind"];
@@ -3885,6 +4412,14 @@ export interface components {
             protocol: components["schemas"]["ModelProtocol"];
             role: components["schemas"]["ModelRole"];
             prices: components["schemas"]["ModelPrices"] | null;
+        };
+        /** @enum {string} */
+        MountName: "app_kb" | "project_kb" | "user_files" | "agent_data";
+        MountPoint: {
+            name: components["schemas"]["MountName"];
+            /** @description Such as /workspace/.kb/app. */
+            targetPath: string;
+            readOnly: boolean;
         };
         NameMatchPage: {
             /** Format: uuid */
@@ -4182,6 +4717,12 @@ export interface components {
             problem: components["schemas"]["ScanProblem"];
             reason: string;
         };
+        RestorePlanView: {
+            /** @description As executors get it. */
+            plan: {
+                [key: string]: unknown;
+            };
+        };
         RevertingView: {
             /** @description The commits that were made; none: there was nothing to do, or a dry run. */
             seqs: number[];
@@ -4448,6 +4989,25 @@ export interface components {
             /** @description In the queue, for a run that is asked for by its id and has not ended. */
             place?: components["schemas"]["QueuePlaceView"] | null;
         };
+        /** @description One version of how an app's sessions are composed. `catalog.manifest.check_manifest` checks what types cannot. */
+        RuntimeManifest: {
+            appId: string;
+            runtimeVersion: string;
+            /** @description Of the files a session begins with. */
+            workspaceTemplatePrefix: string;
+            /** @default [] */
+            requiredPaths: string[];
+            /** @default [] */
+            seedFiles: components["schemas"]["SeedFile"][];
+            /** @default [] */
+            mountPoints: components["schemas"]["MountPoint"][];
+            /** @default keep_session */
+            conflictPolicy: components["schemas"]["ConflictPolicy"];
+            /** @default [] */
+            protectedPaths: string[];
+            /** @default [] */
+            cleanupRules: components["schemas"]["CleanupRule"][];
+        };
         SandboxCreate: {
             /** @description The project's name or id. */
             project: string;
@@ -4560,6 +5120,32 @@ export interface components {
             cursor: string;
             /** @description Whether there is more already. */
             more: boolean;
+        };
+        SealedSecretList: {
+            secrets: components["schemas"]["SealedSecretView"][];
+        };
+        SealedSecretPut: {
+            /** @description Stored sealed, and never shown again. */
+            value: string;
+        };
+        SealedSecretView: {
+            name: string;
+            /** @description The key it stands for, such as app/x/project/default/ann/auth/token. */
+            key: string;
+            /** Format: date-time */
+            changed_at: string;
+        };
+        /** @description The name of a secret that is stored sealed; its value is in no configuration and no answer. */
+        SecretReference: {
+            secret: string;
+        };
+        SeedFile: {
+            /** @description A key of the app. */
+            from: string;
+            /** @description Where it goes, such as /workspace/README.md. */
+            to: string;
+            /** @default true */
+            ifMissingOnly: boolean;
         };
         ServerVersion: {
             /**
@@ -4756,6 +5342,21 @@ export interface components {
          * @enum {string}
          */
         StopReason: "matches" | "bytes" | "time";
+        StoreEntryView: {
+            name: string;
+            title: string;
+            description: string;
+            icon: string;
+            /** @description True: what you may not see is not listed. */
+            can_view: boolean;
+            can_use: boolean;
+            view_reason: string;
+            use_reason: string;
+        };
+        StoreView: {
+            /** @description By name. */
+            apps: components["schemas"]["StoreEntryView"][];
+        };
         SuggestionView: {
             by: string;
             /** Format: date-time */
@@ -5039,6 +5640,18 @@ export interface components {
             sent_hash: string | null;
             author: components["schemas"]["CommitAuthorView"];
         };
+        /** @description To whom an app is shown: any of the three is enough. Without any it is shown to administrators alone. */
+        VisibilityBody: {
+            /** @default [] */
+            departments: string[];
+            /** @default [] */
+            roles: string[];
+            /**
+             * @description Such as user:ann.
+             * @default []
+             */
+            members: string[];
+        };
         /**
          * @description How somebody came in. It is decided when the caller is authenticated, never from a request's body.
          *
@@ -5154,6 +5767,8 @@ export interface components {
             /** @description If a patch was asked for: changed values and cells, as text. */
             values?: string | null;
         };
+        /** @enum {string} */
+        WorkspaceKind: "folder" | "container";
         WorkspacePage: {
             workspaces: components["schemas"]["WorkspaceView"][];
             /** @description Pass as `before` for the next page; null on the last. */
@@ -8269,6 +8884,575 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MachineForgotten"];
+                };
+            };
+        };
+    };
+    show_store_api_v1_apps_store_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreView"];
+                };
+            };
+        };
+    };
+    register_app_api_v1_apps_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AppCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppView"];
+                };
+            };
+        };
+    };
+    show_app_api_v1_apps__app__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppView"];
+                };
+            };
+        };
+    };
+    change_app_api_v1_apps__app__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AppChangeBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppView"];
+                };
+            };
+        };
+    };
+    replace_visibility_api_v1_apps__app__visibility_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VisibilityBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppView"];
+                };
+            };
+        };
+    };
+    list_app_projects_api_v1_apps__app__projects_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppProjects"];
+                };
+            };
+        };
+    };
+    put_app_project_api_v1_apps__app__projects_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AppProjectView"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppProjectView"];
+                };
+            };
+        };
+    };
+    show_effective_config_api_v1_apps__app__effective_config_get: {
+        parameters: {
+            query?: {
+                /** @description A project of the app; null: default. */
+                app_project?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EffectiveConfigView"];
+                };
+            };
+        };
+    };
+    show_config_api_v1_apps__app__configs__layer__get: {
+        parameters: {
+            query?: {
+                /** @description A project of the app; null: default. */
+                app_project?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+                layer: components["schemas"]["ConfigLayer"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentConfigHistory"];
+                };
+            };
+        };
+    };
+    put_config_api_v1_apps__app__configs__layer__put: {
+        parameters: {
+            query?: {
+                /** @description A project of the app; null: default. */
+                app_project?: string | null;
+                /** @description 409 if the last version is another. */
+                expected_version?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+                layer: components["schemas"]["ConfigLayer"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentConfig"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentConfigVersion"];
+                };
+            };
+        };
+    };
+    list_secrets_api_v1_apps__app__secrets__layer__get: {
+        parameters: {
+            query?: {
+                /** @description A project of the app; null: default. */
+                app_project?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+                layer: components["schemas"]["ConfigLayer"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SealedSecretList"];
+                };
+            };
+        };
+    };
+    put_secret_api_v1_apps__app__secrets__layer___name__put: {
+        parameters: {
+            query?: {
+                /** @description A project of the app; null: default. */
+                app_project?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+                layer: components["schemas"]["ConfigLayer"];
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SealedSecretPut"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SealedSecretView"];
+                };
+            };
+        };
+    };
+    delete_secret_api_v1_apps__app__secrets__layer___name__delete: {
+        parameters: {
+            query?: {
+                /** @description A project of the app; null: default. */
+                app_project?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+                layer: components["schemas"]["ConfigLayer"];
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    list_knowledge_bases_api_v1_apps__app__knowledge_bases_get: {
+        parameters: {
+            query?: {
+                /** @description A project of the app; null: default. */
+                app_project?: string | null;
+                /** @description Only those with any of these tags. */
+                tag?: string[] | null;
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeBaseList"];
+                };
+            };
+        };
+    };
+    put_knowledge_base_api_v1_apps__app__knowledge_bases__layer___name__put: {
+        parameters: {
+            query?: {
+                /** @description A project of the app; null: default. */
+                app_project?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+                layer: components["schemas"]["ConfigLayer"];
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeBasePut"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeBaseView"];
+                };
+            };
+        };
+    };
+    delete_knowledge_base_api_v1_apps__app__knowledge_bases__layer___name__delete: {
+        parameters: {
+            query?: {
+                /** @description A project of the app; null: default. */
+                app_project?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+                layer: components["schemas"]["ConfigLayer"];
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    list_manifests_api_v1_apps__app__manifests_get: {
+        parameters: {
+            query?: {
+                /** @description runtimeVersion, or runtime_version. */
+                spelling?: components["schemas"]["ManifestSpelling"];
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestList"];
+                };
+            };
+        };
+    };
+    publish_manifest_api_v1_apps__app__manifests_post: {
+        parameters: {
+            query?: {
+                /** @description runtimeVersion, or runtime_version. */
+                spelling?: components["schemas"]["ManifestSpelling"];
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RuntimeManifest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestView"];
+                };
+            };
+        };
+    };
+    show_manifest_api_v1_apps__app__manifests__version__get: {
+        parameters: {
+            query?: {
+                /** @description runtimeVersion, or runtime_version. */
+                spelling?: components["schemas"]["ManifestSpelling"];
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+                /** @description Such as 2026.02.11, or latest. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestView"];
+                };
+            };
+        };
+    };
+    compare_manifests_api_v1_apps__app__manifests__version__compare__other__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+                /** @description Such as 2026.02.11, or latest. */
+                version: string;
+                /** @description Such as 2026.02.11, or latest. */
+                other: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestComparison"];
+                };
+            };
+        };
+    };
+    show_restore_plan_api_v1_apps__app__manifests__version__plan_get: {
+        parameters: {
+            query: {
+                session: string;
+                /** @description A project of the app; null: default. */
+                app_project?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+                /** @description Such as 2026.02.11, or latest. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RestorePlanView"];
                 };
             };
         };

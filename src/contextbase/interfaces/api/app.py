@@ -24,6 +24,8 @@ from contextbase.interfaces.api.query_names import known_query
 from contextbase.interfaces.api.routes import (
     agents,
     aliases,
+    app_settings,
+    apps,
     archives,
     blame,
     commands,
@@ -67,6 +69,7 @@ __all__ = ["create_app"]
 _WORK = (search, workspaces, tools, commands, sandboxes)
 _CONVERSATIONS = (sessions, session_snapshots, runs, agents)
 _ADMINISTRATION = (policies, groups, models, projects, tokens, machines)
+_PLATFORM = (apps, app_settings)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)
 
 
@@ -92,7 +95,10 @@ def create_app(services: Services, forwarder: Forwarder | None = None) -> FastAP
     routers = [
         module.router for module in (commits, snapshots, feed, events, *_WORK, *_CONVERSATIONS, leases, history, *_PAST)
     ]
-    routers += [history.system_router, *(module.router for module in (*_ADMINISTRATION, system, aliases, pages))]
+    routers += [
+        history.system_router,
+        *(module.router for module in (*_ADMINISTRATION, *_PLATFORM, system, aliases, pages)),
+    ]
     routers += [files.workspace_router, files.project_router]
     for router in routers:
         app.include_router(

@@ -11,6 +11,8 @@ import httpx
 from pydantic import ValidationError
 
 from contextbase.errors import Unavailable
+from contextbase.sdk.aio.app_settings import AsyncAppSettings
+from contextbase.sdk.aio.apps import AsyncApps
 from contextbase.sdk.aio.commands import AsyncCommands
 from contextbase.sdk.aio.connection import DEFAULT_RETRY_SECONDS, DEFAULT_TIMEOUT_SECONDS, AsyncConnection
 from contextbase.sdk.aio.events import AsyncEvents
@@ -84,6 +86,8 @@ class AsyncClient:
         self.sandboxes = AsyncSandboxes(self._connection, self.workspaces)
         self.sessions = AsyncSessions(self._connection)
         self.agents = AsyncInstalledAgents(self._connection)
+        self.apps = AsyncApps(self._connection)
+        self.app_settings = AsyncAppSettings(self._connection)
         self.leases = AsyncLeases(self._connection)
         self.events = AsyncEvents(self._connection)
         self.feed = AsyncFeed(self._connection)

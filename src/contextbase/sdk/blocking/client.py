@@ -13,6 +13,8 @@ from pydantic import ValidationError
 
 from contextbase.errors import Unavailable
 from contextbase.sdk.arguments import checked, input_checked
+from contextbase.sdk.blocking.app_settings import AppSettings
+from contextbase.sdk.blocking.apps import Apps
 from contextbase.sdk.blocking.commands import Commands
 from contextbase.sdk.blocking.connection import DEFAULT_RETRY_SECONDS, DEFAULT_TIMEOUT_SECONDS, Connection
 from contextbase.sdk.blocking.events import Events
@@ -85,6 +87,8 @@ class Client:
         self.sandboxes = Sandboxes(self._connection, self.workspaces)
         self.sessions = Sessions(self._connection)
         self.agents = InstalledAgents(self._connection)
+        self.apps = Apps(self._connection)
+        self.app_settings = AppSettings(self._connection)
         self.leases = Leases(self._connection)
         self.events = Events(self._connection)
         self.feed = Feed(self._connection)

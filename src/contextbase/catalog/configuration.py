@@ -1,0 +1,215 @@
+"""Layered configuration of agents, and the secrets it names: versioned, audited, put together for a user at work."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from contextbase.audit.repository import AuditRepository
+from contextbase.catalog.app_keys import AppPlace
+from contextbase.catalog.effective_config import EffectiveConfig, effective_config, secrets_of
+from contextbase.catalog.model import App, ConfigScope, StoredConfig
+from contextbase.catalog.repository import AppRepository
+from contextbase.catalog.rights import AppRight, require_management
+from contextbase.catalog.service import AppService
+from contextbase.db.database import Connection, Database
+from contextbase.errors import Conflict, InvalidInput, NotFound
+from contextbase.identity.model import Caller
+from contextbase.ids import Clock, PrincipalId, new_uuid
+from contextbase.models.sealing import KeySealer
+from contextbase.wire.agent_config import AgentConfig, ConfigLayer, SecretReference
+
+__all__ = ["AgentConfiguration", "EffectiveLayers", "parsed_config"]
+
+_RIGHT = AppRight.MANAGE_AGENTCONFIG
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EffectiveLayers:
+    effective: EffectiveConfig
+    versions: Mapping[ConfigLayer, int]
+
+
+def parsed_config(document: Mapping[str, Any]) -> AgentConfig:
+    """Raises `InvalidInput` that names the first thing that is wrong."""
+    try:
+        return AgentConfig.model_validate(document)
+    except ValidationError as error:
+        [first, *_] = error.errors(include_url=False, include_input=False)
+        place = ".".join(map(str, first["loc"]))
+        raise InvalidInput(f"The configuration is wrong at {place}: {first['msg']}.") from None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentConfiguration:
+    database: Database
+    repository: AppRepository
+    apps: AppService
+    sealer: KeySealer
+    audit: AuditRepository
+    clock: Clock
+
+    async def history(
+        self, caller: Caller, name: str, layer: ConfigLayer, project: str | None, *, limit: int = 1
+    ) -> tuple[App, Sequence[StoredConfig]]:
+        """Newest first; a layer that nobody has set is an empty version 0."""
+        async with self.database.connection() as connection:
+            app, scope = await self._scope(connection, caller, name, layer, project)
+            found = await self.repository.config_history(connection, app.id, scope, limit=limit)
+        return app, found or [StoredConfig(scope=scope, version=0, config=AgentConfig.model_validate({}))]
+
+    async def put(
+        self,
+        caller: Caller,
+        name: str,
+        layer: ConfigLayer,
+        project: str | None,
+        config: AgentConfig,
+        *,
+        expected: int | None = None,
+    ) -> StoredConfig:
+        """A new version of a layer, in the place of the last. Raises `Conflict` if that is not the `expected` one."""
+        async with self.database.transaction() as connection:
+            app, scope = await self._scope(connection, caller, name, layer, project)
+            stored = await self.repository.insert_config(connection, app.id, scope, config, caller.principal)
+            if expected is not None and stored.version != expected + 1:
+                raise Conflict(
+                    f"The configuration is at version {stored.version - 1}, and not {expected}: somebody changed it. "
+                    "Read it again."
+                )
+            summary = f"Changed the {layer} layer of agent configuration to version {stored.version}."
+            fields = sorted(name for name in config.model_fields_set if getattr(config, name) is not None)
+            await self._note(
+                connection, caller, app, "app.config", summary, scope=scope, version=stored.version, set=fields
+            )
+        return stored
+
+    async def effective(
+        self, caller: Caller, name: str, project: str | None, overrides: AgentConfig | None = None
+    ) -> tuple[AppPlace, EffectiveLayers]:
+        """What holds for the caller at work in a project of the app."""
+        async with self.database.connection() as connection:
+            app = (await self.apps.entry(connection, caller, name)).app
+            place = await self.apps.place(connection, app, project, caller.principal.name)
+            return place, await self.of_user(connection, app, place, caller.principal.id, overrides)
+
+    async def of_user(
+        self,
+        connection: Connection,
+        app: App,
+        place: AppPlace,
+        user: PrincipalId,
+        overrides: AgentConfig | None = None,
+    ) -> EffectiveLayers:
+        layers = await self.repository.config_layers(connection, app.id, place.project, user)
+        stacked = [(layer, layers[layer][1]) for layer in ConfigLayer if layer in layers]
+        if overrides is not None:
+            stacked.append((ConfigLayer.RUN, overrides))
+        versions = {layer: version for layer, (version, _) in layers.items()}
+        return EffectiveLayers(effective=effective_config(stacked), versions=versions)
+
+    async def environment(
+        self, connection: Connection, app: App, place: AppPlace, user: PrincipalId, config: AgentConfig
+    ) -> dict[str, str]:
+        """Variables for the agent's program, with secrets opened. Raises `Conflict` if one is not stored."""
+        wanted = secrets_of(config)
+        sealed = await self.repository.secrets_for(connection, app.id, place.project, user, wanted)
+        found = {}
+        for name, value in (config.environment or {}).items():
+            if isinstance(value, SecretReference):
+                if value.secret not in sealed:
+                    raise Conflict(f"The configuration names the secret '{value.secret}', which is not stored.")
+                row_id, content = sealed[value.secret]
+                found[name] = self.sealer.open(row_id, content)
+            elif value is not None:
+                found[name] = value
+        return found
+
+    async def stored_secrets(
+        self, caller: Caller, name: str, project: str | None, config: AgentConfig
+    ) -> dict[str, bool]:
+        """Which of the secrets that a configuration names are stored for the caller."""
+        names = secrets_of(config)
+        async with self.database.connection() as connection:
+            app = (await self.apps.entry(connection, caller, name)).app
+            place = await self.apps.place(connection, app, project, caller.principal.name)
+            found = await self.repository.secrets_for(connection, app.id, place.project, caller.principal.id, names)
+        return {each: each in found for each in sorted(names)}
+
+    async def put_secret(
+        self, caller: Caller, name: str, layer: ConfigLayer, project: str | None, *, secret: str, value: str
+    ) -> tuple[str, datetime]:
+        """Seal it. Returns the key that it stands for, and when that was."""
+        row_id = new_uuid()
+        async with self.database.transaction() as connection:
+            app, scope = await self._scope(connection, caller, name, layer, project)
+            sealed = (row_id, self.sealer.seal(row_id, value))
+            await self.repository.put_secret(connection, app.id, scope, secret, sealed=sealed, by=caller.principal.id)
+            await self._note(connection, caller, app, "app.secret.put", f"Stored the secret '{secret}'.", scope=scope)
+        return _key(app, scope, secret), self.clock.now()
+
+    async def delete_secret(
+        self, caller: Caller, name: str, layer: ConfigLayer, project: str | None, secret: str
+    ) -> None:
+        async with self.database.transaction() as connection:
+            app, scope = await self._scope(connection, caller, name, layer, project)
+            if not await self.repository.delete_secret(connection, app.id, scope, secret):
+                raise NotFound(f"There is no secret '{secret[:100]}' in this layer.")
+            await self._note(
+                connection, caller, app, "app.secret.delete", f"Removed the secret '{secret}'.", scope=scope
+            )
+
+    async def secrets(
+        self, caller: Caller, name: str, layer: ConfigLayer, project: str | None
+    ) -> list[tuple[str, str, datetime]]:
+        """(name, key, when it was changed), by name."""
+        async with self.database.connection() as connection:
+            app, scope = await self._scope(connection, caller, name, layer, project)
+            rows = await self.repository.secret_names(connection, app.id, scope)
+        return [(row["name"], _key(app, scope, row["name"]), row["changed_at"]) for row in rows]
+
+    async def _scope(
+        self, connection: Connection, caller: Caller, name: str, layer: ConfigLayer, project: str | None
+    ) -> tuple[App, ConfigScope]:
+        """The layer, if the caller may manage it; users have their own and no other's."""
+        app = (await self.apps.entry(connection, caller, name)).app
+        place = await self.apps.place(connection, app, project, caller.principal.name)
+        scope = ConfigScope.of(layer, place.project, caller.principal)
+        require_management(caller, app, _RIGHT, scope)
+        return app, scope
+
+    async def _note(
+        self,
+        connection: Connection,
+        caller: Caller,
+        app: App,
+        action: str,
+        summary: str,
+        *,
+        scope: ConfigScope,
+        **details: object,
+    ) -> None:
+        now, (layer, project, _) = self.clock.now(), scope.key
+        await self.audit.note(
+            connection,
+            app.project_id,
+            action,
+            summary,
+            at=now,
+            by=caller.actor,
+            layer=layer,
+            project=project,
+            **details,
+        )
+
+
+def _key(app: App, scope: ConfigScope, secret: str) -> str:
+    """As people and other systems name it. There is no file of that name anywhere."""
+    parts = [f"app/{app.name}"]
+    if scope.project:
+        parts.append(f"project/{scope.project}")
+    if scope.user is not None:
+        parts.append(scope.user.name)
+    return "/".join([*parts, "auth", secret])
