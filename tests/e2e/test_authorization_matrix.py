@@ -30,6 +30,7 @@ READ_LEVELS = ("R", "RA", "RW-", "RW")
 LEVELS = ("hidden", *READ_LEVELS)
 NO_PROJECT = "no-such-project"
 TERMINAL = ("?", "/api/v1/sandboxes/{sandbox_id}/terminal")  # a web socket: tests/e2e/test_sandbox_api.py
+PIPE = ("?", "/api/v1/sandboxes/{sandbox_id}/exec")  # so is this
 MCP = ("POST", "/mcp")  # a protocol of its own: tests/e2e/test_mcp.py
 API = "/api/v1"
 HISTORY = "/api/v1/history"
@@ -463,6 +464,7 @@ async def test_every_route_is_in_the_table(api: Api) -> None:
     assert {(method, path) for method, path in routes if path not in OPEN_ROUTES | BROKEN_ROUTES} == {
         *TABLE,
         TERMINAL,
+        PIPE,
         MCP,
     }
 

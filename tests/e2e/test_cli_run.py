@@ -54,6 +54,8 @@ def test_a_command_reads_what_is_piped_to_it_when_asked_to() -> None:
     assert with_input("x\n", "run", "--stdin", "-", "--json", "--", "cat").json["stdout"] == "x\n"
     box = with_input("", "sandbox", "create", "--agent", "visitor").stdout.strip()
     assert with_input("x\n", "sandbox", "exec", "--stdin", "-", box, "--", "cat").stdout == "x\n"
+    assert with_input("x\n", "sandbox", "exec", "-i", box, "--", "tr", "x", "y").stdout == "y\n"
+    assert with_input("x\n", "sandbox", "exec", "-i", "--json", box, "--", "cat").error["code"] == "invalid_input"
     assert with_input("x\n", "sandbox", "exec", "--stdin", "-", "--json", box, "--", "cat").json["stdout"] == "x\n"
 
 

@@ -201,6 +201,12 @@ async def test_a_sandbox_streams_and_has_a_terminal(fleet: Fleet) -> None:
     async with AsyncClient(fleet.server.url, fleet.token) as client, asyncio.timeout(LONGEST):
         sandbox = await client.sandboxes.create("notes", agent="typist")
         assert (await sandbox.exec("echo hello; exit 3")).outcome.exit_code == 3
+        async with sandbox.pipe("cat") as pipe:
+            await pipe.send(b"through two servers")
+            await pipe.end_input()
+            piece = await pipe.receive()
+        assert piece is not None
+        assert piece.data == b"through two servers"
         # The first piece comes while the command still waits for what is done after it came.
         async with contextlib.aclosing(
             sandbox.stream("echo begun; while [ ! -e go ]; do sleep 0.1; done; echo over")

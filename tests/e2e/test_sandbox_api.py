@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import secrets
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from contextbase.data_folder import DataFolder
 from contextbase.errors import InvalidInput, MachineProblem, NotFound, TooLarge, Unauthenticated
 from contextbase.sdk import AsyncClient, Client
 from contextbase.sdk.http import error_of
+from contextbase.vocabulary import OutputStream
 from contextbase.wire.sandbox import (
     CommandItem,
     CompletedItem,
@@ -285,6 +287,54 @@ async def test_hanging_up_ends_what_does_not_read_what_was_typed(server: ServerP
         await sandbox.complete()
 
 
+async def test_a_command_reads_and_writes_while_it_runs(server: ServerProcess) -> None:
+    require_root()
+    async with AsyncClient(server.url, secret_of(server)) as client, asyncio.timeout(LONGEST):
+        project = (await client.projects.create(f"p-{uuid4().hex[:8]}")).name
+        sandbox = await client.sandboxes.create(project, agent="piper")
+        upper = 'while read -r line; do echo "$line" | tr a-z A-Z; done; echo over >&2; exit 3'
+        async with sandbox.pipe(upper) as pipe:
+            for word in (b"one", b"two"):
+                await pipe.send(word + b"\n")
+                answer = await pipe.receive()
+                assert answer is not None
+                assert (answer.stream, answer.data) == (OutputStream.STDOUT, word.upper() + b"\n")
+            await pipe.end_input()
+            last = await pipe.receive()
+            assert last is not None
+            assert (last.stream, last.data) == (OutputStream.STDERR, b"over\n")
+            assert await pipe.receive() is None
+        assert pipe.outcome is not None
+        assert pipe.outcome.exit_code == 3
+        with pytest.raises(InvalidInput):
+            async with sandbox.pipe("true", cwd="no/such/folder") as pipe:
+                await pipe.receive()
+        await sandbox.delete()
+
+
+async def test_more_than_fits_is_sent_to_a_command_that_begins_to_read_late(server: ServerProcess) -> None:
+    require_root()
+    sent = secrets.token_bytes(5 << 20)
+    async with AsyncClient(server.url, secret_of(server)) as client, asyncio.timeout(LONGEST):
+        project = (await client.projects.create(f"p-{uuid4().hex[:8]}")).name
+        sandbox = await client.sandboxes.create(project, agent="late")
+        async with sandbox.pipe("until [ -e go ]; do sleep 0.05; done; cat") as pipe:
+
+            async def give() -> None:
+                await pipe.send(sent)
+                await pipe.end_input()
+
+            giving, got = asyncio.create_task(give()), b""
+            done, _ = await asyncio.wait({giving}, timeout=0.5)
+            assert not done, "it waits for the command"
+            await sandbox.exec("touch go")
+            while piece := await pipe.receive():
+                got += piece.data
+            await giving
+        assert got == sent
+        await sandbox.delete()
+
+
 async def test_a_terminal_is_refused_like_any_other_request(server: ServerProcess) -> None:
     require_root()
     async with AsyncClient(server.url, secret_of(server)) as client, asyncio.timeout(LONGEST):
@@ -294,6 +344,9 @@ async def test_a_terminal_is_refused_like_any_other_request(server: ServerProces
             sandbox_of_stranger = type(sandbox)(sandbox.view, stranger._connection, stranger.workspaces)
             with pytest.raises(Unauthenticated):
                 async with sandbox_of_stranger.terminal():
+                    pass
+            with pytest.raises(Unauthenticated):
+                async with sandbox_of_stranger.pipe("true"):
                     pass
         with pytest.raises(InvalidInput):
             async with sandbox.terminal(rows=0):

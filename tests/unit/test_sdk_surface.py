@@ -13,8 +13,10 @@ import contextbase.sdk
 from contextbase import errors
 from contextbase.sdk import AsyncClient, AsyncSandbox, AsyncSession, Client, Sandbox, Session
 from contextbase.sdk.aio import waiting as aio_waiting
+from contextbase.sdk.aio.command_pipe import AsyncCommandPipe
 from contextbase.sdk.aio.terminal import AsyncTerminal
 from contextbase.sdk.blocking import waiting as blocking_waiting
+from contextbase.sdk.blocking.command_pipe import CommandPipe
 from contextbase.sdk.blocking.terminal import Terminal
 
 PARTS = (
@@ -46,6 +48,7 @@ def pairs() -> Iterator[tuple[type, type]]:
     yield Sandbox, AsyncSandbox
     yield Session, AsyncSession
     yield Terminal, AsyncTerminal
+    yield CommandPipe, AsyncCommandPipe
     blocking, asynchronous = Client("http://server", "cb_x"), AsyncClient("http://server", "cb_x")
     with blocking:
         for part in PARTS:
@@ -144,5 +147,15 @@ def test_every_error_can_be_imported_from_the_sdk() -> None:
 
 
 def test_what_callers_pass_can_be_imported_from_the_sdk() -> None:
-    wanted = {"Change", "Pick", "MergeRule", "LeaseRule", "Limits", "CommandOptions", "ExecOptions", "SandboxOptions"}
+    wanted = {
+        "Change",
+        "Pick",
+        "MergeRule",
+        "LeaseRule",
+        "Limits",
+        "CommandOptions",
+        "ExecOptions",
+        "SandboxOptions",
+        "PipeOptions",
+    }
     assert wanted | {"AuditFilter", "ArchiveFormat", "Uploadable", "AsyncUploadable"} <= set(contextbase.sdk.__all__)

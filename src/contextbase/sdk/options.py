@@ -19,6 +19,7 @@ __all__ = [
     "CommandOptions",
     "ExecOptions",
     "KindName",
+    "PipeOptions",
     "Received",
     "SandboxOptions",
     "SessionOptions",
@@ -48,13 +49,19 @@ class AuditFilter(TypedDict, total=False):
 
 
 @with_config(extra="forbid")
-class ExecOptions(TypedDict, total=False):
-    """How one command runs."""
+class PipeOptions(TypedDict, total=False):
+    """How one command runs whose input is sent while it runs."""
 
     environment: Mapping[str, str]
     cwd: str  # relative to the workspace; left out: that, or in a sandbox where the last command went to
-    stdin: str
     timeout: float
+
+
+@with_config(extra="forbid")
+class ExecOptions(PipeOptions, total=False):
+    """How one command runs."""
+
+    stdin: str
     log: bool  # keep what it prints as .logs/PROGRAM/TIME.log in the workspace
 
 

@@ -1,5 +1,6 @@
 """Bodies of runs and sandboxes: commands of agents, and what they come to."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, Self
 from uuid import UUID
@@ -27,10 +28,14 @@ __all__ = [
     "NetworkName",
     "OutcomeView",
     "OutputItem",
+    "PipeControl",
+    "PipeItem",
+    "PipedOutput",
     "SandboxCreate",
     "SandboxPage",
     "SandboxView",
     "StartedItem",
+    "TakenItem",
     "TerminalControl",
     "TerminalSizeBody",
 ]
@@ -210,6 +215,43 @@ class TerminalSizeBody(BaseModel):
 
     rows: int = Field(ge=1, le=9999)
     columns: int = Field(ge=1, le=9999)
+
+
+class PipeControl(BaseModel):
+    """A text message to the socket of a command, after the first one; binary ones are what it reads."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    end_input: Literal[True]
+
+
+class TakenItem(BaseModel):
+    """So much more of the input is with the command. Whoever sends much waits for it."""
+
+    type: Literal["taken"] = "taken"
+    bytes: int
+
+
+PipeItem = Annotated[TakenItem | EndedItem | FailedItem, Field(discriminator="type")]
+"""A text message from the socket of a command."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PipedOutput:
+    """A binary message from the socket of a command: the number of the stream in one byte, and what was written."""
+
+    stream: OutputStream
+    data: bytes
+
+    def encoded(self) -> bytes:
+        return (b"\x01" if self.stream is OutputStream.STDOUT else b"\x02") + self.data
+
+    @classmethod
+    def decoded(cls, message: bytes) -> Self:
+        """Raises `ValueError`."""
+        if message[:1] not in (b"\x01", b"\x02"):
+            raise ValueError("the message names no stream")
+        return cls(stream=OutputStream.STDOUT if message[:1] == b"\x01" else OutputStream.STDERR, data=message[1:])
 
 
 class TerminalControl(BaseModel):

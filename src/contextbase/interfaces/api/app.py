@@ -28,6 +28,7 @@ from contextbase.interfaces.api.routes import (
     apps,
     archives,
     blame,
+    command_pipe,
     commands,
     commits,
     diffs,
@@ -106,8 +107,8 @@ def create_app(services: Services, forwarder: Forwarder | None = None) -> FastAP
             dependencies=[Depends(authenticate), Depends(known_query)],
             responses=problem_answers(400, 401, 403, 422, 503),
         )
-    # The terminal authenticates by itself: there is no answer to a refused socket otherwise.
-    for router in (terminal.router, health.router, pages.open_router):
+    # Web sockets authenticate by themselves: there is no answer to a refused one otherwise.
+    for router in (terminal.router, command_pipe.router, health.router, pages.open_router):
         app.include_router(router, dependencies=[Depends(known_query)], responses=problem_answers(422))
     app.include_router(workbench.router)  # its queries are the page's own business
     # Looked for first: agents ask it all day long.

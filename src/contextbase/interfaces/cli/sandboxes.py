@@ -25,6 +25,7 @@ from contextbase.interfaces.cli.options import Limit
 from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json, print_line
 from contextbase.interfaces.cli.paging import every_page
 from contextbase.interfaces.cli.phrases import counted, local_time
+from contextbase.interfaces.cli.piped_command import piped_command
 from contextbase.interfaces.cli.run import (
     Cpu,
     Environment,
@@ -39,7 +40,7 @@ from contextbase.interfaces.cli.run import (
 )
 from contextbase.interfaces.cli.run_text import exit_code_of, how_it_ended
 from contextbase.interfaces.cli.workspaces import Agent
-from contextbase.sdk import AsyncClient, Client, ExecOptions
+from contextbase.sdk import AsyncClient, Client, ExecOptions, PipeOptions
 from contextbase.sdk.http import error_of
 from contextbase.wire.sandbox import EndedItem, FailedItem, LimitsBody, OutputItem, SandboxView
 
@@ -112,10 +113,22 @@ def exec_(
     stdin: Stdin = None,
     timeout: Timeout = None,
     log: Log = False,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-i", help="Pass our standard input on to it, as it comes.")
+    ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Run a command in a sandbox, and exit with its exit code (124 if a limit stopped it)."""
+    if interactive:
+        if stdin is not None or log or as_json:
+            raise InvalidInput("--interactive does not go with --stdin, --log and --json.")
+        piped = PipeOptions(environment=variables_of(environment))
+        if timeout is not None:
+            piped["timeout"] = timeout
+        with connect(data) as client:
+            sandbox_id = _id(client, sandbox)
+        raise typer.Exit(asyncio.run(piped_command(address(data), sandbox_id, command_line, piped)))
     options = ExecOptions(environment=variables_of(environment), log=log)
     if timeout is not None:
         options["timeout"] = timeout

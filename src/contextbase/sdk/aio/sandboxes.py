@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from contextbase.sdk.aio.connection import AsyncConnection
 from contextbase.sdk.aio.workspaces import AsyncWorkspaces
 from contextbase.sdk.arguments import checked, input_checked
-from contextbase.sdk.options import ExecOptions, SandboxOptions, command_fields
+from contextbase.sdk.options import ExecOptions, PipeOptions, SandboxOptions, command_fields
 from contextbase.wire.sandbox import (
     CommandBody,
     ExecItem,
@@ -22,6 +22,7 @@ from contextbase.wire.sandbox import (
 from contextbase.wire.workspace import WorkspaceCommitView, WorkspaceCompleteView, WorkspaceStatusView
 
 if TYPE_CHECKING:
+    from contextbase.sdk.aio.command_pipe import AsyncCommandPipe
     from contextbase.sdk.aio.terminal import AsyncTerminal
 
 __all__ = ["AsyncSandbox", "AsyncSandboxes"]
@@ -58,6 +59,19 @@ class AsyncSandbox:
         start is a `FailedItem`, not an exception."""
         async for item in self._connection.items(_ITEM, f"{self._route}/exec", _body(command, options)):
             yield item
+
+    @asynccontextmanager
+    async def pipe(
+        self, command: str | Sequence[str], **options: Unpack[PipeOptions]
+    ) -> AsyncIterator["AsyncCommandPipe"]:
+        """Run a command, send to its standard input and read its output while it runs; it ends with the block."""
+        from contextbase.sdk.aio.command_pipe import open_pipe
+
+        with input_checked("command"):
+            body = CommandBody.model_validate({**command_fields(command), **options})
+        address, headers = self._connection.socket_of(f"{self._route}/exec")
+        async with open_pipe(address, headers, body) as pipe:
+            yield pipe
 
     @asynccontextmanager
     async def terminal(

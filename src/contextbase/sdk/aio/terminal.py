@@ -5,12 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from pydantic import ValidationError
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
 
-from contextbase.errors import ContextbaseError, Unavailable
-from contextbase.sdk.http import error_of
-from contextbase.wire.problem import Problem
+from contextbase.errors import Unavailable
+from contextbase.sdk.aio.sockets import opened_socket
 from contextbase.wire.sandbox import EndedItem, OutcomeView
 
 __all__ = ["AsyncTerminal", "open_terminal"]
@@ -55,18 +54,5 @@ class AsyncTerminal:
 
 @asynccontextmanager
 async def open_terminal(address: str, headers: dict[str, str]) -> AsyncIterator[AsyncTerminal]:
-    try:
-        socket = await connect(address, additional_headers=headers, proxy=None, max_size=None)
-    except InvalidStatus as refusal:
-        raise _error_of(refusal) from refusal
-    except (OSError, WebSocketException) as error:
-        raise Unavailable(f"No terminal could be opened ({type(error).__name__}).") from error
-    async with socket:
+    async with opened_socket(address, headers) as socket:
         yield AsyncTerminal(socket)
-
-
-def _error_of(refusal: InvalidStatus) -> ContextbaseError:
-    try:
-        return error_of(Problem.model_validate_json(refusal.response.body or b""))
-    except ValidationError:
-        return Unavailable(f"The server answered with status {refusal.response.status_code} and no reason.")

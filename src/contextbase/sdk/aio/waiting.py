@@ -5,10 +5,12 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from contextlib import asynccontextmanager, suppress
 from typing import Final, ParamSpec, TypeVar
 
-__all__ = ["PIECES", "Pieces", "each_piece", "in_thread", "repeated", "sleep"]
+__all__ = ["PIECES", "Lock", "Pieces", "each_piece", "in_thread", "repeated", "sleep"]
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
+
+Lock = asyncio.Lock
 
 Pieces = Iterable[bytes] | AsyncIterable[bytes]
 PIECES: Final = (Iterable, AsyncIterable)

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from contextbase.sdk.arguments import checked, input_checked
 from contextbase.sdk.blocking.connection import Connection
 from contextbase.sdk.blocking.workspaces import Workspaces
-from contextbase.sdk.options import ExecOptions, SandboxOptions, command_fields
+from contextbase.sdk.options import ExecOptions, PipeOptions, SandboxOptions, command_fields
 from contextbase.wire.sandbox import (
     CommandBody,
     ExecItem,
@@ -23,6 +23,7 @@ from contextbase.wire.sandbox import (
 from contextbase.wire.workspace import WorkspaceCommitView, WorkspaceCompleteView, WorkspaceStatusView
 
 if TYPE_CHECKING:
+    from contextbase.sdk.blocking.command_pipe import CommandPipe
     from contextbase.sdk.blocking.terminal import Terminal
 
 __all__ = ["Sandbox", "Sandboxes"]
@@ -57,6 +58,17 @@ class Sandbox:
         start is a `FailedItem`, not an exception."""
         for item in self._connection.items(_ITEM, f"{self._route}/exec", _body(command, options)):
             yield item
+
+    @contextmanager
+    def pipe(self, command: str | Sequence[str], **options: Unpack[PipeOptions]) -> Iterator["CommandPipe"]:
+        """Run a command, send to its standard input and read its output while it runs; it ends with the block."""
+        from contextbase.sdk.blocking.command_pipe import open_pipe
+
+        with input_checked("command"):
+            body = CommandBody.model_validate({**command_fields(command), **options})
+        address, headers = self._connection.socket_of(f"{self._route}/exec")
+        with open_pipe(address, headers, body) as pipe:
+            yield pipe
 
     @contextmanager
     def terminal(self, command: str | None = None, *, rows: int = 24, columns: int = 80) -> Iterator["Terminal"]:

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pydantic import ValidationError
-from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
-from websockets.sync.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection
 
-from contextbase.errors import ContextbaseError, Unavailable
-from contextbase.sdk.http import error_of
-from contextbase.wire.problem import Problem
+from contextbase.errors import Unavailable
+from contextbase.sdk.blocking.sockets import opened_socket
 from contextbase.wire.sandbox import EndedItem, OutcomeView
 
 __all__ = ["Terminal", "open_terminal"]
@@ -56,18 +55,5 @@ class Terminal:
 
 @contextmanager
 def open_terminal(address: str, headers: dict[str, str]) -> Iterator[Terminal]:
-    try:
-        socket = connect(address, additional_headers=headers, proxy=None, max_size=None)
-    except InvalidStatus as refusal:
-        raise _error_of(refusal) from refusal
-    except (OSError, WebSocketException) as error:
-        raise Unavailable(f"No terminal could be opened ({type(error).__name__}).") from error
-    with socket:
+    with opened_socket(address, headers) as socket:
         yield Terminal(socket)
-
-
-def _error_of(refusal: InvalidStatus) -> ContextbaseError:
-    try:
-        return error_of(Problem.model_validate_json(refusal.response.body or b""))
-    except ValidationError:
-        return Unavailable(f"The server answered with status {refusal.response.status_code} and no reason.")

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, ParamSpec, TypeVar
 
-__all__ = ["PIECES", "Pieces", "each_piece", "in_thread", "repeated", "sleep"]
+__all__ = ["PIECES", "Lock", "Pieces", "each_piece", "in_thread", "repeated", "sleep"]
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
+
+Lock = threading.Lock
 
 Pieces = Iterable[bytes]
 PIECES: Final = (Iterable,)

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from pathlib import PurePosixPath
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -11,7 +10,6 @@ from fastapi import APIRouter, Query, Request, Response
 from contextbase.commands.conversation import answers
 from contextbase.commands.model import lowered
 from contextbase.commands.program_log import ProgramLog, program_of
-from contextbase.commands.shell import continued
 from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.event_stream import EVENT_STREAM
@@ -25,7 +23,8 @@ from contextbase.interfaces.api.run_views import (
     sandbox_view,
     status_view,
 )
-from contextbase.sandbox.model import WORKSPACE, Command, CommandOutcome, Network, Output, SandboxId
+from contextbase.interfaces.api.sandbox_commands import sandbox_command
+from contextbase.sandbox.model import CommandOutcome, Network, Output, SandboxId
 from contextbase.sandbox.ports import Execution
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.sandbox import (
@@ -110,7 +109,7 @@ async def exec_command(
     With `Accept: text/event-stream` the output is told as it comes: items of the type output, then ended, or failed.
     Either way, whoever hangs up ends the command."""
     given = None if body.stdin is None else bytes_of(body.stdin, "stdin")
-    command = _command(body, _id(sandbox_id))
+    command = sandbox_command(body, _id(sandbox_id), has_input=body.stdin is not None)
     log = None
     if body.log:
         record = (await agents.sandboxes.status(caller, _id(sandbox_id))).record
@@ -128,18 +127,6 @@ async def exec_command(
 async def remove(sandbox_id: UUID, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> SandboxView:
     """End all that runs in it, and the sandbox. The workspace stays, with the work in it: commit or complete that."""
     return sandbox_view(await agents.sandboxes.remove(caller, _id(sandbox_id)))
-
-
-def _command(body: CommandBody, sandbox_id: SandboxId) -> Command:
-    command = body.argv if body.command is None else body.command
-    return Command(
-        argv=continued(command or "", sandbox_id, is_placed=body.cwd is not None),
-        environment=body.environment,
-        cwd=WORKSPACE / PurePosixPath(body.cwd or "."),
-        has_input=body.stdin is not None,
-        timeout=body.timeout,
-        asked=command if isinstance(command, str) else tuple(command or ()),
-    )
 
 
 async def _steps(

@@ -1,19 +1,21 @@
 """A terminal in a sandbox, over a web socket: binary messages are what is typed and shown, text ones are JSON."""
 
-import asyncio
-from contextlib import suppress
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
+from fastapi import APIRouter, Query, WebSocket
 from pydantic import ValidationError
 
 from contextbase.commands.shell import continued
-from contextbase.errors import Conflict, ContextbaseError, HeldElsewhere
-from contextbase.interfaces.api.authentication import FORWARDED_CALLER, agents_of, authenticate
-from contextbase.interfaces.api.forwarding.sent_on import Forwarder
-from contextbase.interfaces.api.forwarding.terminal_bridge import bridge_terminal
-from contextbase.interfaces.api.problems import error_response
+from contextbase.errors import ContextbaseError
+from contextbase.interfaces.api.authentication import agents_of, authenticate
+from contextbase.interfaces.api.execution_socket import (
+    TOO_MUCH,
+    UNREADABLE,
+    CommandInput,
+    first_of,
+    refuse_or_bridge,
+)
 from contextbase.interfaces.api.run_views import outcome_view
 from contextbase.sandbox.model import Command, SandboxId, TerminalSize
 from contextbase.sandbox.ports import Execution
@@ -22,9 +24,6 @@ from contextbase.wire.sandbox import EndedItem, TerminalControl
 __all__ = ["router"]
 
 router = APIRouter(prefix="/api/v1/sandboxes")
-
-_UNREADABLE, _TOO_MUCH = 1007, 1009
-_MOST_TYPED: Final = 16 << 20
 
 
 @router.websocket("/{sandbox_id}/terminal")
@@ -50,35 +49,15 @@ async def terminal(
                 asked=command or "a terminal",
             ),
         )
-    except HeldElsewhere as error:
-        forwarder: Forwarder | None = websocket.app.state.forwarder
-        if forwarder is None or FORWARDED_CALLER in websocket.scope:
-            await websocket.send_denial_response(error_response(error))
-        else:
-            await bridge_terminal(websocket, forwarder, error)
-        return
     except ContextbaseError as error:
-        await websocket.send_denial_response(error_response(error))
+        await refuse_or_bridge(websocket, error)
         return
     try:
         await websocket.accept()
-        await _talk(websocket, execution)
+        typed = CommandInput()
+        await first_of(_show(websocket, execution), _listen(websocket, execution, typed), beside=typed.give(execution))
     finally:
         await execution.kill()
-
-
-async def _talk(websocket: WebSocket, execution: Execution) -> None:
-    """Until the command ends or nobody is there: whatever is left of it then is the caller's to end."""
-    typed = _Typed()
-    showing = asyncio.create_task(_show(websocket, execution))
-    listening = asyncio.create_task(_listen(websocket, execution, typed))
-    typing = asyncio.create_task(typed.give(execution))
-    await asyncio.wait({showing, listening}, return_when=asyncio.FIRST_COMPLETED)
-    for task in (showing, listening, typing):
-        task.cancel()
-    for result in await asyncio.gather(showing, listening, typing, return_exceptions=True):
-        if isinstance(result, Exception) and not isinstance(result, WebSocketDisconnect):
-            raise result
 
 
 async def _show(websocket: WebSocket, execution: Execution) -> None:
@@ -89,29 +68,7 @@ async def _show(websocket: WebSocket, execution: Execution) -> None:
     await websocket.close()
 
 
-class _Typed:
-    """What was typed and not read yet. It is kept here, so that a command that does not read does not keep us from
-    hearing that somebody hung up."""
-
-    def __init__(self) -> None:
-        self._waiting = bytearray()
-        self._more = asyncio.Event()
-
-    def add(self, data: bytes) -> bool:
-        """False: it is too much."""
-        self._waiting += data
-        self._more.set()
-        return len(self._waiting) <= _MOST_TYPED
-
-    async def give(self, execution: Execution) -> None:
-        with suppress(Conflict):  # it reads no more
-            while await self._more.wait():
-                self._more.clear()
-                data, self._waiting = bytes(self._waiting), bytearray()
-                await execution.write(data)
-
-
-async def _listen(websocket: WebSocket, execution: Execution, typed: _Typed) -> None:
+async def _listen(websocket: WebSocket, execution: Execution, typed: CommandInput) -> None:
     """Until they hang up, or say what cannot be understood."""
     while True:
         message: dict[str, Any] = dict(await websocket.receive())
@@ -119,12 +76,12 @@ async def _listen(websocket: WebSocket, execution: Execution, typed: _Typed) -> 
             return
         if (data := message.get("bytes")) is not None:
             if not typed.add(data):
-                await websocket.close(_TOO_MUCH, "The command does not read what is typed.")
+                await websocket.close(TOO_MUCH, "The command does not read what is typed.")
                 return
             continue
         try:
             control = TerminalControl.model_validate_json(message.get("text") or "")
         except ValidationError:
-            await websocket.close(_UNREADABLE, 'A text message is JSON such as {"resize": {"rows": 1, "columns": 1}}.')
+            await websocket.close(UNREADABLE, 'A text message is JSON such as {"resize": {"rows": 1, "columns": 1}}.')
             return
         await execution.resize(TerminalSize(rows=control.resize.rows, columns=control.resize.columns))

@@ -1,4 +1,4 @@
-"""A terminal on another machine: two web sockets, and everything that comes on one goes out on the other."""
+"""A command on another machine: two web sockets, and everything that comes on one goes out on the other."""
 
 import asyncio
 from contextlib import suppress
@@ -15,7 +15,7 @@ from contextbase.interfaces.api.forwarding.sent_on import Forwarder
 from contextbase.interfaces.api.problems import error_response
 from contextbase.machines.service import lost
 
-__all__ = ["bridge_terminal"]
+__all__ = ["bridge_socket"]
 
 _OPEN_SECONDS: Final = 10.0
 _SILENT_SECONDS: Final = 20.0  # then it is asked whether it is there, and has as long to answer
@@ -23,7 +23,7 @@ _LARGEST_MESSAGE: Final = 16 << 20
 _LOST: Final = 1011
 
 
-async def bridge_terminal(websocket: WebSocket, forwarder: Forwarder, error: HeldElsewhere) -> None:
+async def bridge_socket(websocket: WebSocket, forwarder: Forwarder, error: HeldElsewhere) -> None:
     """Until either side hangs up. What goes wrong before it begins is answered as for any request."""
     try:
         upstream = await _opened(websocket, forwarder, str(error.details["machine"]))

@@ -1,0 +1,82 @@
+"""A command that runs, over a web socket: what its terminal and its pipe have in common."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Final
+
+from fastapi import WebSocket, WebSocketDisconnect
+
+from contextbase.errors import Conflict, ContextbaseError, HeldElsewhere
+from contextbase.interfaces.api.authentication import FORWARDED_CALLER
+from contextbase.interfaces.api.forwarding.sent_on import Forwarder
+from contextbase.interfaces.api.forwarding.socket_bridge import bridge_socket
+from contextbase.interfaces.api.problems import error_response
+from contextbase.sandbox.ports import Execution
+
+__all__ = ["TOO_MUCH", "UNREADABLE", "CommandInput", "first_of", "refuse_or_bridge"]
+
+UNREADABLE, TOO_MUCH = 1007, 1009  # why a socket is closed
+_MOST_WAITING: Final = 16 << 20
+
+
+async def refuse_or_bridge(websocket: WebSocket, error: ContextbaseError) -> None:
+    """Before the socket is accepted. What is on another machine is reached through its server."""
+    forwarder: Forwarder | None = websocket.app.state.forwarder
+    if isinstance(error, HeldElsewhere) and forwarder is not None and FORWARDED_CALLER not in websocket.scope:
+        await bridge_socket(websocket, forwarder, error)
+    else:
+        await websocket.send_denial_response(error_response(error))
+
+
+async def first_of(*ends: Coroutine[None, None, None], beside: Coroutine[None, None, None]) -> None:
+    """Until one of the `ends` is done: whatever is left then is the caller's to end."""
+    deciding = {asyncio.create_task(each) for each in ends}
+    tasks = [*deciding, asyncio.create_task(beside)]
+    try:
+        await asyncio.wait(deciding, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in results:
+        if isinstance(result, Exception) and not isinstance(result, WebSocketDisconnect):
+            raise result
+
+
+class CommandInput:
+    """What was sent to a command and not read yet. It is kept here, so that a command that does not read does not keep
+    us from hearing that somebody hung up."""
+
+    def __init__(self) -> None:
+        self._waiting = bytearray()
+        self._more = asyncio.Event()
+        self._is_ended = False
+
+    def add(self, data: bytes) -> bool:
+        """False: it is too much."""
+        self._waiting += data
+        self._more.set()
+        return len(self._waiting) <= _MOST_WAITING
+
+    def end(self) -> None:
+        """Nothing comes any more."""
+        self._is_ended = True
+        self._more.set()
+
+    async def give(self, execution: Execution, taken: Callable[[int], Awaitable[None]] | None = None) -> None:
+        """To the command, to the end. `taken` hears how many bytes are not kept here any more: the command has them, or
+        does not want them."""
+        reads = True
+        while await self._more.wait():
+            self._more.clear()
+            data, self._waiting = bytes(self._waiting), bytearray()
+            if data and reads:
+                try:
+                    await execution.write(data)
+                except Conflict:
+                    reads = False
+            if data and taken is not None:
+                await taken(len(data))
+            if self._is_ended and not self._waiting:
+                await execution.end_input()
+                return
