@@ -31,6 +31,10 @@ LEVELS = ("hidden", *READ_LEVELS)
 NO_PROJECT = "no-such-project"
 TERMINAL = ("?", "/api/v1/sandboxes/{sandbox_id}/terminal")  # a web socket: tests/e2e/test_sandbox_api.py
 PIPE = ("?", "/api/v1/sandboxes/{sandbox_id}/exec")  # so is this
+CHAT_STREAMS = {  # endless: tests/e2e/test_chat_api.py
+    ("GET", "/api/v1/chat/{session}/stream"),
+    ("GET", "/api/chat-opencode/{session}/stream"),
+}
 MCP = ("POST", "/mcp")  # a protocol of its own: tests/e2e/test_mcp.py
 API = "/api/v1"
 HISTORY = "/api/v1/history"
@@ -38,6 +42,9 @@ REVIEWS = "/api/v1/reviews"
 WORKSPACES = "/api/v1/workspaces"
 SANDBOXES = "/api/v1/sandboxes"
 SESSIONS = "/api/v1/sessions"
+CHAT = "/api/v1/chat"
+FIRST_HISTORY = "/api/chat-opencode-history"
+CHATS = (CHAT, "/api/chat-opencode")
 RUNS = "/api/v1/runs"
 APPS = "/api/v1/apps"
 
@@ -357,6 +364,14 @@ TABLE: dict[tuple[str, str], Route] = {
     ("DELETE", f"{SANDBOXES}/{{sandbox_id}}"): route("read write", "sandbox"),
     ("GET", f"{API}/agents"): route("read", "anyone"),
     A_SESSION: route("read", "project", body(provider="scripted"), ok=201),
+    # An empty message is refused once all else is looked at; any other is answered by a stream.
+    **{("POST", path): route("read", "project", body(provider="scripted", message=""), ok=400) for path in CHATS},
+    **{("POST", f"{path}/{{session}}/stop"): route("read write", "session") for path in CHATS},
+    ("GET", CHAT): route("read", "project", query()),
+    ("GET", f"{CHAT}/{{session}}/messages"): route("read", "session"),
+    ("GET", FIRST_HISTORY): route("read", "project", query()),
+    ("POST", FIRST_HISTORY): route("read", "project", body(provider="scripted"), ok=201),
+    ("GET", f"{FIRST_HISTORY}/{{session}}"): route("read", "session"),
     ("GET", SESSIONS): route("read", "project", query()),
     ("GET", f"{SESSIONS}/{{session}}"): route("read", "session"),
     ("DELETE", f"{SESSIONS}/{{session}}"): route("read write", "session", ok=204),
@@ -463,6 +478,7 @@ async def test_every_route_is_in_the_table(api: Api) -> None:
     }
     assert {(method, path) for method, path in routes if path not in OPEN_ROUTES | BROKEN_ROUTES} == {
         *TABLE,
+        *CHAT_STREAMS,
         TERMINAL,
         PIPE,
         MCP,

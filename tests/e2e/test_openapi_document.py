@@ -32,6 +32,7 @@ REVIEWS = "/api/v1/reviews"
 WORKSPACES = "/api/v1/workspaces"
 SANDBOXES = "/api/v1/sandboxes"
 SESSIONS = "/api/v1/sessions"
+CHAT = "/api/v1/chat"
 RUNS = "/api/v1/runs"
 AGENT, GROUP = "agent:reader", "readers"
 # The document cannot say which paths, names and pairs of fields are valid: what it allows may still be refused.
@@ -194,6 +195,12 @@ def a_run_to_go_back_to(world: World) -> dict[str, dict[str, Any]]:
     return {"path_parameters": {"session": of_it["session"]}, "body": {"message_id": of_it["run"]}}
 
 
+def a_chat(world: World) -> dict[str, dict[str, Any]]:
+    """The same message each time is one run."""
+    message = {"id": "hello", "role": "user", "parts": [{"type": "text", "text": "Say hello."}]}
+    return {"body": {"id": "greetings", "project": world.project, "provider": "scripted", "messages": [message]}}
+
+
 def a_message(world: World) -> dict[str, dict[str, Any]]:
     return a_session(world) | {"body": {"message": "Say hello."}, "headers": {}}
 
@@ -318,6 +325,11 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     f"POST {API}/machines/{{name}}/drain": lambda world: {"path_parameters": {"name": world.machines[0]}},
     f"POST {API}/machines/{{name}}/resume": lambda world: {"path_parameters": {"name": world.machines[0]}},
     f"DELETE {API}/machines/{{name}}": lambda world: {"path_parameters": {"name": world.machines.pop()}},
+    f"POST {CHAT}": a_chat,
+    f"GET {CHAT}": lambda world: {"query": {"project": world.project}},
+    f"GET {CHAT}/{{session}}/stream": a_session,
+    f"GET {CHAT}/{{session}}/messages": a_session,
+    f"POST {CHAT}/{{session}}/stop": a_session,
     f"POST {SESSIONS}": lambda world: {"body": {"project": world.project, "provider": "scripted"}},
     f"GET {SESSIONS}": lambda world: {"query": {"project": world.project}},
     f"GET {SESSIONS}/{{session}}": a_session,

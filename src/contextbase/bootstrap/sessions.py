@@ -10,6 +10,7 @@ from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_catalog import AgentCatalog
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.agent_runs import AgentRuns
+from contextbase.sessions.chats import Chats
 from contextbase.sessions.fork import SessionForks
 from contextbase.sessions.lifecycle import SessionLifecycle
 from contextbase.sessions.queue import QueueLimits, RunQueue
@@ -26,6 +27,7 @@ __all__ = ["SessionServices", "session_access", "sessions_of"]
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionServices:
     service: SessionService
+    chats: Chats
     runs: AgentRuns
     queue: RunQueue
     log: RunLog
@@ -64,6 +66,7 @@ def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamSe
     )
     return SessionServices(
         service=service,
+        chats=Chats(database=database, sessions=service, streams=streams),
         runs=runs,
         queue=queue,
         log=RunLog(database=database, repository=repository, log=log, clock=clock),

@@ -18,7 +18,7 @@ from contextbase.conversation.model import (
 )
 from contextbase.vocabulary import MessagePartKind, MessageRole, MessageState, RunState, ToolStatus
 
-__all__ = ["Projection", "RewindCut", "RowKey", "replay"]
+__all__ = ["LONGEST_PART", "Projection", "RewindCut", "RowKey", "replay", "small_value"]
 
 RowKey = tuple[UUID, int, str]  # run, attempt, and the executor's name for it
 
@@ -136,7 +136,7 @@ class Projection:
         tool_id = str(event.data["tool_id"])
         if (event.run_id, event.attempt, tool_id) in self.tools:
             return
-        given, truncated = _small(event.data.get("input"))
+        given, truncated = small_value(event.data.get("input"))
         self._put_tool(
             ToolExecution(
                 run_id=event.run_id,
@@ -159,7 +159,7 @@ class Projection:
         tool = self.tools.get((event.run_id, event.attempt, str(event.data["tool_id"])))
         if tool is None or tool.status is not ToolStatus.RUNNING:
             return
-        output, truncated = _small(event.data.get("output"))
+        output, truncated = small_value(event.data.get("output"))
         self._put_tool(
             replace(
                 tool,
@@ -223,7 +223,7 @@ def _cut(text: str) -> tuple[str, bool]:
     return (text, False) if len(text) <= LONGEST_PART else (text[:LONGEST_PART], True)
 
 
-def _small(value: object) -> tuple[object, bool]:
+def small_value(value: object) -> tuple[object, bool]:
     """The value if a row can hold it, else the beginning of it as text."""
     if isinstance(value, str):
         return (value, False) if len(value) <= LARGEST_VALUE else (value[:LARGEST_VALUE], True)

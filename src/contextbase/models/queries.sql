@@ -101,13 +101,11 @@ SELECT scope, subject_id, month, $4::bigint
 FROM unnest($1::text[], $2::uuid[], $3::date[]) AS part (scope, subject_id, month)
 ON CONFLICT (scope, subject_id, month) DO UPDATE SET spent = spending.spent + EXCLUDED.spent;
 
--- name: usage_of_run
-SELECT count(*) AS requests, coalesce(sum(input_tokens), 0)::bigint AS input,
-       coalesce(sum(output_tokens), 0)::bigint AS output,
-       coalesce(sum(cache_read_tokens), 0)::bigint AS cache_read,
-       coalesce(sum(cache_write_tokens), 0)::bigint AS cache_write,
-       coalesce(sum(cost), 0)::bigint AS cost
-FROM usage_logs WHERE run_id = $1;
+-- name: usage_of_runs
+SELECT run_id, count(*) AS requests, sum(input_tokens)::bigint AS input, sum(output_tokens)::bigint AS output,
+       sum(cache_read_tokens)::bigint AS cache_read, sum(cache_write_tokens)::bigint AS cache_write,
+       sum(cost)::bigint AS cost
+FROM usage_logs WHERE run_id = ANY ($1::uuid[]) GROUP BY run_id;
 
 -- name: egress_hosts
 SELECT host FROM egress_hosts WHERE project_id = $1 ORDER BY host;

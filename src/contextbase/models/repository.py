@@ -147,11 +147,13 @@ class ModelRepository:
         await connection.execute(_SQL.spend, *_columns(keys), cost)
 
     async def usage_of_run(self, connection: Connection, run_id: UUID) -> RunUsage:
-        [row] = await connection.fetch(_SQL.usage_of_run, run_id)
-        counts = TokenCounts(
-            input=row["input"], output=row["output"], cache_read=row["cache_read"], cache_write=row["cache_write"]
-        )
-        return RunUsage(requests=row["requests"], counts=counts, cost=row["cost"])
+        found = await self.usage_of_runs(connection, [run_id])
+        return found.get(run_id) or RunUsage(requests=0, counts=TokenCounts(), cost=0)
+
+    async def usage_of_runs(self, connection: Connection, run_ids: Sequence[UUID]) -> dict[UUID, RunUsage]:
+        """Of those that asked a model."""
+        rows = await connection.fetch(_SQL.usage_of_runs, run_ids)
+        return {row["run_id"]: _usage(row) for row in rows}
 
     async def egress_hosts(self, connection: Connection, project_id: ProjectId) -> list[str]:
         return [row["host"] for row in await connection.fetch(_SQL.egress_hosts, project_id)]
@@ -162,6 +164,13 @@ class ModelRepository:
 
 def _columns(keys: Sequence[SpendingKey]) -> tuple[list[str], list[UUID], list[date]]:
     return [key.scope for key in keys], [key.subject_id for key in keys], [key.month for key in keys]
+
+
+def _usage(row: asyncpg.Record) -> RunUsage:
+    counts = TokenCounts(
+        input=row["input"], output=row["output"], cache_read=row["cache_read"], cache_write=row["cache_write"]
+    )
+    return RunUsage(requests=row["requests"], counts=counts, cost=row["cost"])
 
 
 def _upstream(row: asyncpg.Record, subject: str = "") -> ModelUpstream:

@@ -116,5 +116,6 @@ class AgentRuns:
     def state_event(self, run: AgentRun) -> LoggedEvent:
         """Tells of the state that a run is in."""
         told = {"reason": run.reason, "message": run.message, "machine": run.machine}
-        data = {"number": run.number, "state": str(run.state)} | {name: one for name, one in told.items() if one}
+        data: dict[str, object] = {"number": run.number, "state": str(run.state), "phases": dict(run.phases)}
+        data |= {name: one for name, one in told.items() if one}
         return LoggedEvent(kind=RUN_STATE, run_id=run.id, attempt=run.attempt, ts=self.clock.now(), data=data)

@@ -102,6 +102,7 @@ class AgentSession:
     state: SessionState
     sdk_session_ids: Mapping[str, str]  # the CLI's own id of the conversation, by provider
     last_run: int
+    chat_id: str | None  # what the client calls it, if a chat client made it
     created_at: datetime
     updated_at: datetime
     last_active_at: datetime

@@ -1,12 +1,18 @@
 -- name: insert_session
-INSERT INTO agent_sessions (id, owner_id, agent_id, project_id, folder, actions, provider, model, options, land, title)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+INSERT INTO agent_sessions
+    (id, owner_id, agent_id, project_id, folder, actions, provider, model, options, land, title, chat_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 
 -- name: session_by_id
 -- Also one that is deleted, as long as its machine holds something of it.
 SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name
 FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
 WHERE s.id = $1
+
+-- name: session_by_chat
+SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name
+FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
+WHERE s.owner_id = $1 AND s.chat_id = $2 AND s.state <> 'deleted'
 
 -- name: lock_session
 -- Whoever changes what a session has in the queue does it under this lock, which comes before all others.
@@ -64,6 +70,11 @@ SELECT * FROM agent_runs WHERE id = $1 FOR NO KEY UPDATE
 -- name: runs_of_session
 -- Newest first, before a number.
 SELECT * FROM agent_runs WHERE session_id = $1 AND ($2::integer IS NULL OR number < $2) ORDER BY number DESC LIMIT $3
+
+-- name: shown_runs_of_session
+-- The same without those behind which the conversation went back.
+SELECT * FROM agent_runs
+WHERE session_id = $1 AND ($2::integer IS NULL OR number < $2) AND rewound_at IS NULL ORDER BY number DESC LIMIT $3
 
 -- name: open_runs_of_session
 -- Those that have not ended, the oldest first.

@@ -45,6 +45,7 @@ class SessionRepository:
         agent: Principal,
         request: SessionRequest,
         actions: frozenset[Action],
+        chat_id: str | None = None,
     ) -> None:
         await connection.execute(
             _SQL.insert_session,
@@ -59,11 +60,16 @@ class SessionRepository:
             json.dumps(dict(request.options)),
             request.land,
             request.title,
+            chat_id,
         )
 
     async def find(self, connection: Connection, session_id: SessionId, *, lock: bool = False) -> AgentSession | None:
         """Also a deleted one. With `lock` nobody else changes what it has in the queue until the transaction ends."""
         row = await connection.fetchrow(_SQL.lock_session if lock else _SQL.session_by_id, session_id)
+        return None if row is None else _session(row)
+
+    async def of_chat(self, connection: Connection, owner: PrincipalId, chat_id: str) -> AgentSession | None:
+        row = await connection.fetchrow(_SQL.session_by_chat, owner, chat_id)
         return None if row is None else _session(row)
 
     async def of_ids(self, connection: Connection, ids: Collection[SessionId]) -> dict[SessionId, AgentSession]:
@@ -155,6 +161,12 @@ class SessionRepository:
     ) -> list[AgentRun]:
         """Newest first."""
         return list(map(run_of_row, await connection.fetch(_SQL.runs_of_session, session_id, before, limit)))
+
+    async def shown_runs(
+        self, connection: Connection, session_id: SessionId, *, before: int | None, limit: int
+    ) -> list[AgentRun]:
+        """Newest first, without those behind which the conversation went back."""
+        return list(map(run_of_row, await connection.fetch(_SQL.shown_runs_of_session, session_id, before, limit)))
 
     async def open_runs(self, connection: Connection, session_id: SessionId) -> list[AgentRun]:
         """Those that have not ended, the oldest first."""
@@ -287,6 +299,7 @@ def _session(row: asyncpg.Record) -> AgentSession:
         state=SessionState(row["state"]),
         sdk_session_ids=json.loads(row["sdk_session_ids"]),
         last_run=row["last_run"],
+        chat_id=row["chat_id"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         last_active_at=row["last_active_at"],

@@ -72,7 +72,7 @@ class SessionService:
     clock: Clock
     conversation: ConversationRepository = field(default_factory=ConversationRepository)
 
-    async def create(self, caller: Caller, request: SessionRequest) -> AgentSession:
+    async def create(self, caller: Caller, request: SessionRequest, *, chat_id: str | None = None) -> AgentSession:
         """A session of the caller's, in a project or a folder of it. Its agent may do what the grant allows."""
         caller.require(Action.READ, request.project_id)
         if caller.grant.source is GrantSource.RUN:
@@ -90,7 +90,7 @@ class SessionService:
         async with self.database.transaction() as connection:
             if not await self.identity.project_exists(connection, request.project_id):
                 raise NotFound(f"There is no project {request.project_id}.")
-            return await self.add(connection, caller, request, caller.grant.actions & _ACTIONS)
+            return await self.add(connection, caller, request, caller.grant.actions & _ACTIONS, chat_id=chat_id)
 
     async def add(
         self,
@@ -100,12 +100,19 @@ class SessionService:
         actions: frozenset[Action],
         *,
         forked_from: SessionId | None = None,
+        chat_id: str | None = None,
     ) -> AgentSession:
         """A session of the caller's, in a transaction under way, for those who have checked that it may be made."""
         session_id = SessionId(new_uuid())
         agent = await self._new_agent(connection)
         await self.repository.insert(
-            connection, session_id, owner=caller.principal, agent=agent, request=request, actions=actions
+            connection,
+            session_id,
+            owner=caller.principal,
+            agent=agent,
+            request=request,
+            actions=actions,
+            chat_id=chat_id,
         )
         await self.audit.note(
             connection,

@@ -585,6 +585,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/chat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Chats
+         * @description Your own, newest first.
+         */
+        get: operations["list_chats_api_v1_chat_get"];
+        put?: never;
+        /**
+         * Chat
+         * @description Send the agent a message, and read what it does: a UI message stream of the AI SDK, version 1, to the end of the
+         *     run. Whoever hangs up stops nothing.
+         *
+         *     The same message id again gives the same run. The headers `x-session-id` and `x-run-id` name what was made.
+         */
+        post: operations["chat_api_v1_chat_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/chat/{session}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Resume Chat
+         * @description The message that the agent is working on, from its beginning: what is finished whole, then what comes. 204 when
+         *     no run works, and for a chat that you do not have.
+         */
+        get: operations["resume_chat_api_v1_chat__session__stream_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/chat/{session}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop Chat
+         * @description End the run that works. What it did so far stays in the session's folder; messages that wait come next.
+         */
+        post: operations["stop_chat_api_v1_chat__session__stop_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/chat/{session}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Chat Messages
+         * @description The newest messages as UIMessages, in order; `before` gives those before them. The last may still grow.
+         */
+        get: operations["list_chat_messages_api_v1_chat__session__messages_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions": {
         parameters: {
             query?: never;
@@ -3371,6 +3459,69 @@ export interface components {
             /** @description Of a refusal. */
             code: string | null;
             reason: string | null;
+        };
+        ChatCreate: {
+            /** @description Null: the token's, or the only one that there is. */
+            project?: string | null;
+            /** @description The agent program. */
+            provider?: string | null;
+            model?: string | null;
+            /** @description The chat, by the session's id or by a name of your own; an unknown one makes a chat. `chatId` is the same. */
+            id?: string | null;
+            /** @description The newest message of the user is taken, and nothing else. */
+            messages?: components["schemas"]["ChatMessage"][] | null;
+            /** @description The same, without the history. */
+            message?: components["schemas"]["ChatMessage"] | string | null;
+            /** @description How the agent works. */
+            executionProfile?: string | null;
+            /**
+             * @description For the agent program.
+             * @default {}
+             */
+            providerOptions: {
+                [key: string]: unknown;
+            };
+            /** @description build or plan; `executionProfile` beats it. */
+            agent?: string | null;
+            /**
+             * @default submit-message
+             * @enum {string}
+             */
+            trigger: "submit-message" | "regenerate-message";
+        };
+        /** @description A UIMessage of the AI SDK. Fields that are not named here are passed over. */
+        ChatMessage: {
+            id?: string | null;
+            /** @default user */
+            role: string;
+            parts?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** @description For clients without parts. */
+            content?: string | null;
+        };
+        ChatMessagePage: {
+            /**
+             * Format: uuid
+             * @description The session's.
+             */
+            id: string;
+            /** @description UIMessages, the newest of the chat, in order. */
+            messages: {
+                [key: string]: unknown;
+            }[];
+            /** @description Pass as `before` for those before them; null: there are none. */
+            next_before: number | null;
+        };
+        ChatPage: {
+            /** @description Newest first. */
+            chats: components["schemas"]["SessionView"][];
+            /** @description Pass as `before` for the next page; null on the last. */
+            next_before: string | null;
+        };
+        ChatStopView: {
+            /** @description That is being stopped; null: none worked. */
+            run: components["schemas"]["RunView"] | null;
         };
         /** @description What to read: `paths`, or everything below `prefix` (null: the whole tree). */
         CheckoutRequest: {
@@ -6770,6 +6921,135 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ExecView"];
                     "text/event-stream": string;
+                };
+            };
+        };
+    };
+    list_chats_api_v1_chat_get: {
+        parameters: {
+            query?: {
+                /** @description Left out: all. */
+                project?: string | null;
+                before?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatPage"];
+                };
+            };
+        };
+    };
+    chat_api_v1_chat_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatCreate"];
+            };
+        };
+        responses: {
+            /** @description The UI message stream. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    resume_chat_api_v1_chat__session__stream_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id, or the client's own name of the chat. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The UI message stream. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Nothing works. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    stop_chat_api_v1_chat__session__stop_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id, or the client's own name of the chat. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatStopView"];
+                };
+            };
+        };
+    };
+    list_chat_messages_api_v1_chat__session__messages_get: {
+        parameters: {
+            query?: {
+                /** @description As `next_before` gave it. */
+                before?: number | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The session's id, or the client's own name of the chat. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatMessagePage"];
                 };
             };
         };

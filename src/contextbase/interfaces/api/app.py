@@ -28,6 +28,7 @@ from contextbase.interfaces.api.routes import (
     apps,
     archives,
     blame,
+    chat,
     command_pipe,
     commands,
     commits,
@@ -68,7 +69,7 @@ from contextbase.wire.tree import CheckoutRequest
 __all__ = ["create_app"]
 
 _WORK = (search, workspaces, tools, commands, sandboxes)
-_CONVERSATIONS = (sessions, session_snapshots, runs, agents)
+_CONVERSATIONS = (chat, sessions, session_snapshots, runs, agents)
 _ADMINISTRATION = (policies, groups, models, projects, tokens, machines)
 _PLATFORM = (apps, app_settings)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)

@@ -1,6 +1,7 @@
 """Server-sent events: what a source has, as it comes, for as long as both sides like."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -55,8 +56,14 @@ class EventSource(Protocol):
 class EventStream(Response):
     media_type = EVENT_STREAM
 
-    def __init__(self, source: EventSource, *, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        source: EventSource,
+        *,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(headers=headers)
         del self.headers["content-length"]
         self._source = source
         self._heartbeat_seconds = heartbeat_seconds

@@ -14,7 +14,14 @@ from contextbase import errors
 from contextbase.logs import trace_id
 from contextbase.wire.problem import PROBLEM_TYPE, Problem
 
-__all__ = ["error_response", "install_problem_handlers", "problem_of", "problem_response", "unexpected_problem"]
+__all__ = [
+    "error_response",
+    "install_problem_handlers",
+    "invalid_request_response",
+    "problem_of",
+    "problem_response",
+    "unexpected_problem",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -102,16 +109,16 @@ def problem_of(error: errors.ContextbaseError) -> Problem:
 async def _on_invalid_request(_: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
-    return _invalid(error)
+    return invalid_request_response(error)
 
 
 async def _on_invalid_socket(socket: WebSocket, error: Exception) -> None:
     if not isinstance(error, WebSocketRequestValidationError):
         raise error
-    await socket.send_denial_response(_invalid(error))
+    await socket.send_denial_response(invalid_request_response(error))
 
 
-def _invalid(error: ValidationException) -> Response:
+def invalid_request_response(error: ValidationException) -> Response:
     problems = [{"where": _where(problem["loc"]), "problem": problem["msg"]} for problem in error.errors()[:20]]
     first = problems[0] if problems else {"where": "body", "problem": "not valid"}
     detail = f"The request is not valid at {first['where']}: {first['problem']}."

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.json_body import JsonBodyRoute
-from contextbase.interfaces.api.routes import commits, file_aliases, snapshots, workspaces
+from contextbase.interfaces.api.routes import chat_aliases, commits, file_aliases, snapshots, workspaces
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.workspace import (
     AgentName,
@@ -25,6 +25,7 @@ __all__ = ["router"]
 
 router = APIRouter(include_in_schema=False, route_class=JsonBodyRoute)
 router.include_router(file_aliases.router)
+router.include_router(chat_aliases.router)
 
 _COLLAB: Final = "/api/v1/collab"
 _WORKSPACE: Final = "/api/v1/workspace"
