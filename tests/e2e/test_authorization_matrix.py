@@ -395,6 +395,11 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{RUNS}/{{run}}/events"): route("read", "session"),
     ("GET", f"{RUNS}/{{run}}/tools"): route("read", "session"),
     ("POST", f"{RUNS}/{{run}}/cancel"): route("read write", "session"),
+    ("GET", f"{API}/human-loop"): route("read", "project", query()),
+    ("GET", f"{RUNS}/{{run}}/human-loop"): route("read", "session"),
+    ("POST", f"{RUNS}/{{run}}/human-loop/{{question_id}}/reply"): route(
+        "read write", "session", lambda *_: {"json": {"values": ["Blue"]}}, ok=404
+    ),  # nothing was asked
     ("POST", f"{API}/leases"): route("write", "project", a_lease, ok=201),
     ("GET", f"{API}/leases"): route("read", "project", query()),
     ("POST", f"{API}/leases/{{token}}/heartbeat"): route(
@@ -566,7 +571,7 @@ async def test_a_session_is_its_owners_to_change_an_administrators_to_read_and_t
     run = (await api.stranger.post(f"{SESSIONS}/{session}/runs", **sent)).json()["id"]
 
     async def asked(who: str, session: str = session, run: str = run) -> httpx.Response:
-        place = path.replace("{session}", session).replace("{run}", run)
+        place = path.replace("{session}", session).replace("{run}", run).replace("{question_id}", f"{run}:1:q")
         fields = entry.request(world, world.project.name)
         return await api.stranger.request(method, place, headers=api.as_bearer(who), **fields)
 

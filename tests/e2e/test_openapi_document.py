@@ -1,6 +1,7 @@
 """Generated requests for every route of the OpenAPI document: each answer is one that the document names."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.support.openapi import openapi_document
 from tests.support.postgres import reachable_folder
 from tests.support.run_world import remove_sandboxes
+from tests.support.scripted_model import script
 from tests.support.server import start_server
 from tests.support.workspaces import unmount_all
 
@@ -62,6 +64,7 @@ class World:
     node_id: str
     side_version_id: str
     review_id: str
+    asked: dict[str, str] = field(default_factory=dict)  # a run's question
     machines: list[str] = field(default_factory=list)  # that were stopped, to remove
     answered: Counter[tuple[str, bool]] = field(default_factory=Counter)  # by route, and whether it went well
 
@@ -209,6 +212,18 @@ def of_a_run(world: World) -> dict[str, dict[str, Any]]:
     return {"path_parameters": {"run": a_run(world)["path_parameters"]["run"]}, "query": {}}
 
 
+def an_asked_question(world: World) -> dict[str, dict[str, Any]]:
+    """One for all: the same answer can be given again."""
+    if not world.asked:
+        session = a_session(world)["path_parameters"]["session"]
+        ask = {"tool": "ask", "input": {"question": "Which?", "options": ["Blue"]}}
+        run = world.made(f"{SESSIONS}/{session}/runs", message=script(ask))["id"]
+        while not (found := world.owner.get(f"{RUNS}/{run}/human-loop").raise_for_status().json()["questions"]):
+            time.sleep(0.1)
+        world.asked.update(run=run, question_id=found[0]["question_id"])
+    return {"path_parameters": dict(world.asked), "body": {"values": ["Blue"]}}
+
+
 def a_new_upstream(world: World) -> dict[str, Any]:
     """A project has one for each protocol."""
     project = world.made("/api/v1/projects", name=f"spare-{uuid4().hex}")["name"]
@@ -346,6 +361,9 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     f"GET {RUNS}/{{run}}/events": of_a_run,
     f"GET {RUNS}/{{run}}/tools": of_a_run,
     f"POST {RUNS}/{{run}}/cancel": of_a_run,
+    f"GET {API}/human-loop": lambda world: {"query": {"project": world.project}},
+    f"GET {RUNS}/{{run}}/human-loop": of_a_run,
+    f"POST {RUNS}/{{run}}/human-loop/{{question_id}}/reply": an_asked_question,
     f"GET {SANDBOXES}/{{sandbox_id}}": a_sandbox,
     f"POST {SANDBOXES}/{{sandbox_id}}/exec": lambda world: a_sandbox(world) | {"body": {"command": "true"}},
     f"DELETE {SANDBOXES}/{{sandbox_id}}": a_sandbox,

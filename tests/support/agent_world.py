@@ -16,14 +16,16 @@ from tests.support.workspaces import unmount_all
 from contextbase.bootstrap import EVERY_ROLE, ProcessRole, Services, open_services
 from contextbase.bootstrap.workers import WorkerServices
 from contextbase.config import Settings
+from contextbase.conversation.questions import HumanQuestion
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import NotFound
 from contextbase.gate.model import CommitRequest
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, TreePath
+from contextbase.sessions.answers import QuestionReply
 from contextbase.sessions.landing import RunLanding
 from contextbase.sessions.model import AgentRun, AgentSession, RunId, SessionRequest
-from contextbase.sessions.states import ENDED
+from contextbase.sessions.states import ENDED, RunState
 from contextbase.sessions.worker_host import WorkerHost
 from contextbase.streams.access import ReadableScope
 from contextbase.streams.model import Position, Scope, StreamEvent
@@ -54,6 +56,29 @@ class AgentWorld:
                 if now.state in ENDED:
                     return now
                 await asyncio.sleep(0.05)
+
+    async def in_state(self, run: AgentRun, *states: RunState) -> AgentRun:
+        """The run when it is in one of these states."""
+        async with asyncio.timeout(_PATIENCE):
+            while (now := await self.services.core.sessions.runs.get(run.id)).state not in states:
+                assert now.state not in ENDED, (now.state, now.reason, now.message)
+                await asyncio.sleep(0.05)
+            return now
+
+    async def asked(self, run: AgentRun, *, number: int = 0) -> HumanQuestion:
+        """The run's question that waits for an answer, once there is one; the first `number` are not meant."""
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                found = await self.services.core.sessions.questions.of_run(self.owner, run.id)
+                if len(found) > number:
+                    return found[number].question
+                now = await self.services.core.sessions.runs.get(run.id)
+                assert now.state not in ENDED, (now.state, now.reason, now.message)
+                await asyncio.sleep(0.05)
+
+    async def answer(self, question: HumanQuestion, reply: QuestionReply) -> HumanQuestion:
+        questions, run_id = self.services.core.sessions.questions, RunId(question.run_id)
+        return (await questions.reply(self.owner, run_id, question.question_id, reply)).question
 
     async def again(self, session: AgentSession) -> AgentSession:
         """The session as it is now."""

@@ -21,6 +21,7 @@ from contextbase.machines.repository import MachineRepository
 from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.model import AgentRun, AgentSession, ClaimedRun, RunFacts, RunId, SessionRequest
+from contextbase.sessions.questions import QuestionService
 from contextbase.sessions.queue import QueueLimits, RunQueue
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.run_log import RunLog
@@ -70,6 +71,7 @@ class SessionWorld:
     runs: AgentRuns
     queue: RunQueue
     log: RunLog
+    questions: QuestionService
     repository: SessionRepository
     clock: ManualClock
 
@@ -112,6 +114,16 @@ class SessionWorld:
                 runs=runs,
                 queue=queue,
                 log=RunLog(database=database, repository=repository, log=log, clock=clock),
+                questions=QuestionService(
+                    database=database,
+                    repository=repository,
+                    access=access,
+                    runs=runs,
+                    queue=queue,
+                    service=sessions,
+                    audit=audit,
+                    clock=clock,
+                ),
                 repository=repository,
                 clock=clock,
             )

@@ -132,7 +132,7 @@ def test_every_public_method_says_what_it_does(kind: type) -> None:
 def test_lists_are_listed_and_single_things_are_got() -> None:
     """One verb for one thing, in every part."""
     allowed = {"log", "audit", "export_audit", "diff", "grep", "find"}  # git's and Unix's words, which everybody knows
-    allowed |= {"runs", "messages", "tools"}  # what a session has
+    allowed |= {"runs", "messages", "tools", "questions", "todos"}  # what a session has
     for _, kind in pairs():
         for name, signature in methods(kind).items():
             answer = str(signature.return_annotation)

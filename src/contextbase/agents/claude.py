@@ -5,7 +5,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from contextbase.agents.asking import Permissions, answered
 from contextbase.agents.claude_events import ClaudeTranslator
+from contextbase.agents.edit_diff import edit_diff
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.model import (
     AgentPaths,
@@ -17,7 +19,7 @@ from contextbase.agents.model import (
 )
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram, found_program, program_version
-from contextbase.agents.turns import allowed, answered, missing, program_died, worked
+from contextbase.agents.turns import missing, program_died, worked
 
 __all__ = ["ClaudeAdapter"]
 
@@ -53,7 +55,7 @@ class ClaudeAdapter:
         environment = {**self._environment(place), **_model_variables(turn), **turn.environment}
         line = [str(program), *_arguments(turn, place)]
         async with await AgentProgram.started(line, cwd=place.workspace, environment=environment) as process:
-            return await _Conversation(turn, process, sink, canceled).finished()
+            return await _Conversation(turn, place, process, sink, canceled).finished()
 
     def _environment(self, place: AgentPlace) -> Mapping[str, str]:
         return {
@@ -90,8 +92,12 @@ def _arguments(turn: AgentTurn, place: AgentPlace) -> list[str]:
 
 
 class _Conversation:
-    def __init__(self, turn: AgentTurn, process: AgentProgram, sink: EventSink, canceled: asyncio.Event) -> None:
+    def __init__(
+        self, turn: AgentTurn, place: AgentPlace, process: AgentProgram, sink: EventSink, canceled: asyncio.Event
+    ) -> None:
         self._turn = turn
+        self._place = place
+        self._permissions = Permissions(turn, sink)
         self._process = process
         self._sink = sink
         self._canceled = canceled
@@ -162,12 +168,14 @@ class _Conversation:
     async def _permission(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         tool, given = str(request.get("tool_name")), request.get("input")
         given = given if isinstance(given, dict) else {}
-        question_id = f"{self._turn.key}:{request.get('tool_use_id')}"
+        tool_id = str(request.get("tool_use_id"))
         if tool == "AskUserQuestion":
-            answers = await answered(self._sink, question_id, given.get("questions"))
-            said = {str(one.get("question")): answer for one, answer in answers}
+            answers = await answered(self._turn, self._sink, tool_id, given.get("questions"))
+            said = {str(one.get("question")): ", ".join(answer) for one, answer in answers}
             return {"behavior": "allow", "updatedInput": {**given, "answers": said}}
-        is_allowed, refusal = await allowed(self._turn, self._sink, question_id, tool, given)
+        is_allowed, refusal = await self._permissions.allowed(
+            tool_id, tool, given, diff=lambda: edit_diff(self._place.workspace, given), tool_id=tool_id
+        )
         if not is_allowed:
             return {"behavior": "deny", "message": refusal}
         return {"behavior": "allow", "updatedInput": given}

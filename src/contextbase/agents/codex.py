@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from contextbase.agents.asking import Permissions, answered
 from contextbase.agents.codex_events import CodexTranslator
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.model import (
@@ -21,8 +22,6 @@ from contextbase.agents.model import (
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram, found_program, program_version
 from contextbase.agents.turns import (
-    allowed,
-    answered,
     failed,
     missing,
     program_died,
@@ -149,6 +148,7 @@ class _Conversation:
         self, turn: AgentTurn, place: AgentPlace, process: AgentProgram, sink: EventSink, canceled: asyncio.Event
     ) -> None:
         self._turn = turn
+        self._permissions = Permissions(turn, sink)
         self._place = place
         self._process = process
         self._sink = sink
@@ -261,14 +261,22 @@ class _Conversation:
     async def _answer(self, line: Mapping[str, Any]) -> None:
         method, given = str(line.get("method")), line.get("params")
         given = given if isinstance(given, dict) else {}
-        question_id = f"{self._turn.key}:{given.get('itemId')}"
+        item_id = str(given.get("itemId"))
         answer: dict[str, Any] = {"error": {"code": -32601, "message": "This is not offered here."}}
         if method in _APPROVALS:
-            is_allowed, _ = await allowed(self._turn, self._sink, question_id, _APPROVALS[method], given)
+            item = self._translator.items.get(item_id, {})
+            changes = [change for change in item.get("changes") or [] if isinstance(change, dict)]
+            shown = {"command": given.get("command") or item.get("command"), "cwd": given.get("cwd")}
+            if changes:
+                shown = {"path": ", ".join(str(change.get("path")) for change in changes), "changes": changes}
+            diff = "\n".join(f"{change.get('path')}\n{change.get('diff', '')}" for change in changes)
+            is_allowed, _ = await self._permissions.allowed(
+                item_id, _APPROVALS[method], shown, diff=lambda: diff, tool_id=item_id
+            )
             answer = {"result": {"decision": "accept" if is_allowed else "decline"}}
         elif method == "item/tool/requestUserInput":
-            answers = await answered(self._sink, question_id, given.get("questions"))
-            answer = {"result": {"answers": {str(one.get("id")): {"answers": [said]} for one, said in answers}}}
+            answers = await answered(self._turn, self._sink, item_id, given.get("questions"))
+            answer = {"result": {"answers": {str(one.get("id")): {"answers": said} for one, said in answers}}}
         elif method == "mcpServer/elicitation/request":
             answer = {"result": {"action": "decline", "content": None}}
         await self._process.say({"id": line["id"], **answer})

@@ -42,6 +42,7 @@ class CodexTranslator:
         self.end: TurnEnd | None = None
         self._model = model
         self._spoken = SpokenMessages(key)
+        self.items: dict[str, Mapping[str, Any]] = {}  # tools that began, as Codex told of them
         self._tools: dict[str, None] = {}  # that run, in order
         self._used = dict.fromkeys(("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"), 0)
 
@@ -85,6 +86,7 @@ class CodexTranslator:
         if kind in _TOOLS and tool_id not in self._tools:
             yield from self._spoken.stopped()  # an answer of the model ends with its tools
             self._tools[tool_id] = None
+            self.items[tool_id] = item
             given = {name: item[name] for name in _INPUTS if item.get(name) is not None}
             yield (
                 "tool.start",

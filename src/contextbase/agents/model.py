@@ -63,6 +63,8 @@ class AgentTurn:
     history: str | None = None  # what was said before, for a program that does not resume it
     notes: str | None = None  # told to the agent before the prompt: what happened since its last turn
     profile: str = "default"
+    allowed_tools: tuple[str, ...] = ()  # that a person has allowed for the session
+    allowed_once: tuple[str, ...] = ()  # fingerprints of uses that a person has allowed
     options: Mapping[str, Any] = field(default_factory=dict)
     max_seconds: float | None = None
     max_output: int | None = None  # bytes of all its events
@@ -102,7 +104,8 @@ class AgentQuestion:
     question_id: str
     kind: str  # question or permission
     prompt: str
-    options: tuple[str, ...] = ()
+    options: tuple[Mapping[str, str], ...] = ()  # value, label and perhaps description
+    multiple: bool = False  # more than one may be chosen
     context: Mapping[str, Any] = field(default_factory=dict)
 
 

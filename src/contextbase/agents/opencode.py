@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from contextbase.agents.asking import Permissions, answered
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.loopback_http import requested, server_sent_events
 from contextbase.agents.model import AgentPaths, AgentPlace, AgentTurn, Capability, TurnEnd, TurnOutcome
@@ -17,8 +18,6 @@ from contextbase.agents.opencode_events import MCP_SERVER, OpencodeTranslator
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram, found_program, program_version
 from contextbase.agents.turns import (
-    allowed,
-    answered,
     failed,
     missing,
     program_died,
@@ -142,6 +141,7 @@ class _Conversation:
         self, turn: AgentTurn, place: AgentPlace, process: AgentProgram, sink: EventSink, canceled: asyncio.Event
     ) -> None:
         self._turn = turn
+        self._permissions = Permissions(turn, sink)
         self._place = place
         self._process = process
         self._sink = sink
@@ -253,14 +253,15 @@ class _Conversation:
 
     async def _answer(self, kind: str, given: Mapping[str, Any]) -> None:
         name = str(given.get("id"))
-        question_id = f"{self._turn.key}:{name}"
         if kind == "question.asked":
-            answers = await answered(self._sink, question_id, given.get("questions"))
-            await self._request("POST", f"/question/{name}/reply", {"answers": [[said] for _, said in answers]})
+            answers = await answered(self._turn, self._sink, name, given.get("questions"))
+            await self._request("POST", f"/question/{name}/reply", {"answers": [said for _, said in answers]})
             return
         tool, about = str(given.get("permission")), given.get("metadata")
-        is_allowed, refusal = await allowed(
-            self._turn, self._sink, question_id, tool, about if isinstance(about, dict) else {}
-        )
+        about = dict(about) if isinstance(about, dict) else {}
+        diff, call = str(about.pop("diff", "") or ""), given.get("tool")
+        tool_id = str(call.get("callID")) if isinstance(call, dict) and call.get("callID") else None
+        shown = about or {"patterns": given.get("patterns")}
+        is_allowed, refusal = await self._permissions.allowed(name, tool, shown, diff=lambda: diff, tool_id=tool_id)
         reply = {"reply": "once"} if is_allowed else {"reply": "reject", "message": refusal}  # it goes on after both
         await self._request("POST", f"/permission/{name}/reply", reply)

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
+from contextbase.agents.asking import Permissions, answered
+from contextbase.agents.edit_diff import edit_diff
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.messages_api import ModelRefused, message_events
 from contextbase.agents.model import AgentPaths, AgentPlace, AgentTurn, Capability, TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.ports import EventSink
-from contextbase.agents.scripted_tools import TOOLS, ToolProblem, used_tool
+from contextbase.agents.scripted_tools import ASK, TODO, TOOLS, TOOLS_OF_THE_TURN, ToolProblem, used_tool
 from contextbase.agents.shortening import shortened, shortened_values
+from contextbase.agents.spoken import listed_todos, todo_snapshot
 from contextbase.agents.turns import resume_failed
 
 __all__ = ["ScriptedAdapter"]
@@ -27,13 +30,17 @@ _TRIES: Final = 6
 _FIRST_PAUSE: Final = 0.5
 _RETRIED: Final = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _TITLES: Final = {"Bash": "command", "Read": "file_path", "Write": "file_path", "Edit": "file_path"}
+_NAMES: Final = {ASK: "other", TODO: "todo"}
+_ASKED_FOR: Final = frozenset({"Bash", "Write", "Edit"})  # where a person permits tools
 
 
 class ScriptedAdapter:
     name = "scripted"
     other_names = ()
     default_model = None
-    capabilities = frozenset({Capability.STREAM, Capability.STOP, Capability.RESUME})
+    capabilities = frozenset(
+        {Capability.STREAM, Capability.STOP, Capability.RESUME, Capability.HUMAN_LOOP, Capability.TODO}
+    )
     paths = AgentPaths(folder="scripted", state=("*.json",))
 
     def version(self, place: AgentPlace) -> str | None:
@@ -57,6 +64,7 @@ class ScriptedAdapter:
             await asyncio.gather(working, stopping, return_exceptions=True)
         if canceled.is_set():
             outcome = TurnOutcome.CANCELED
+            await asyncio.to_thread(session.interrupt)
         else:
             outcome = TurnOutcome.COMPLETED if failure is None else TurnOutcome.FAILED
         return TurnEnd(outcome=outcome, sdk_session_id=session.id, failure=failure)
@@ -84,6 +92,19 @@ class _SessionFile:
             os.fsync(file.fileno())
         draft.replace(self._place)
 
+    def interrupt(self) -> None:
+        """The turn ends here: its open calls have no result, and the conversation can go on."""
+        last = self.messages[-1] if self.messages else {}
+        if last.get("role") == "assistant":
+            calls = [block["id"] for block in last["content"] if block["type"] == "tool_use"]
+            results = [
+                {"type": "tool_result", "tool_use_id": one, "content": "Interrupted.", "is_error": True}
+                for one in calls
+            ]
+            if results:
+                self.messages.append({"role": "user", "content": results})
+        self.save()
+
 
 class _Turn:
     def __init__(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, session: _SessionFile) -> None:
@@ -91,6 +112,7 @@ class _Turn:
         self._place = place
         self._sink = sink
         self._session = session
+        self._permissions = Permissions(turn, sink)
         self._number = 0
         instructions = place_instructions(place.workspace)
         here = f"You work in a folder. Working directory: {place.workspace}"
@@ -141,7 +163,7 @@ class _Turn:
             "max_tokens": _MOST_TOKENS,
             "system": self._system,
             "messages": self._session.messages,
-            "tools": list(TOOLS),
+            "tools": [*TOOLS, *TOOLS_OF_THE_TURN],
         }
         blocks: dict[int, dict[str, Any]] = {}
         arguments: dict[int, str] = {}
@@ -189,13 +211,13 @@ class _Turn:
 
     async def _called(self, block: Mapping[str, Any]) -> dict[str, Any]:
         name, given, tool_id = str(block["name"]), block["input"], str(block["id"])
-        known = name.lower() if name in _TITLES else "other"
+        known = name.lower() if name in _TITLES else _NAMES.get(name, "other")
         title = shortened(str(given.get(_TITLES.get(name, ""), name)), 200)[0]
         start = {"tool_id": tool_id, "name": known, "title": title, "input": shortened_values(given), "raw": name}
         await self._sink.emit("tool.start", start)
         output, status = "Interrupted.", "error"
         try:
-            output, status = await used_tool(name, given, self._place), "ok"
+            output, status = await self._used(name, given, tool_id), "ok"
         except ToolProblem as problem:
             output = str(problem)
         finally:
@@ -203,6 +225,21 @@ class _Turn:
             end = {"tool_id": tool_id, "status": status, "output": text, "truncated": is_cut}
             await self._sink.emit("tool.end", end)
         return {"type": "tool_result", "tool_use_id": tool_id, "content": output, "is_error": status == "error"}
+
+    async def _used(self, name: str, given: Mapping[str, Any], tool_id: str) -> str:
+        if name == ASK:
+            answers = await answered(self._turn, self._sink, tool_id, given.get("questions"))
+            return "\n".join(f"{one.get('question')}: {', '.join(said)}" for one, said in answers)
+        if name == TODO:
+            await self._sink.emit(*todo_snapshot(listed_todos(given.get("todos"))))
+            return "The person sees the list."
+        if name in _ASKED_FOR:
+            is_allowed, refusal = await self._permissions.allowed(
+                tool_id, name, given, diff=lambda: edit_diff(self._place.workspace, given), tool_id=tool_id
+            )
+            if not is_allowed:
+                raise ToolProblem(refusal)
+        return await used_tool(name, given, self._place)
 
 
 def _whole(block: Mapping[str, Any], arguments: str | None) -> dict[str, Any]:

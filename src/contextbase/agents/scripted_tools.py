@@ -11,7 +11,10 @@ from typing import Any, Final
 
 from contextbase.agents.model import AgentPlace
 
-__all__ = ["TOOLS", "ToolProblem", "used_tool"]
+__all__ = ["ASK", "TODO", "TOOLS", "TOOLS_OF_THE_TURN", "ToolProblem", "used_tool"]
+
+ASK: Final = "AskUserQuestion"
+TODO: Final = "TodoWrite"
 
 _TEXT: Final = {"type": "string"}
 _LONGEST: Final = 256 << 10  # bytes that a tool reads or gives back
@@ -35,6 +38,18 @@ TOOLS: Final = (
         new_string=_TEXT,
     ),
 )
+
+
+_LIST: Final = {"type": "array"}
+TOOLS_OF_THE_TURN: Final = (
+    _tool(
+        ASK,
+        "Ask a person one or more questions, each with a question and options, and get the answers.",
+        questions=_LIST,
+    ),
+    _tool(TODO, "Show a person your whole list of todos, each with a content and a status.", todos=_LIST),
+)
+"""They are about the conversation, not about files."""
 
 
 class ToolProblem(Exception):

@@ -1,17 +1,14 @@
-"""What the adapters of agent programs have in common: a turn that can be stopped, its ends, and a person's leave."""
+"""What the adapters of agent programs have in common: a turn that can be stopped, and its ends."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
-from contextbase.agents.model import AgentQuestion, AgentTurn, TurnEnd, TurnFailure, TurnOutcome
-from contextbase.agents.ports import EventSink
+from contextbase.agents.model import AgentTurn, TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.program import AgentProgram
 
 __all__ = [
     "RESUME_FAILED",
-    "allowed",
-    "answered",
     "failed",
     "missing",
     "program_died",
@@ -76,36 +73,3 @@ async def program_died(program: str, process: AgentProgram, session_id: str | No
     code = await process.wait()
     message = f"{program} ended with {code} in the middle of a turn. {process.last_words[-1000:]}"
     return failed("agent_died", message, session_id, is_retryable=True)
-
-
-async def allowed(
-    turn: AgentTurn, sink: EventSink, question_id: str, tool: str, given: Mapping[str, Any]
-) -> tuple[bool, str]:
-    """Whether the agent may use the tool, and what to tell it if not. Only the profile `ask` asks a person."""
-    if turn.profile != "ask":
-        return True, ""
-    question = AgentQuestion(
-        question_id=question_id,
-        kind="permission",
-        prompt=f"May the agent use {tool}?",
-        options=("allow", "deny"),
-        context={"tool": tool, "input": given},
-    )
-    answer = await sink.ask(question)
-    return answer.get("answer") == "allow", str(answer.get("message") or "A person said no.")
-
-
-async def answered(sink: EventSink, question_id: str, questions: Any) -> list[tuple[Mapping[str, Any], str]]:
-    """Each question of the agent to a person, one after the other, with what the person said."""
-    answers = []
-    for number, one in enumerate(questions if isinstance(questions, list) else []):
-        labels = tuple(str(option.get("label")) for option in one.get("options") or [] if isinstance(option, dict))
-        question = AgentQuestion(
-            question_id=f"{question_id}:{number}",
-            kind="question",
-            prompt=str(one.get("question")),
-            options=labels,
-            context=one,
-        )
-        answers.append((one, str((await sink.ask(question)).get("answer", ""))))
-    return answers

@@ -51,6 +51,9 @@ def _of_leader(core: CoreServices, models: ModelServices) -> list[Chore]:
         Chore(name="index-contents", every=timedelta(seconds=5), run=core.search_indexer.index_all, where=Where.LEADER),
         Chore(name="expire-runs", every=timedelta(seconds=10), run=core.sessions.queue.expire, where=Where.LEADER),
         Chore(
+            name="expire-questions", every=timedelta(seconds=15), run=core.sessions.questions.expire, where=Where.LEADER
+        ),
+        Chore(
             name="keep-sessions", every=timedelta(minutes=1), run=core.sessions.lifecycle.keep_up, where=Where.LEADER
         ),
         Chore(

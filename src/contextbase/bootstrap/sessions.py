@@ -13,6 +13,7 @@ from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.chats import Chats
 from contextbase.sessions.fork import SessionForks
 from contextbase.sessions.lifecycle import SessionLifecycle
+from contextbase.sessions.questions import QuestionService
 from contextbase.sessions.queue import QueueLimits, RunQueue
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.run_log import RunLog
@@ -31,6 +32,7 @@ class SessionServices:
     runs: AgentRuns
     queue: RunQueue
     log: RunLog
+    questions: QuestionService
     lifecycle: SessionLifecycle
     agents: AgentCatalog
     snapshots: SnapshotArchives
@@ -69,7 +71,23 @@ def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamSe
         chats=Chats(database=database, sessions=service, streams=streams),
         runs=runs,
         queue=queue,
-        log=RunLog(database=database, repository=repository, log=log, clock=clock),
+        log=RunLog(
+            database=database,
+            repository=repository,
+            log=log,
+            clock=clock,
+            answer_within=timedelta(minutes=settings.question_minutes),
+        ),
+        questions=QuestionService(
+            database=database,
+            repository=repository,
+            access=access,
+            runs=runs,
+            queue=queue,
+            service=service,
+            audit=foundation.audit,
+            clock=clock,
+        ),
         lifecycle=SessionLifecycle(
             database=database,
             repository=repository,

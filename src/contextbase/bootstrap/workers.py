@@ -16,6 +16,7 @@ from contextbase.sessions.landing import RunLanding
 from contextbase.sessions.machine_runs import MachineRuns
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.rewind import SessionRewinds
+from contextbase.sessions.run_questions import RunQuestions
 from contextbase.sessions.run_work import RunLimits, RunParts
 from contextbase.sessions.snapshot_repository import SnapshotRepository
 from contextbase.sessions.snapshots import SessionSnapshots
@@ -82,6 +83,12 @@ async def open_worker_services(
         landing=RunLanding(workspaces=workspaces),
         occupancy=agents.sandboxes.occupancy,
         at_work=at_work,
+        questions=RunQuestions(
+            database=database,
+            runs=core.sessions.runs,
+            notifier=foundation.notifier,
+            patience=timedelta(seconds=settings.question_wait_seconds),
+        ),
         limits=RunLimits(seconds=settings.run_seconds, output_bytes=settings.output_bytes),
         snapshots=timedelta(minutes=settings.snapshot_minutes),
         main_model=settings.model,

@@ -161,6 +161,16 @@ class AgentSettings(SettingsGroup):
     output_bytes: Annotated[int, Field(ge=65_536, le=10_737_418_240)] = Field(
         default=268_435_456, description="Most that one run of an agent may tell: text, tool output and the like."
     )
+    question_wait_seconds: Annotated[float, Field(ge=0, le=86_400)] = Field(
+        default=600.0,
+        description="How long an agent's program waits for a person's answer. Then its turn ends, and the answer "
+        "begins the next one.",
+    )
+    question_minutes: Annotated[float, Field(gt=0, le=525_600)] = Field(
+        default=60.0,
+        description="A question that nobody answered for as long has expired, and its run has failed. A later answer "
+        "starts a new run.",
+    )
     most_runs: Annotated[int, Field(ge=1, le=100_000)] = Field(
         default=100, description="Most runs of agents at work at a time on one machine; others wait in the queue."
     )

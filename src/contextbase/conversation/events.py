@@ -5,6 +5,7 @@ kind; fields that the kind does not have are left out.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
@@ -22,6 +23,9 @@ _LONGEST_ID: Final = 200
 _LONGEST_LINE: Final = 2000
 _MOST_DEPTH: Final = 40
 _LARGEST_NUMBER: Final = 2**53
+
+_QUESTION_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,200}")
+_MOST_OPTIONS: Final = 100
 
 _Check = Callable[[object], bool]
 
@@ -48,6 +52,21 @@ def _is_seconds(value: object) -> bool:
 
 def _is_object(value: object) -> bool:
     return isinstance(value, dict)
+
+
+def _is_question_id(value: object) -> bool:
+    return isinstance(value, str) and _QUESTION_ID.fullmatch(value) is not None
+
+
+def _is_option(value: object) -> bool:
+    """A choice that a question offers."""
+    if not isinstance(value, dict) or not value.keys() <= {"value", "label", "description"}:
+        return False
+    return _is_line(value.get("value")) and _is_line(value.get("label")) and _is_line(value.get("description", ""))
+
+
+def _is_options(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= _MOST_OPTIONS and all(map(_is_option, value))
 
 
 def _is_list(value: object) -> bool:
@@ -90,8 +109,11 @@ _REQUIRED: Final[dict[str, dict[str, _Check]]] = {
     "tool.end": {"tool_id": _is_id, "status": _one_of("ok", "error")},
     "todo.snapshot": {"todos": _is_list},
     "todo.update": {"todo_id": _is_id, "status": _TODO},
-    "human_loop.requested": {"question_id": _is_id, "kind": _one_of("question", "permission"), "prompt": _is_text},
-    "human_loop.resolved": {"question_id": _is_id},
+    "human_loop.requested": {
+        "question_id": _is_question_id,
+        "kind": _one_of("question", "permission"),
+        "prompt": _is_text,
+    },
     "usage": {"model": _is_line},
     "rate_limited": {"retry_after": _is_seconds},
     CONVERSATION_REBUILT: {"reason": _is_id},
@@ -103,8 +125,7 @@ _OPTIONAL: Final[dict[str, dict[str, _Check]]] = {
     "tool.start": {"title": _is_text, "input": _is_anything, "raw": _is_anything},
     "tool.end": {"output": _is_anything, "truncated": _is_flag},
     "todo.update": {"content": _is_text, "order": _is_number},
-    "human_loop.requested": {"options": _is_list, "context": _is_object},
-    "human_loop.resolved": {"answer": _is_anything},
+    "human_loop.requested": {"options": _is_options, "multiple": _is_flag, "context": _is_object},
     "usage": dict.fromkeys(("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"), _is_number),
 }
 

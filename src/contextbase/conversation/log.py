@@ -6,6 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from contextbase.conversation.model import SessionEvent
+from contextbase.conversation.ports import EventRows
+from contextbase.conversation.question_repository import QuestionRepository
 from contextbase.conversation.repository import ConversationRepository
 from contextbase.db.database import Connection
 from contextbase.ids import PrincipalId
@@ -39,6 +41,7 @@ class LoggedEvent:
 class ConversationLog:
     streams: StreamService
     repository: ConversationRepository = field(default_factory=ConversationRepository)
+    rows: tuple[EventRows, ...] = field(default_factory=lambda: (QuestionRepository(),))
 
     async def prepared(self, events: Sequence[LoggedEvent]) -> list[LoggedEvent]:
         """The same, with large payloads in the blob store: do this before the transaction."""
@@ -65,6 +68,9 @@ class ConversationLog:
         for one in placed:
             projection.apply(one)
         await self.repository.put(connection, session_id, projection)
+        for rows in self.rows:
+            if mine := [one for one in placed if one.kind in rows.kinds]:
+                await rows.update(connection, session_id, mine)
         return numbers
 
     def hint(self, session_id: UUID) -> None:

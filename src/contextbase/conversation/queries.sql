@@ -72,3 +72,40 @@ DELETE FROM tool_executions WHERE session_id = $1 AND (run_id = ANY ($2::uuid[])
 
 -- name: newest_tools
 SELECT * FROM tool_executions WHERE session_id = $1 ORDER BY position DESC LIMIT $2
+
+-- name: questions_by_id
+SELECT q.*, r.answer, r.responder, r.late_run_id, r.created_at AS answered_at
+FROM human_loop_requests q LEFT JOIN human_loop_responses r USING (question_id)
+WHERE q.question_id = ANY ($1::text[])
+
+-- name: put_questions
+INSERT INTO human_loop_requests
+    (session_id, question_id, run_id, attempt, position, kind, prompt, options, multiple, context, status, deadline,
+     created_at, resolved_at, delivered_at)
+SELECT $1, * FROM unnest($2::text[], $3::uuid[], $4::integer[], $5::bigint[], $6::text[], $7::text[], $8::jsonb[],
+                         $9::boolean[], $10::jsonb[], $11::text[], $12::timestamptz[], $13::timestamptz[],
+                         $14::timestamptz[], $15::timestamptz[])
+ON CONFLICT (question_id) DO UPDATE
+SET status = excluded.status, resolved_at = excluded.resolved_at, delivered_at = excluded.delivered_at
+
+-- name: put_responses
+INSERT INTO human_loop_responses (session_id, question_id, run_id, answer, responder, late_run_id, created_at)
+SELECT $1, * FROM unnest($2::text[], $3::uuid[], $4::jsonb[], $5::text[], $6::uuid[], $7::timestamptz[])
+ON CONFLICT (question_id) DO NOTHING
+
+-- name: questions_of_run
+SELECT q.*, r.answer, r.responder, r.late_run_id, r.created_at AS answered_at
+FROM human_loop_requests q LEFT JOIN human_loop_responses r USING (question_id)
+WHERE q.run_id = $1
+ORDER BY q.position, q.question_id
+LIMIT $2
+
+-- name: pending_questions_of_run
+SELECT question_id FROM human_loop_requests WHERE run_id = $1 AND status = 'pending' ORDER BY position, question_id
+
+-- name: session_permissions
+-- Tools that a person has allowed for the whole session.
+SELECT DISTINCT q.context ->> 'tool' AS tool
+FROM human_loop_requests q JOIN human_loop_responses r USING (question_id)
+WHERE q.session_id = $1 AND q.kind = 'permission' AND r.answer ->> 'decision' = 'allow_session'
+  AND q.context ->> 'tool' IS NOT NULL

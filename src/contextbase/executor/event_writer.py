@@ -48,13 +48,12 @@ class EventWriter:
                 "question_id": question.question_id,
                 "kind": question.kind,
                 "prompt": question.prompt,
-                "options": list(question.options),
+                "options": [dict(option) for option in question.options],
+                "multiple": question.multiple,
                 "context": shortened_values(question.context),
             },
         )
-        answer = await self._questions.answered(question)
-        await self.emit("human_loop.resolved", {"question_id": question.question_id, "answer": answer})
-        return answer
+        return await self._questions.answered(question)
 
     def last_words(self, kind: str, data: Mapping[str, Any]) -> None:
         """What is written in any case, however much was written before."""

@@ -36,6 +36,11 @@ class Questions:
     def pending(self) -> list[dict[str, Any]]:
         questions = [question for question, _ in self._open.values()]
         return [
-            {"question_id": one.question_id, "kind": one.kind, "prompt": one.prompt, "options": list(one.options)}
+            {
+                "question_id": one.question_id,
+                "kind": one.kind,
+                "prompt": one.prompt,
+                "options": [dict(option) for option in one.options],
+            }
             for one in questions
         ]

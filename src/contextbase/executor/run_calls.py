@@ -76,8 +76,10 @@ class RunCalls:
 
     async def reply(self, call: ExecutorCall) -> CallAnswer:
         body = await call.json()
-        question_id = str(body.get("question_id"))
-        if not self._runs.questions.answer(question_id, body):
+        question_id, answer = str(body.get("question_id")), body.get("answer")
+        if not isinstance(answer, dict):
+            raise CallRefused(400, "invalid_input", "The answer is a JSON object.")
+        if not self._runs.questions.answer(question_id, answer):
             raise CallRefused(404, "not_found", f"Nobody waits for an answer to question {question_id[:200]}.")
         return CallAnswer(values={"question_id": question_id})
 
@@ -119,8 +121,14 @@ def _turn(body: Mapping[str, Any]) -> AgentTurn:
         **texts,  # type: ignore[arg-type]
         attempt=body["attempt"],
         profile=str(body.get("profile") or "default"),
+        allowed_tools=_names(body.get("allowed_tools")),
+        allowed_once=_names(body.get("allowed_once")),
         options=body.get("options") or {},
         max_seconds=seconds,
         max_output=output,
         environment=environment,
     )
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    return tuple(str(one) for one in given) if isinstance(given, list) else ()

@@ -22,11 +22,12 @@ __all__ = ["RunInProgress", "RunSupervisor"]
 _log = logging.getLogger(__name__)
 
 _GRACE: Final = 20.0  # seconds an agent has to stop by itself
-_USER: Final = "user"
+_ENDS_CLEANLY: Final = frozenset({"user", "parked"})  # parked: a person takes long to answer
 _LIMITS: Final = {
     "time_limit": "The run took longer than it may.",
     "disk_limit": "The run wrote more to the disk than it may.",
     "output_limit": "The run said more than it may.",
+    "question_expired": "Nobody answered the agent's question in time.",
 }
 
 
@@ -155,7 +156,7 @@ class RunSupervisor:
 
     def _judged(self, end: TurnEnd) -> TurnEnd:
         """A turn that a limit stopped failed, whatever the agent made of it."""
-        if self._reason is None or self._reason == _USER:
+        if self._reason is None or self._reason in _ENDS_CLEANLY:
             return end
         message = _LIMITS.get(self._reason, f"The run was stopped: {self._reason}.")
         failure = TurnFailure(code=self._reason, message=message)

@@ -9,17 +9,21 @@ from uuid import UUID
 from pydantic import with_config
 from typing_extensions import TypedDict  # pydantic reads that of `typing` from Python 3.12 on
 
+from contextbase.agent_vocabulary import ExecutionProfile, PermissionDecision
 from contextbase.vocabulary import Land
 from contextbase.wire.history import OperatorTypeName
 from contextbase.wire.sandbox import CommitWhenName, LimitsBody, NetworkName
 
 __all__ = [
+    "AnswerOptions",
     "ArchiveFormat",
     "AuditFilter",
     "CommandOptions",
     "ExecOptions",
     "KindName",
     "PipeOptions",
+    "ProfileName",
+    "QuestionStatusName",
     "Received",
     "SandboxOptions",
     "SessionOptions",
@@ -31,6 +35,9 @@ Item = TypeVar("Item")
 ArchiveFormat = Literal["tar", "tar.gz", "zip"]
 KindName = Literal["user", "agent", "adapter"]
 LandName = Literal["auto", "after_review", "never"]
+ProfileName = Literal["default", "ask", "plan"]
+QuestionStatusName = Literal["pending", "answered", "expired", "canceled"]
+DecisionName = Literal["allow_once", "allow_session", "deny"]
 
 
 @with_config(extra="forbid")
@@ -87,6 +94,16 @@ class SandboxOptions(TypedDict, total=False):
 
 
 @with_config(extra="forbid")
+class AnswerOptions(TypedDict, total=False):
+    """What a person says to an agent's question: values or a text. To a permission: a decision."""
+
+    values: Sequence[str]  # of the question's options
+    text: str | None
+    decision: DecisionName | PermissionDecision | None
+    reason: str | None  # of a denial; the agent is told
+
+
+@with_config(extra="forbid")
 class SessionOptions(TypedDict, total=False):
     """How a session's agent works; what is left out is as the server has it."""
 
@@ -94,6 +111,7 @@ class SessionOptions(TypedDict, total=False):
     model: str | None
     folder: str | None  # the part of the project that it works in
     land: LandName | Land  # what becomes of a run's changes when it succeeds
+    profile: ProfileName | ExecutionProfile  # what it asks a person for
     title: str
     options: Mapping[str, Any]  # for the agent program
 

@@ -1,5 +1,7 @@
 """Who may use a session: its owner. An administrator may look into one, and the audit trail says so."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -11,7 +13,7 @@ from contextbase.errors import Forbidden, NotFound
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import Clock, PrincipalId
 from contextbase.lru_cache import LruCache
-from contextbase.sessions.model import AgentSession, SessionId, SessionState
+from contextbase.sessions.model import AgentRun, AgentSession, RunId, SessionId, SessionState
 from contextbase.sessions.repository import SessionRepository
 
 __all__ = ["SessionAccess"]
@@ -83,11 +85,33 @@ class SessionAccess:
         _check_grant(caller, session, session.actions)
         return session
 
+    async def opened_run(self, connection: Connection, caller: Caller, run_id: RunId) -> AgentRun:
+        """As `opened`. A run of somebody else's session is answered like one that does not exist."""
+        run = await self.repository.run(connection, run_id)
+        with _as_unknown(run_id):
+            await self.opened(connection, caller, run.session_id)
+        return run
+
+    async def owned_run(self, connection: Connection, caller: Caller, run_id: RunId) -> tuple[AgentSession, AgentRun]:
+        """As `owned`."""
+        run = await self.repository.run(connection, run_id)
+        with _as_unknown(run_id):
+            session = await self.owned(connection, caller, run.session_id)
+        return session, await self.repository.run(connection, run_id)
+
     async def _found(self, connection: Connection, session_id: SessionId, *, lock: bool = False) -> AgentSession:
         session = await self.repository.find(connection, session_id, lock=lock)
         if session is None or session.state is SessionState.DELETED:
             raise _unknown(session_id)
         return session
+
+
+@contextmanager
+def _as_unknown(run_id: RunId) -> Iterator[None]:
+    try:
+        yield
+    except NotFound:
+        raise NotFound(f"There is no run {run_id}.") from None
 
 
 def _check_grant(caller: Caller, session: AgentSession, actions: frozenset[Action]) -> None:

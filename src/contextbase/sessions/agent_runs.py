@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from contextbase.conversation.log import ConversationLog, LoggedEvent
 from contextbase.conversation.model import RUN_STATE
+from contextbase.conversation.question_repository import QuestionRepository
+from contextbase.conversation.questions import RESOLVED
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
 from contextbase.errors import LeaseLost
@@ -17,7 +19,10 @@ from contextbase.sessions.model import AgentRun, RunFacts, RunId, SessionId
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.states import ENDED, RunState, check_move
 
-__all__ = ["AgentRuns", "RunStep"]
+__all__ = ["QUESTION_EXPIRED", "AgentRuns", "RunStep"]
+
+QUESTION_EXPIRED: Final = "question_expired"
+"""Why a run failed: nobody answered in time."""
 
 _SQL: Final = load_queries("contextbase.sessions")
 _NO_FACTS: Final = RunFacts()
@@ -38,6 +43,7 @@ class AgentRuns:
     repository: SessionRepository
     log: ConversationLog
     clock: Clock
+    questions: QuestionRepository = field(default_factory=QuestionRepository)
 
     async def get(self, run_id: RunId) -> AgentRun:
         """Raises `NotFound`."""
@@ -102,16 +108,33 @@ class AgentRuns:
             yield step, await self.repository.run(step.connection, run_id, lock=True)
 
     async def apply(self, step: RunStep, run: AgentRun, after: RunState, facts: RunFacts = _NO_FACTS) -> AgentRun:
-        """As `move`, in a transaction under way. Whoever moves a run back to 'queued' returns it to the queue."""
+        """As `move`, in a transaction under way. Whoever moves a run back to 'queued' returns it to the queue. An end
+        closes the questions that nobody answered."""
         connection = step.connection
         run = await self.repository.move(connection, run, after, facts)
         if after is RunState.RUNNING:
             await connection.execute(_SQL.started, run.id)
         elif after in ENDED:
+            outcome = "expired" if facts.reason == QUESTION_EXPIRED else "canceled"
+            for question_id in await self.questions.pending(connection, run.id):
+                step.events.append(self.resolved_event(run, question_id, outcome))
             await connection.execute(_SQL.leave_queue, run.id)
             await connection.execute(_SQL.promote_next, step.session_id)
         step.events.append(self.state_event(run))
         return run
+
+    def resolved_event(
+        self,
+        run: AgentRun,
+        question_id: str,
+        outcome: str,
+        *,
+        answer: Mapping[str, object] | None = None,
+        by: str | None = None,
+    ) -> LoggedEvent:
+        """Tells how a question of a run came to its end: answered, expired or canceled."""
+        data = {"question_id": question_id, "outcome": outcome, "answer": answer, "by": by}
+        return LoggedEvent(kind=RESOLVED, run_id=run.id, attempt=run.attempt, ts=self.clock.now(), data=data)
 
     def state_event(self, run: AgentRun) -> LoggedEvent:
         """Tells of the state that a run is in."""

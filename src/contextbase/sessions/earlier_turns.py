@@ -32,8 +32,15 @@ class EarlierTurns:
     rewinds: RewindRepository = field(default_factory=RewindRepository)
 
     async def before(self, session: AgentSession, run: AgentRun) -> ToldBefore:
-        """Of the turns before a run."""
+        """Of the turns before a run, and of its own earlier attempts."""
+        begun = None if run.started_at is None else session.sdk_session_ids.get(run.provider)
         async with self.database.transaction() as connection:
+            if begun is not None:
+                rows = await self.conversation.earlier(
+                    connection, session.id, after=0, before=run.number + 1, limit=_MOST_ROWS
+                )
+                told = retold(*rows) or None
+                return ToldBefore(resume=begun, history=told, missed=None, reason=None, state_version=run.cli_version)
             last = await self.rewinds.last_begun(connection, session.id, before=run.number)
             if last is None:
                 return ToldBefore(resume=None, history=None, missed=None, reason=None, state_version=None)

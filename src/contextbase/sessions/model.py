@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final, NewType
 from uuid import UUID
 
+from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.audit.model import WayIn
 from contextbase.errors import InvalidInput, TooLarge
 from contextbase.identity.model import Action, Caller, Grant, GrantSource, Principal
@@ -51,6 +52,7 @@ class SessionRequest:
     provider: str
     model: str | None = None
     land: Land = Land.AUTO
+    profile: ExecutionProfile = ExecutionProfile.DEFAULT
     title: str = ""
     options: Mapping[str, object] = field(default_factory=dict)
 
@@ -97,6 +99,7 @@ class AgentSession:
     model: str | None
     options: Mapping[str, object]
     land: Land
+    profile: ExecutionProfile
     title: str
     pinned: bool
     state: SessionState
@@ -202,7 +205,7 @@ class RunWishes:
 
     provider: str | None = None
     model: str | None = None
-    profile: str = "default"
+    profile: str | None = None
     options: Mapping[str, object] = field(default_factory=dict)
 
 

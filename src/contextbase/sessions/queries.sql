@@ -1,7 +1,8 @@
 -- name: insert_session
 INSERT INTO agent_sessions
-    (id, owner_id, agent_id, project_id, folder, actions, provider, model, options, land, title, chat_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    (id, owner_id, agent_id, project_id, folder, actions, provider, model, options, land, title, chat_id,
+     profile)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 
 -- name: session_by_id
 -- Also one that is deleted, as long as its machine holds something of it.
@@ -437,3 +438,20 @@ SELECT $2, path, position, kind, content_hash, size, mode, base_seq FROM session
 
 -- name: forget_snapshots_of_run
 UPDATE session_snapshots SET run_id = NULL WHERE run_id = $1
+
+-- name: questions_of_owner
+-- Of all sessions of $1, the newest first; of status $2 and project $3, or (NULL) of all; those before question $4.
+SELECT q.*, r.answer, r.responder, r.late_run_id, r.created_at AS answered_at
+FROM human_loop_requests q
+JOIN agent_sessions s ON s.id = q.session_id
+LEFT JOIN human_loop_responses r USING (question_id)
+WHERE s.owner_id = $1 AND s.state <> 'deleted' AND ($2::text IS NULL OR q.status = $2)
+  AND ($3::uuid IS NULL OR s.project_id = $3)
+  AND ($4::text IS NULL OR (q.created_at, q.question_id) < (SELECT b.created_at, b.question_id
+                                                            FROM human_loop_requests b WHERE b.question_id = $4))
+ORDER BY q.created_at DESC, q.question_id DESC
+LIMIT $5
+
+-- name: overdue_questions
+SELECT question_id, run_id, session_id FROM human_loop_requests WHERE status = 'pending' AND deadline < $1
+ORDER BY deadline LIMIT $2

@@ -22,6 +22,7 @@ from contextbase.sessions.model import (
     RunFacts,
     RunId,
     SessionId,
+    WorkerState,
 )
 from contextbase.sessions.repository import SessionRepository, run_of_row
 from contextbase.sessions.states import RunState
@@ -32,6 +33,8 @@ _SQL: Final = load_queries("contextbase.sessions")
 _BATCH: Final = 100
 _LONGEST_DELAY: Final = timedelta(minutes=5)
 _NO_DELAY: Final = timedelta()
+_ASKS: Final = "waiting_human"
+_ASKS_MESSAGE: Final = "It waits for a person's answer."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,7 +115,8 @@ class RunQueue:
         counts: bool = True,
     ) -> AgentRun:
         """Give a run back for its next attempt, after a while; `anywhere`: also on machines that lack its folder. If it
-        counts, and it was the last attempt that it had, the run fails. A run that somebody wants to end is canceled."""
+        counts, and it was the last attempt that it had, the run fails. A run that somebody wants to end is canceled,
+        and one that waits for a person goes on waiting, without a machine."""
         async with self.runs.holding(run_id, attempt) as (step, run):
             return await self._give_back(
                 step,
@@ -126,23 +130,46 @@ class RunQueue:
     async def park(self, run_id: RunId, attempt: int, *, reason: str, message: str) -> AgentRun:
         """Put a run aside until `unpark`. One that waits for a person goes on waiting, without a machine."""
         async with self.runs.holding(run_id, attempt) as (step, run):
-            await step.connection.execute(_SQL.park, run_id, reason)
-            if run.state is RunState.WAITING_HUMAN:
-                return run
-            return await self.runs.apply(step, run, RunState.QUEUED, RunFacts(reason=reason, message=message))
+            return await self._park(step, run, reason=reason, message=message)
+
+    async def _park(self, step: RunStep, run: AgentRun, *, reason: str, message: str) -> AgentRun:
+        await step.connection.execute(_SQL.park, run.id, reason)
+        if run.state is RunState.WAITING_HUMAN:
+            return run
+        return await self.runs.apply(step, run, RunState.QUEUED, RunFacts(reason=reason, message=message))
+
+    async def wait_for_answer(self, run_id: RunId, attempt: int) -> AgentRun:
+        """Put a run that asked a person aside, without a machine, and let its sandbox stop; what it has is stored. With
+        the answer there already, it goes back for its next attempt."""
+        async with self.runs.holding(run_id, attempt) as (step, run):
+            connection = step.connection
+            if not await self.runs.questions.pending(connection, run_id):
+                await connection.execute(_SQL.return_to_queue, run_id, 0.0, False, 0, None)
+                return await self.runs.apply(step, run, RunState.QUEUED)
+            session = await self.repository.find(connection, step.session_id)
+            if session is not None and not session.pinned:
+                now = self.runs.clock.now()
+                await self.repository.want_worker(connection, step.session_id, WorkerState.STOPPED, now)
+            is_told = run.state is RunState.WAITING_HUMAN
+            waiting = run if is_told else await self.runs.apply(step, run, RunState.WAITING_HUMAN)
+            return await self._park(step, waiting, reason=_ASKS, message=_ASKS_MESSAGE)
 
     async def unpark(self, run_id: RunId) -> bool:
         """Let a parked run back in for its next attempt; False when it is not parked."""
         session_id = (await self.runs.get(run_id)).session_id
         async with self.runs.step(session_id) as step:
-            row = await step.connection.fetchrow(_SQL.lock_queued, run_id)
-            if row is None or row["state"] != QueueState.PARKED:
-                return False
-            run = await self.repository.run(step.connection, run_id, lock=True)
-            if run.state is not RunState.QUEUED:
-                await self.runs.apply(step, run, RunState.QUEUED)
-            await step.connection.execute(_SQL.return_to_queue, run_id, 0.0, False, 0, None)
-            return True
+            return await self.unpark_in(step, run_id)
+
+    async def unpark_in(self, step: RunStep, run_id: RunId) -> bool:
+        """As `unpark`, in a step under way."""
+        row = await step.connection.fetchrow(_SQL.lock_queued, run_id)
+        if row is None or row["state"] != QueueState.PARKED:
+            return False
+        run = await self.repository.run(step.connection, run_id, lock=True)
+        if run.state is not RunState.QUEUED:
+            await self.runs.apply(step, run, RunState.QUEUED)
+        await step.connection.execute(_SQL.return_to_queue, run_id, 0.0, False, 0, None)
+        return True
 
     async def fail(self, run_id: RunId, attempt: int, *, reason: str, message: str) -> AgentRun:
         """Whatever it is doing. A run that somebody wants to end is canceled instead."""
@@ -190,6 +217,9 @@ class RunQueue:
         self, step: RunStep, run: AgentRun, facts: RunFacts, *, delay: timedelta, anywhere: bool, counts: bool
     ) -> AgentRun:
         attempts = await step.connection.fetchval(_SQL.attempts_of, run.id)
+        is_waiting = run.state is RunState.WAITING_HUMAN and not run.is_canceled
+        if is_waiting and await self.runs.questions.pending(step.connection, run.id):
+            return await self._park(step, run, reason=_ASKS, message=_ASKS_MESSAGE)
         if run.is_canceled or (counts and attempts + 1 >= self.limits.most_attempts):
             return await self._end(step, run, facts)
         run = await self.runs.apply(step, run, RunState.QUEUED, facts)

@@ -7,6 +7,7 @@ from typing import Final
 
 import asyncpg
 
+from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import LeaseLost, NotFound
@@ -61,6 +62,7 @@ class SessionRepository:
             request.land,
             request.title,
             chat_id,
+            request.profile,
         )
 
     async def find(self, connection: Connection, session_id: SessionId, *, lock: bool = False) -> AgentSession | None:
@@ -137,7 +139,7 @@ class SessionRepository:
             prompt,
             wishes.provider or session.provider,
             wishes.model or session.model,
-            wishes.profile,
+            wishes.profile or session.profile,
             json.dumps(dict(wishes.options)),
             idempotency_key,
             request_hash,
@@ -294,6 +296,7 @@ def _session(row: asyncpg.Record) -> AgentSession:
         model=row["model"],
         options=json.loads(row["options"]),
         land=Land(row["land"]),
+        profile=ExecutionProfile(row["profile"]),
         title=row["title"],
         pinned=row["pinned"],
         state=SessionState(row["state"]),

@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Final
 
 import asyncpg
@@ -10,6 +11,7 @@ import asyncpg
 from contextbase.conversation.events import REFUSED, checked_event
 from contextbase.conversation.log import ConversationLog, LoggedEvent
 from contextbase.conversation.model import RunEvent
+from contextbase.conversation.questions import REQUESTED
 from contextbase.conversation.repository import ConversationRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import InvalidInput, LeaseLost, TooLarge
@@ -40,12 +42,13 @@ class RunLog:
     repository: SessionRepository
     log: ConversationLog
     clock: Clock
+    answer_within: timedelta = timedelta(minutes=60)  # for a person, until the question expires
     conversation: ConversationRepository = field(default_factory=ConversationRepository)
 
     async def append(self, run_id: RunId, attempt: int, events: Sequence[object]) -> AppendedEvents:
         """Store what an executor sent, as it came; what was stored before is not stored again. Raises `LeaseLost` when
         another attempt works on the run, or it has ended."""
-        checked, refused = self._checked(events[:MOST_AT_ONCE])
+        checked, refused = self._checked(run_id, events[:MOST_AT_ONCE])
         for left in reversed(range(_TRIES)):
             logged = await self.log.prepared([_logged(run_id, attempt, event) for event in checked])
             try:
@@ -75,13 +78,13 @@ class RunLog:
         async with self.database.connection() as connection:
             return await self.conversation.last_event(connection, run_id, attempt)
 
-    def _checked(self, events: Sequence[object]) -> tuple[list[RunEvent], int]:
+    def _checked(self, run_id: RunId, events: Sequence[object]) -> tuple[list[RunEvent], int]:
         """In order of their numbers, each once. What has no number may have come before: it is dropped."""
         kept: dict[int, RunEvent] = {}
         refused = 0
         for raw in events:
             try:
-                event = checked_event(raw)
+                event = self._completed(run_id, checked_event(raw))
             except (InvalidInput, TooLarge) as error:
                 refused += 1
                 _log.warning("an executor's event is refused", extra={"error": error.message})
@@ -92,6 +95,15 @@ class RunLog:
                 event = RunEvent(n=n, ts=self.clock.now(), kind=REFUSED, data=data)
             kept.setdefault(event.n, event)
         return [kept[n] for n in sorted(kept)], refused
+
+    def _completed(self, run_id: RunId, event: RunEvent) -> RunEvent:
+        """A question gets its deadline. Its id is its run's own: no agent asks or answers in another's name."""
+        if event.kind != REQUESTED:
+            return event
+        if not str(event.data["question_id"]).startswith(f"{run_id}:"):
+            raise InvalidInput("The id of a question begins with the id of its run.")
+        deadline = self.clock.now() + self.answer_within
+        return replace(event, data={**event.data, "deadline": deadline.isoformat()})
 
     async def _lock_session(self, connection: Connection, run_id: RunId) -> None:
         """First of all: whoever moves runs takes its locks in this order."""

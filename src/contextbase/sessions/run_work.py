@@ -7,7 +7,7 @@ was: the executor has outlived us, and its journal tells what we missed.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -16,16 +16,19 @@ from typing import Any, Final
 from contextbase.agents.registry import default_model
 from contextbase.commands.occupancy import Occupancy
 from contextbase.conversation.model import CONVERSATION_REBUILT
-from contextbase.errors import Conflict, ContextbaseError, CursorOutdated, LeaseLost, Unavailable
+from contextbase.conversation.questions import REQUESTED
+from contextbase.errors import Conflict, ContextbaseError, LeaseLost, Unavailable
 from contextbase.models.model import ModelContext
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.earlier_turns import EarlierTurns
+from contextbase.sessions.event_batches import gathered
 from contextbase.sessions.landing import LandingReport, RunLanding
 from contextbase.sessions.model import AgentRun, ClaimedRun, RunFacts, SessionId
 from contextbase.sessions.periodic_snapshots import snapshot_every
 from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.run_log import RunLog
+from contextbase.sessions.run_questions import QuestionWatch, RunQuestions
 from contextbase.sessions.snapshot_model import SnapshotReason
 from contextbase.sessions.states import RunState
 from contextbase.sessions.turn_notes import CUT_OFF, MISSED, turn_notes
@@ -36,8 +39,9 @@ __all__ = ["RunEnd", "RunLimits", "RunParts", "RunWork"]
 
 _log = logging.getLogger(__name__)
 
-_BATCH: Final = 200
 _GOES_ON: Final = frozenset({"running", "completed", "canceled"})
+_AT_WORK: Final = frozenset({RunState.RUNNING, RunState.WAITING_HUMAN})
+_DIED: Final = "executor_died"
 _OUTCOMES: Final = frozenset({"completed", "canceled", "failed"})
 
 
@@ -59,6 +63,7 @@ class RunParts:
     landing: RunLanding
     occupancy: Occupancy
     at_work: RunsAtWork
+    questions: RunQuestions
     limits: RunLimits = field(default_factory=RunLimits)
     snapshots: timedelta = timedelta(minutes=5)  # from one to the next while the agent works
     main_model: str  # for sessions that name none
@@ -116,9 +121,14 @@ class RunWork:
             folder = await self._folder()
             worker = await self._worker()
             with self._parts.occupancy.busy(worker.sandbox_id):
-                await self._start(worker, folder)
-                end = await self._followed(worker)
+                end = await self._turned(worker, folder)
         await self._finish(end)
+
+    async def _turned(self, worker: LiveWorker, folder: SessionFolder) -> RunEnd:
+        if self._run.state is RunState.WAITING_HUMAN and await self._known_attempt(worker) is None:
+            return RunEnd(outcome="canceled")  # the process that asked is gone: the answer begins another one
+        await self._start(worker, folder)
+        return await self._followed(worker)
 
     @property
     def _main_model(self) -> str:
@@ -171,23 +181,29 @@ class RunWork:
         known = (await worker.link.call("GET", f"/runs/{self._run.id}")).checked().get("attempts")
         if not isinstance(known, dict):
             return None
-        alive = [int(number) for number, outcome in known.items() if number.isdecimal() and outcome in _GOES_ON]
+        # What was asked in a turn that has ended since is answered in a new one.
+        goes_on = {"running"} if await self._parts.questions.waits(self._run) else _GOES_ON
+        alive = [int(number) for number, outcome in known.items() if number.isdecimal() and outcome in goes_on]
         return max(alive, default=None)
 
     async def _begin(self, worker: LiveWorker, folder: SessionFolder) -> None:
         told = await self._parts.earlier.before(self._session, self._run)
+        answers = await self._parts.questions.for_turn(self._run)
+        prompts = [] if answers.new and told.resume is not None else [self._run.prompt]
         body = {
             "run_id": str(self._run.id),
             "attempt": self._run.attempt,
             "provider": self._run.provider,
-            "prompt": self._run.prompt,
+            "prompt": "\n\n".join([*prompts, *([answers.quoted] if answers.quoted else [])]),
             "model": self._main_model,
             "small_model": self._parts.small_model,
             "resume": told.resume,
             "state_version": told.state_version,
             "history": told.history,
-            "notes": await self._notes(folder, told.missed) or None,
+            "notes": await self._notes(folder, told.missed, is_answered=bool(answers.new)) or None,
             "profile": self._run.profile,
+            "allowed_tools": list(answers.allowed_tools),
+            "allowed_once": list(answers.allowed_once),
             "options": {"mcp": True, **self._session.options, **self._run.options},
             "limits": {"seconds": self._parts.limits.seconds, "output_bytes": self._parts.limits.output_bytes},
         }
@@ -196,43 +212,55 @@ class RunWork:
         except Conflict:  # it still works on a run that this session has given up
             await worker.link.call("POST", "/cancel", {"reason": "superseded"})
             raise
+        for question_id in answers.new:
+            await self._parts.questions.delivered(self._run, question_id)
         if told.reason is not None:
             run, data = self._run, {"reason": told.reason}
             await self._parts.runs.tell(run.session_id, run.id, run.attempt, CONVERSATION_REBUILT, data)
 
-    async def _notes(self, folder: SessionFolder, missed: str | None) -> str:
+    async def _notes(self, folder: SessionFolder, missed: str | None, *, is_answered: bool) -> str:
         last = await self._parts.runs.landed_before(self._run)
-        more = [CUT_OFF] if self._run.started_at is not None and self._run.attempt > 1 else []
+        is_cut_off = self._run.started_at is not None and self._run.attempt > 1 and not is_answered
+        more = [CUT_OFF] if is_cut_off else []
         if missed is not None:
             more.append(f"{MISSED}\n\n{missed}\n")
         return turn_notes(last, folder.refreshed, more=more)
 
     async def _followed(self, worker: LiveWorker) -> RunEnd:
         """Write down what the executor tells, to the end of the attempt."""
-        if self._run.state is not RunState.RUNNING:
+        if self._run.state not in _AT_WORK:
             return RunEnd(outcome="canceled")
+        watch = self._parts.questions.watch(self._run, self._told, worker.link, self._settle)
         beside = [
             asyncio.create_task(self._tell_cancel(worker)),
+            asyncio.create_task(watch.watch()),
             asyncio.create_task(snapshot_every(self._parts.snapshots, self._parts.host, self._session)),
         ]
         if (most := self._parts.host.limits.max_disk) is not None:
             guard = guard_disk(worker.link, worker.driver, worker.sandbox_id, folders=worker.folders, most=most)
             beside.append(asyncio.create_task(guard))
         try:
-            return await self._read(worker)
+            return await self._read(worker, watch)
         finally:
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
 
-    async def _read(self, worker: LiveWorker) -> RunEnd:
+    async def _settle(self, is_waiting: bool) -> None:
+        """The run waits for a person, or does not any more."""
+        states = (RunState.RUNNING, RunState.WAITING_HUMAN)
+        await self._move_on(*(states if is_waiting else reversed(states)))
+
+    async def _read(self, worker: LiveWorker, watch: QuestionWatch) -> RunEnd:
         after = await self._parts.log.last(self._run.id, self._run.attempt)
         error: Mapping[str, Any] = {}
-        async with aclosing(_gathered(worker.link.events(after))) as batches:
+        async with aclosing(gathered(worker.link.events(after))) as batches:
             async for batch in batches:
                 mine = [event for event in batch if self._is_mine(event)]
                 if mine:
                     await self._parts.log.append(self._run.id, self._run.attempt, mine)
+                if any(event.get("type") == REQUESTED for event in mine):
+                    watch.asked()
                 for event in mine:
                     data = _data(event)
                     if event.get("type") == "run.error":
@@ -251,8 +279,10 @@ class RunWork:
 
     async def _finish(self, end: RunEnd) -> None:
         """Land and store what was done. Both bear being done twice."""
+        if await self._is_parked(end):
+            return
         is_canceled = self._canceled.is_set() or end.outcome == "canceled"
-        if self._run.state in (RunState.RUNNING, RunState.WAITING_HUMAN):
+        if self._run.state in _AT_WORK:
             await self._move_on(self._run.state, RunState.SYNCING, _facts_of(end))
         if end.outcome == "completed" and not is_canceled:
             report = await self._parts.landing.land(self._session, self._run)
@@ -262,6 +292,18 @@ class RunWork:
         reason = SnapshotReason.MESSAGE_STOP if is_canceled else SnapshotReason.RUN_FINISHED
         await self._parts.host.sync(self._session, reason, self._run.id)
         await self._end(end, report, is_canceled=is_canceled)
+
+    async def _is_parked(self, end: RunEnd) -> bool:
+        """Put it aside if its agent's process ended because a person takes long, or has died meanwhile."""
+        now = await self._parts.runs.get(self._run.id)
+        if now.attempt == self._run.attempt:  # the last move may have been cut off after it was made
+            self._run = now
+        ends_here = end.outcome == "canceled" or (end.outcome == "failed" and end.code == _DIED)
+        if not ends_here or self._canceled.is_set() or not await self._parts.questions.waits(self._run):
+            return False
+        await self._parts.host.sync(self._session, SnapshotReason.PARKED)
+        await self._parts.queue.wait_for_answer(self._run.id, self._run.attempt)
+        return True
 
     async def _end(self, end: RunEnd, report: LandingReport, *, is_canceled: bool) -> None:
         facts = RunFacts(landed=report.to_json())
@@ -330,37 +372,3 @@ def _data(event: Mapping[str, Any]) -> Mapping[str, Any]:
 def _text(values: Mapping[str, Any], name: str) -> str | None:
     value = values.get(name)
     return value[:2000] if isinstance(value, str) and value else None
-
-
-async def _gathered(events: AsyncIterator[dict[str, Any]]) -> AsyncGenerator[Sequence[dict[str, Any]], None]:
-    """Events in batches: what has come by the time somebody asks."""
-    queue: asyncio.Queue[dict[str, Any] | BaseException | None] = asyncio.Queue(_BATCH)
-
-    async def fill() -> None:
-        try:
-            async for event in events:
-                await queue.put(event)
-            await queue.put(None)
-        except (ContextbaseError, CursorOutdated) as error:
-            await queue.put(error)
-
-    filling = asyncio.create_task(fill())
-    try:
-        while True:
-            first = await queue.get()
-            batch: list[dict[str, Any]] = []
-            one: dict[str, Any] | BaseException | None = first
-            while isinstance(one, dict):
-                batch.append(one)
-                if len(batch) == _BATCH or queue.empty():
-                    break
-                one = queue.get_nowait()
-            if batch:
-                yield batch
-            if isinstance(one, BaseException):
-                raise one
-            if one is None:
-                return
-    finally:
-        filling.cancel()
-        await asyncio.gather(filling, return_exceptions=True)

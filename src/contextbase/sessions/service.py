@@ -3,8 +3,7 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -84,6 +83,7 @@ class SessionService:
             provider=request.provider,
             model=request.model,
             land=request.land,
+            profile=request.profile,
             title=request.title,
             options=request.options,
         )
@@ -196,7 +196,7 @@ class SessionService:
     async def run(self, caller: Caller, run_id: RunId) -> RunDetails:
         """Raises `NotFound` for a run of somebody else's session, too."""
         async with self.database.transaction() as connection:
-            run = await self._opened_run(connection, caller, run_id)
+            run = await self.access.opened_run(connection, caller, run_id)
             return RunDetails(run=run, place=await self.queue.place(connection, run_id))
 
     async def runs_of(
@@ -222,7 +222,7 @@ class SessionService:
     ) -> Sequence[ToolExecution]:
         """What the run's agent did, in order."""
         async with self.database.transaction() as connection:
-            run = await self._opened_run(connection, caller, run_id)
+            run = await self.access.opened_run(connection, caller, run_id)
             return await self.conversation.tools(connection, run.session_id, run_id, after=after, limit=limit)
 
     async def first_event(self, run: AgentRun) -> int:
@@ -248,8 +248,7 @@ class SessionService:
         what it did so far is kept. A run that has ended stays as it is."""
         session_id = (await self._known_run(run_id)).session_id
         async with self.runs.step(session_id) as step:
-            with _as_unknown(run_id):
-                await self.access.owned(step.connection, caller, session_id)
+            await self.access.owned_run(step.connection, caller, run_id)
             run = await self._cancel(step, run_id)
         self.log.hint_machines()
         return run
@@ -317,7 +316,7 @@ class SessionService:
             return run
         await self.repository.request_cancel(connection, run_id)
         if machine is None:
-            facts = RunFacts(reason="canceled", message="It was canceled before a machine worked on it.")
+            facts = RunFacts(reason="canceled", message="It was canceled while no machine worked on it.")
             return await self.runs.apply(step, run, RunState.CANCELED, facts)
         if not run.is_canceled:
             asked = LoggedEvent(
@@ -339,21 +338,6 @@ class SessionService:
     async def _known_run(self, run_id: RunId) -> AgentRun:
         async with self.database.connection() as connection:
             return await self.repository.run(connection, run_id)
-
-    async def _opened_run(self, connection: Connection, caller: Caller, run_id: RunId) -> AgentRun:
-        run = await self.repository.run(connection, run_id)
-        with _as_unknown(run_id):
-            await self.access.opened(connection, caller, run.session_id)
-        return run
-
-
-@contextmanager
-def _as_unknown(run_id: RunId) -> Iterator[None]:
-    """A run of somebody else's session is answered like one that does not exist."""
-    try:
-        yield
-    except NotFound:
-        raise NotFound(f"There is no run {run_id}.") from None
 
 
 def _folder(caller: Caller, asked: TreePath | None) -> TreePath | None:

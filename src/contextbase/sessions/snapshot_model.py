@@ -24,6 +24,7 @@ class SnapshotReason(StrEnum):
     PRE_STOP = "pre.stop"
     PRE_REMOVE = "pre.remove"
     PERIODIC = "periodic"  # every few minutes while a run works
+    PARKED = "parked"  # its run waits for a person
     CATCH_UP = "catch_up"
     PRE_DISCARD = "pre.discard"  # with the work that its owner throws away
     DISCARDED = "discarded"

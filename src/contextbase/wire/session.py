@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.vocabulary import (
     ChangeStatus,
     Land,
@@ -76,6 +77,10 @@ class SessionCreate(BaseModel):
         None, description="The part of the project that the agent works in; null: all.", max_length=2048
     )
     land: Land = Field(Land.AUTO, description="What becomes of a run's changes when it succeeds.")
+    profile: ExecutionProfile = Field(
+        ExecutionProfile.DEFAULT,
+        description="`ask`: a person permits each tool that changes something. `plan`: the agent only makes a plan.",
+    )
     title: str = Field("", description="Empty: the first words of the first message.", max_length=200)
     options: dict[str, Any] = Field({}, description="For the agent program.", max_length=100)
 
@@ -89,6 +94,7 @@ class SessionView(AnswerView):
     provider: str
     model: str | None = Field(description="Null: the server's.")
     land: Land
+    profile: ExecutionProfile = Field(description="Of runs that name none.")
     title: str
     pinned: bool = Field(description="Its worker is not stopped for being idle.")
     state: SessionState
@@ -193,6 +199,7 @@ class RunCreate(BaseModel):
     model: str | None = Field(
         None, description="Null: the session's.", min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$"
     )
+    profile: ExecutionProfile | None = Field(None, description="Null: the session's.")
 
 
 class SessionRewind(BaseModel):

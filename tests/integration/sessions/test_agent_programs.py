@@ -324,7 +324,10 @@ async def test_a_person_answers_its_question_and_permits_a_tool(one_site: Site, 
         {"tool": "bash", "input": {"command": "touch refused"}},
         {"text": "All is done."},
     )
-    wanted = {"question": ["Blue"], "permission": ["allow", "deny"]}
+    wanted: dict[str, list[dict[str, object]]] = {
+        "question": [{"values": ["Blue"]}],
+        "permission": [{"decision": "allow_once"}, {"decision": "deny", "reason": "Not now."}],
+    }
     async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
         await there.link.call("POST", "/run", program.run(task, profile="ask"))
         events = await there.events_until("human_loop.requested")
@@ -338,7 +341,7 @@ async def test_a_person_answers_its_question_and_permits_a_tool(one_site: Site, 
         assert (there.spec.folder / "permitted").exists()
         assert not (there.spec.folder / "refused").exists()
     assert not wanted["question"]
-    assert of_type(events, "human_loop.requested")[0]["options"] == ["Blue", "Red"]
+    assert [option["value"] for option in of_type(events, "human_loop.requested")[0]["options"]] == ["Blue", "Red"]
     assert any(b"Blue" in answer.encode() for answer in model.answers)
 
 

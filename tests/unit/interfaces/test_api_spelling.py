@@ -8,10 +8,10 @@ import pytest
 from tests.support.openapi import openapi_document
 
 # One thing by nature, so not plural.
-SINGULAR = {"history", "feed", "audit", "system", "me", "version", "search", "chat"}
+SINGULAR = {"history", "feed", "audit", "system", "me", "version", "search", "chat", "human-loop"}
 OUTSIDE = {"/healthz", "/readyz", "/metrics"}
 # Ids of other systems: a trace's id is defined by W3C.
-NOT_OURS = {"trace_id", "message_id", "tool_id"}
+NOT_OURS = {"trace_id", "message_id", "tool_id", "question_id", "todo_id"}
 CHOSEN_BY_CLIENTS = {("POST /api/v1/chat", "id")}  # of the chat, and of its messages
 
 CLOSED = {"kind", "status", "state", "review_state", "operator_type", "level", "default_level", "network", "stream"}

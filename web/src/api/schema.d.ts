@@ -1036,6 +1036,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/human-loop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Questions
+         * @description What the agents of all your sessions ask, newest first.
+         */
+        get: operations["list_questions_api_v1_human_loop_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/human-loop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Questions Of Run
+         * @description What the run's agent asked, in order, and what became of it.
+         */
+        get: operations["list_questions_of_run_api_v1_runs__run__human_loop_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/human-loop/{question_id}/reply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reply To Question
+         * @description Answer what an agent of yours asks; a token of an agent is refused. The same answer again changes nothing, and
+         *     another one is refused: 409. If the question has expired, the answer starts a new run, and `response` names it.
+         */
+        post: operations["reply_to_question_api_v1_runs__run__human_loop__question_id__reply_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agents": {
         parameters: {
             query?: never;
@@ -3930,6 +3991,11 @@ export interface components {
             /** @description There was more output than this. */
             truncated: boolean;
         };
+        /**
+         * @description How much an agent does by itself.
+         * @enum {string}
+         */
+        ExecutionProfile: "default" | "ask" | "plan";
         ExplanationView: {
             path: string;
             principal: string;
@@ -4597,6 +4663,8 @@ export interface components {
             /** @description Null: the server's. */
             model: string | null;
             land: components["schemas"]["Land"];
+            /** @description Of runs that name none. */
+            profile: components["schemas"]["ExecutionProfile"];
             title: string;
             /** @description Its worker is not stopped for being idle. */
             pinned: boolean;
@@ -4659,6 +4727,8 @@ export interface components {
             kind: components["schemas"]["Kind"];
             size: number;
         };
+        /** @enum {string} */
+        PermissionDecision: "allow_once" | "allow_session" | "deny";
         /** @description The choice at one conflict: a side, or a text in its place. */
         PickBody: {
             /** @description Counted from 1. */
@@ -4811,6 +4881,67 @@ export interface components {
             project_id: string;
             path: string;
         };
+        /**
+         * @description What an agent asks a person for.
+         * @enum {string}
+         */
+        QuestionKind: "question" | "permission";
+        QuestionOptionView: {
+            value: string;
+            label: string;
+            description: string;
+        };
+        QuestionPage: {
+            questions: components["schemas"]["QuestionView"][];
+            /** @description Pass as `before` for the next page; null on the last. */
+            next_before: string | null;
+        };
+        QuestionReplyBody: {
+            /**
+             * @description To a question: values of its options.
+             * @default []
+             */
+            values: string[];
+            /** @description To a question: in your own words. */
+            text?: string | null;
+            /** @description To a permission. */
+            decision?: components["schemas"]["PermissionDecision"] | null;
+            /** @description Why it is denied; the agent is told. */
+            reason?: string | null;
+        };
+        /** @enum {string} */
+        QuestionStatus: "pending" | "answered" | "expired" | "canceled";
+        QuestionView: {
+            question_id: string;
+            /** Format: uuid */
+            session_id: string;
+            /** Format: uuid */
+            run_id: string;
+            attempt: number;
+            /** @description Its place in the session. */
+            position: number;
+            kind: components["schemas"]["QuestionKind"];
+            prompt: string;
+            options: components["schemas"]["QuestionOptionView"][];
+            /** @description More than one of the options may be chosen. */
+            multiple: boolean;
+            /** @description What it is about: of a permission the tool, its input, and the diff that it would make. */
+            context: {
+                [key: string]: unknown;
+            };
+            status: components["schemas"]["QuestionStatus"];
+            /**
+             * Format: date-time
+             * @description When it expires.
+             */
+            deadline: string;
+            /** Format: date-time */
+            created_at: string;
+            resolved_at: string | null;
+            /** @description When the agent got the answer. */
+            delivered_at: string | null;
+            response: components["schemas"]["ResponseView"] | null;
+        };
         /** @description Where a run stands in the queue. */
         QueuePlaceView: {
             state: components["schemas"]["QueueState"];
@@ -4867,6 +4998,18 @@ export interface components {
             name: string;
             problem: components["schemas"]["ScanProblem"];
             reason: string;
+        };
+        ResponseView: {
+            /** @description `values` and `text`, or `decision` and `reason`. */
+            answer: {
+                [key: string]: unknown;
+            };
+            /** @description Who answered, such as user:ann. */
+            responder: string;
+            /** @description The run that this answer started, because it came late. */
+            late_run_id: string | null;
+            /** Format: date-time */
+            created_at: string;
         };
         RestorePlanView: {
             /** @description As executors get it. */
@@ -5067,6 +5210,8 @@ export interface components {
             message: string;
             /** @description Null: the session's. */
             model?: string | null;
+            /** @description Null: the session's. */
+            profile?: components["schemas"]["ExecutionProfile"] | null;
         };
         /** @description The last item of a run's stream. */
         RunEndItem: {
@@ -5323,6 +5468,11 @@ export interface components {
             /** @default auto */
             land: components["schemas"]["Land"];
             /**
+             * @description `ask`: a person permits each tool that changes something. `plan`: the agent only makes a plan.
+             * @default default
+             */
+            profile: components["schemas"]["ExecutionProfile"];
+            /**
              * @description Empty: the first words of the first message.
              * @default
              */
@@ -5387,6 +5537,8 @@ export interface components {
             /** @description Null: the server's. */
             model: string | null;
             land: components["schemas"]["Land"];
+            /** @description Of runs that name none. */
+            profile: components["schemas"]["ExecutionProfile"];
             title: string;
             /** @description Its worker is not stopped for being idle. */
             pinned: boolean;
@@ -7547,6 +7699,86 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunView"];
+                };
+            };
+        };
+    };
+    list_questions_api_v1_human_loop_get: {
+        parameters: {
+            query?: {
+                /** @description Left out: all. */
+                state?: components["schemas"]["QuestionStatus"] | null;
+                /** @description Left out: all. */
+                project?: string | null;
+                /** @description A question's id. */
+                before?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuestionPage"];
+                };
+            };
+        };
+    };
+    list_questions_of_run_api_v1_runs__run__human_loop_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuestionPage"];
+                };
+            };
+        };
+    };
+    reply_to_question_api_v1_runs__run__human_loop__question_id__reply_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The question's id. */
+                question_id: string;
+                /** @description The run's id. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuestionReplyBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuestionView"];
                 };
             };
         };

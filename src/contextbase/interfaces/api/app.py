@@ -39,6 +39,7 @@ from contextbase.interfaces.api.routes import (
     groups,
     health,
     history,
+    human_loop,
     leases,
     machines,
     models,
@@ -69,7 +70,7 @@ from contextbase.wire.tree import CheckoutRequest
 __all__ = ["create_app"]
 
 _WORK = (search, workspaces, tools, commands, sandboxes)
-_CONVERSATIONS = (chat, sessions, session_snapshots, runs, agents)
+_CONVERSATIONS = (chat, sessions, session_snapshots, runs, human_loop, agents)
 _ADMINISTRATION = (policies, groups, models, projects, tokens, machines)
 _PLATFORM = (apps, app_settings)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)

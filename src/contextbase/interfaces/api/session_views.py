@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Literal
 
 from contextbase.sessions.model import AgentRun, AgentSession
+from contextbase.sessions.questions import AskedQuestion
 from contextbase.sessions.rewind import Rewound
 from contextbase.sessions.service import RunDetails, SessionDetails
+from contextbase.wire.question import QuestionOptionView, QuestionView, ResponseView
 from contextbase.wire.session import (
     LandingView,
     OpenedSessionView,
@@ -17,7 +19,15 @@ from contextbase.wire.session import (
     SessionWorkerView,
 )
 
-__all__ = ["landing_view", "opened_session_view", "rewound_view", "run_details_view", "run_view", "session_view"]
+__all__ = [
+    "landing_view",
+    "opened_session_view",
+    "question_view",
+    "rewound_view",
+    "run_details_view",
+    "run_view",
+    "session_view",
+]
 
 
 def session_view(session: AgentSession) -> SessionView:
@@ -58,4 +68,26 @@ def rewound_view(rewound: Rewound) -> SessionRewoundView:
         memory = "rebuilt" if point.snapshot is None else "resumed"
     return SessionRewoundView(
         session_id=point.run.session_id, prompt=point.prompt, memory=memory, files=rewound.with_files, runs=runs
+    )
+
+
+def question_view(asked: AskedQuestion) -> QuestionView:
+    question = asked.question
+    return QuestionView(
+        question_id=question.question_id,
+        session_id=asked.session_id,
+        run_id=question.run_id,
+        attempt=question.attempt,
+        position=question.position,
+        kind=question.kind,
+        prompt=question.prompt,
+        options=[QuestionOptionView.model_validate(option) for option in question.options],
+        multiple=question.multiple,
+        context=dict(question.context),
+        status=question.status,
+        deadline=question.deadline,
+        created_at=question.created_at,
+        resolved_at=question.resolved_at,
+        delivered_at=question.delivered_at,
+        response=None if question.response is None else ResponseView.model_validate(question.response),
     )

@@ -1,4 +1,4 @@
-"""Canonical tools (bash, read, write, edit, search, todo, mcp.SERVER.TOOL) as each program has them."""
+"""Canonical tools (bash, read, write, edit, search, ask, todo, mcp.SERVER.TOOL) as each program has them."""
 
 import shlex
 from collections.abc import Callable, Mapping
@@ -89,6 +89,12 @@ def _opencode_todos(given: dict[str, Any], _folder: str) -> dict[str, Any]:
     return {"todos": todos}
 
 
+def _asked(given: dict[str, Any], _folder: str) -> dict[str, Any]:
+    choices = [{"label": str(option), "description": str(option)} for option in given.get("options", ())]
+    question = {"id": "answer", "header": "Question", "question": given["question"], "options": choices}
+    return {"questions": [question | {"multiSelect": bool(given.get("multiple"))}]}
+
+
 def _status(todo: dict[str, Any], doing: str) -> str:
     return {"todo": "pending", "doing": doing, "done": "completed"}.get(str(todo.get("status", "todo")), "pending")
 
@@ -131,6 +137,7 @@ _CANONICAL: Final[Mapping[str, Mapping[str, _Arguments]]] = {
             lambda given: f"grep -rn -- {shlex.quote(given['pattern'])} {shlex.quote(given.get('path', '.'))}"
         ),
     },
+    "ask": {"AskUserQuestion": _asked, "request_user_input": _asked, "question": _asked},
     "todo": {"TodoWrite": _claude_todos, "update_plan": _plan, "todowrite": _opencode_todos},
 }
 

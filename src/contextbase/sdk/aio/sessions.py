@@ -7,13 +7,15 @@ from uuid import UUID, uuid4
 
 from pydantic import TypeAdapter
 
+from contextbase.agent_vocabulary import ExecutionProfile, QuestionStatus
 from contextbase.errors import InvalidInput
 from contextbase.sdk.aio.connection import AsyncConnection
 from contextbase.sdk.aio.following import followed
 from contextbase.sdk.arguments import checked, input_checked
 from contextbase.sdk.http import Body
-from contextbase.sdk.options import Received, SessionOptions
+from contextbase.sdk.options import AnswerOptions, ProfileName, QuestionStatusName, Received, SessionOptions
 from contextbase.wire.agent import AgentList
+from contextbase.wire.question import QuestionPage, QuestionReplyBody, QuestionView
 from contextbase.wire.session import (
     LandingView,
     MessagePage,
@@ -94,12 +96,20 @@ class AsyncSessions:
         await self._connection.done("DELETE", f"{_SESSIONS}/{session}")
 
     @checked
-    async def send(self, session: UUID, message: str, *, model: str | None = None, key: str | None = None) -> RunView:
+    async def send(
+        self,
+        session: UUID,
+        message: str,
+        *,
+        model: str | None = None,
+        profile: ProfileName | ExecutionProfile | None = None,
+        key: str | None = None,
+    ) -> RunView:
         """Send the agent a message; `events` tells what comes of it. It is sent again while the server does not
         answer, and queued once: `key` is what tells one message from another (None: a new one). Raises `Conflict` for
         a session that is closed."""
         with input_checked("send()"):
-            body = RunCreate(message=message, model=model)
+            body = RunCreate.model_validate({"message": message, "model": model, "profile": profile})
         headers = {"Idempotency-Key": key or uuid4().hex}
         return await self._connection.retried(
             lambda: self._connection.call(RunView, "POST", f"{_SESSIONS}/{session}/runs", body, headers=headers)
@@ -137,6 +147,33 @@ class AsyncSessions:
                 yield received
                 if isinstance(received.item, RunEndItem):
                     return
+
+    @checked
+    async def questions(
+        self,
+        run: UUID | None = None,
+        *,
+        state: QuestionStatusName | QuestionStatus | None = None,
+        project: str | None = None,
+        before: str | None = None,
+        limit: int = 100,
+    ) -> QuestionPage:
+        """What the agents of your sessions ask, newest first, or (`run`) what one run asked, in order. Pass the page's
+        `next_before` as `before` for the next page."""
+        if run is not None:
+            return await self._connection.read(QuestionPage, f"{_RUNS}/{run}/human-loop")
+        return await self._connection.read(
+            QuestionPage, "/api/v1/human-loop", state=state, project=project, before=before, limit=limit
+        )
+
+    @checked
+    async def answer(self, question_id: str, **answer: Unpack[AnswerOptions]) -> QuestionView:
+        """Answer what an agent of yours asks: a question by `values` of its options or by a `text`, a permission by a
+        `decision`. The same answer again changes nothing; another one raises `Conflict`."""
+        with input_checked("answer()"):
+            body = QuestionReplyBody.model_validate(answer)
+        path = f"{_RUNS}/{_run_of(question_id)}/human-loop/{question_id}/reply"
+        return await self._connection.retried(lambda: self._connection.call(QuestionView, "POST", path, body))
 
     @checked
     async def cancel(self, run: UUID) -> RunView:
@@ -218,11 +255,16 @@ class AsyncSession:
         self._sessions = sessions
 
     async def send(
-        self, message: str, *, model: str | None = None, key: str | None = None
+        self,
+        message: str,
+        *,
+        model: str | None = None,
+        profile: ProfileName | ExecutionProfile | None = None,
+        key: str | None = None,
     ) -> AsyncGenerator[RunItem, None]:
         """Send the agent a message, and yield what happens to the end of the run: the last is a `RunEndItem`. To stop
         reading does not stop the agent; `cancel` does."""
-        self.run = await self._sessions.send(self.id, message, model=model, key=key)
+        self.run = await self._sessions.send(self.id, message, model=model, profile=profile, key=key)
         events = self._sessions.events(self.run.id)
         async with aclosing(events):
             async for received in events:
@@ -235,6 +277,11 @@ class AsyncSession:
         if self.run is None:
             raise InvalidInput("cancel(): nothing was sent to the session yet.")
         return await self._sessions.cancel(self.run.id)
+
+    async def answer(self, question_id: str, **answer: Unpack[AnswerOptions]) -> QuestionView:
+        """Answer what the agent asks: a question by `values` of its options or by a `text`, a permission by a
+        `decision`, `allow_once`, `allow_session` or `deny` with a `reason`."""
+        return await self._sessions.answer(question_id, **answer)
 
     async def messages(self, *, before: int | None = None, limit: int = 50) -> MessagePage:
         """The newest messages, in the order they were said."""
@@ -259,3 +306,11 @@ class AsyncSession:
     async def close(self) -> None:
         """Stop it for good: it takes no more messages, and stays readable."""
         await self._sessions.close(self.id)
+
+
+def _run_of(question_id: str) -> UUID:
+    """A question's id begins with its run's."""
+    try:
+        return UUID(question_id.partition(":")[0])
+    except ValueError:
+        raise InvalidInput(f"answer(): {question_id[:100]!r} is not the id of a question.") from None

@@ -71,6 +71,7 @@ async def create_session(
         provider=await services.sessions.agents.provider(body.provider),
         model=body.model,
         land=body.land,
+        profile=body.profile,
         title=body.title,
         options=body.options,
     )
@@ -135,7 +136,11 @@ async def send_message(
 ) -> RunView:
     """Send the agent a message: a run, which begins when those before it have ended and a machine has room."""
     run = await services.sessions.service.send(
-        caller, session, body.message, wishes=RunWishes(model=body.model), idempotency_key=idempotency_key
+        caller,
+        session,
+        body.message,
+        wishes=RunWishes(model=body.model, profile=body.profile),
+        idempotency_key=idempotency_key,
     )
     return run_view(run)
 
