@@ -7,7 +7,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from tests.support.session_world import WAY, SessionWorld
+from tests.support.session_world import MACHINES, WAY, SessionWorld
 
 from contextbase.db.database import Database
 from contextbase.errors import LeaseLost
@@ -206,21 +206,23 @@ async def test_the_database_lets_one_run_of_a_session_work(world: SessionWorld) 
             await connection.execute("UPDATE agent_runs SET state = 'claimed', attempt = 1 WHERE id = $1", second.id)
 
 
-async def test_many_claimers_take_each_run_once(world: SessionWorld) -> None:
-    people = [await world.person(f"p{n}") for n in range(5)]
-    runs = {(await world.queued(people[n % 5])).id for n in range(200)}
+async def test_a_thousand_runs_are_done_once_each_by_four_machines(embedded_database: Database, tmp_path: Path) -> None:
+    async with SessionWorld.opened(embedded_database, tmp_path) as world:
+        people = [await world.person(f"p{n}") for n in range(5)]
+        sessions = [await world.session(people[n % 5]) for n in range(100)]
+        runs = {(await world.send(sessions[n % 100], who=people[n % 5])).id for n in range(1000)}
 
-    async def work(machine: str) -> list[RunId]:
-        done = []
-        while claimed := await world.queue.claim(machine, limit=3):
-            for one in claimed:
-                await world.queue.fail(one.run.id, one.run.attempt, reason="test", message="Done with it.")
-                done.append(one.run.id)
-        return done
+        taken: Counter[RunId] = Counter()
 
-    taken = Counter(run for done in await asyncio.gather(*(work(f"m{n}") for n in range(4))) for run in done)
-    assert set(taken) == runs
-    assert set(taken.values()) == {1}
+        async def work(machine: str) -> None:
+            while len(taken) < len(runs):
+                for one in await world.queue.claim(machine, limit=8):
+                    taken[one.run.id] += 1
+                    await world.queue.fail(one.run.id, one.run.attempt, reason="test", message="Done with it.")
+
+        await asyncio.gather(*(work(machine) for machine in MACHINES))
+        assert set(taken) == runs
+        assert set(taken.values()) == {1}
 
 
 async def is_allowed(world: SessionWorld, run: AgentRun, after: RunState) -> bool:
