@@ -375,6 +375,9 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", SESSIONS): route("read", "project", query()),
     ("GET", f"{SESSIONS}/{{session}}"): route("read", "session"),
     ("DELETE", f"{SESSIONS}/{{session}}"): route("read write", "session", ok=204),
+    ("PUT", f"{SESSIONS}/{{session}}/runtime-version"): route(  # it is not one of an app
+        "read write", "session", lambda *_: {"json": {"runtime_version": None}}, ok=409
+    ),
     ("POST", f"{SESSIONS}/{{session}}/runs"): route(
         "read write", "session", lambda *_: {"json": {"message": "Go on."}}, ok=202
     ),

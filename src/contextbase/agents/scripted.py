@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -109,7 +110,7 @@ class _SessionFile:
 class _Turn:
     def __init__(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, session: _SessionFile) -> None:
         self._turn = turn
-        self._place = place
+        self._place = replace(place, environment={**place.environment, **turn.environment})
         self._sink = sink
         self._session = session
         self._permissions = Permissions(turn, sink)

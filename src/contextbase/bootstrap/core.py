@@ -132,7 +132,7 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             notifier=foundation.notifier,
             retention=_retention(settings),
         )
-        access = session_access(foundation)
+        access, apps = session_access(foundation), catalog_of(foundation, projects)
         yield CoreServices(
             settings=settings,
             data=foundation.data,
@@ -183,8 +183,8 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             backups=BackupService(
                 database=database, large_blobs=foundation.large_blobs, audit_key=foundation.audit_key, clock=clock
             ),
-            sessions=sessions_of(foundation, access, streams),
-            apps=catalog_of(foundation, projects),
+            sessions=sessions_of(foundation, access, streams, apps, gate),
+            apps=apps,
             chores=ChoreService(database=database, repository=ChoreRepository()),
             machines=machine_service(foundation),
             leases=LeaseService(

@@ -3,14 +3,19 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from contextbase.bootstrap.catalog import CatalogServices
 from contextbase.bootstrap.foundation import Foundation
+from contextbase.catalog.app_session_repository import AppSessionRepository
+from contextbase.catalog.repository import AppRepository
 from contextbase.conversation.log import ConversationLog
+from contextbase.gate.service import Gate
 from contextbase.identity.repository import IdentityRepository
 from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_catalog import AgentCatalog
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.chats import Chats
+from contextbase.sessions.app_sessions import AppSessions
 from contextbase.sessions.fork import SessionForks
 from contextbase.sessions.lifecycle import SessionLifecycle
 from contextbase.sessions.questions import QuestionService
@@ -29,6 +34,7 @@ __all__ = ["SessionServices", "session_access", "sessions_of"]
 class SessionServices:
     service: SessionService
     chats: Chats
+    apps: AppSessions
     runs: AgentRuns
     queue: RunQueue
     log: RunLog
@@ -48,7 +54,9 @@ def session_access(foundation: Foundation) -> SessionAccess:
     )
 
 
-def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamService) -> SessionServices:
+def sessions_of(
+    foundation: Foundation, access: SessionAccess, streams: StreamService, catalog: CatalogServices, gate: Gate
+) -> SessionServices:
     database, repository = foundation.database, SessionRepository()
     clock, log = foundation.clock, ConversationLog(streams=streams)
     runs = AgentRuns(database=database, repository=repository, log=log, clock=clock)
@@ -66,9 +74,21 @@ def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamSe
         audit=foundation.audit,
         clock=clock,
     )
+    agents = AgentCatalog(programs=AgentPrograms(settings.folders))
     return SessionServices(
         service=service,
         chats=Chats(database=database, sessions=service, streams=streams),
+        apps=AppSessions(
+            database=database,
+            service=service,
+            access=access,
+            apps=catalog.apps,
+            configuration=catalog.configuration,
+            catalog=AppRepository(),
+            repository=AppSessionRepository(),
+            gate=gate,
+            provider=agents.provider,
+        ),
         runs=runs,
         queue=queue,
         log=RunLog(
@@ -100,5 +120,5 @@ def sessions_of(foundation: Foundation, access: SessionAccess, streams: StreamSe
             database=database, access=access, catalog=foundation.catalog, repository=SnapshotRepository()
         ),
         forks=SessionForks(database=database, access=access, service=service, runs=runs, log=log),
-        agents=AgentCatalog(programs=AgentPrograms(settings.folders)),
+        agents=agents,
     )

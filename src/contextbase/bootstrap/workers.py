@@ -10,7 +10,11 @@ from contextbase.bootstrap.agents import AgentServices
 from contextbase.bootstrap.core import CoreServices
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.models import ModelServices
+from contextbase.catalog.app_session_repository import AppSessionRepository
+from contextbase.catalog.repository import AppRepository
+from contextbase.gate.long_merges import LongMerges
 from contextbase.sessions.agent_programs import AgentPrograms
+from contextbase.sessions.app_folder import AppFolders
 from contextbase.sessions.earlier_turns import EarlierTurns
 from contextbase.sessions.landing import RunLanding
 from contextbase.sessions.machine_runs import MachineRuns
@@ -21,11 +25,14 @@ from contextbase.sessions.run_work import RunLimits, RunParts
 from contextbase.sessions.snapshot_repository import SnapshotRepository
 from contextbase.sessions.snapshots import SessionSnapshots
 from contextbase.sessions.state_files import StateRules
+from contextbase.sessions.user_files import UserFiles
 from contextbase.sessions.waiting_work import WaitingWork
 from contextbase.sessions.ways_out import RunsAtWork, SessionWaysOut
 from contextbase.sessions.worker_host import WorkerHost
 from contextbase.sessions.worker_upkeep import WorkerUpkeep
+from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.workspaces.repository import WorkspaceRepository
+from contextbase.workspaces.source import DatabaseSnapshots
 
 __all__ = ["WorkerServices", "open_worker_services", "session_rewinds", "waiting_work"]
 
@@ -73,6 +80,7 @@ async def open_worker_services(
         ).handlers,
         clock=foundation.clock,
         homes=foundation.data.node / "homes",
+        app_folders=_app_folders(foundation, core, agents),
     )
     parts = RunParts(
         runs=core.sessions.runs,
@@ -91,6 +99,7 @@ async def open_worker_services(
         ),
         limits=RunLimits(seconds=settings.run_seconds, output_bytes=settings.output_bytes),
         snapshots=timedelta(minutes=settings.snapshot_minutes),
+        app_sessions=core.sessions.apps,
         main_model=settings.model,
         small_model=settings.small_model,
     )
@@ -100,6 +109,22 @@ async def open_worker_services(
         stack.push_async_callback(host.close)
         stack.push_async_callback(runs.close)
         yield WorkerServices(runs=runs, host=host, upkeep=upkeep, programs=programs)
+
+
+def _app_folders(foundation: Foundation, core: CoreServices, agents: AgentServices) -> AppFolders:
+    database, sessions, node = foundation.database, AppSessionRepository(), agents.workspaces.node
+    source = DatabaseSnapshots(
+        database=database, catalog=foundation.catalog, spool=SpoolFolder(foundation.data.node / "tmp")
+    )
+    return AppFolders(
+        database=database,
+        apps=AppRepository(),
+        sessions=sessions,
+        source=source,
+        merges=LongMerges(foundation.compute),
+        files=UserFiles(database=database, gate=core.gate, sessions=sessions, source=source, owner=node.owner),
+        owner=node.owner,
+    )
 
 
 def waiting_work(core: CoreServices, agents: AgentServices, workers: WorkerServices | None) -> WaitingWork:

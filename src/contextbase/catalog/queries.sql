@@ -140,3 +140,34 @@ ORDER BY array_position(ARRAY['app', 'project', 'user'], scope), name
 
 -- name: head_of
 SELECT head FROM projects WHERE id = $1
+
+-- name: insert_app_session
+INSERT INTO app_sessions (session_id, app_id, project, login, pinned_version, overrides) VALUES ($1, $2, $3, $4, $5, $6)
+
+-- name: mark_app_session
+UPDATE agent_sessions SET app_id = $2 WHERE id = $1
+
+-- name: app_session
+SELECT s.*, a.name AS app, a.project_id
+FROM app_sessions s JOIN apps a ON a.id = s.app_id
+WHERE s.session_id = $1
+
+-- name: pin_app_session
+UPDATE app_sessions SET pinned_version = $2 WHERE session_id = $1
+
+-- name: put_app_session_version
+UPDATE app_sessions SET runtime_version = $2 WHERE session_id = $1 AND runtime_version IS DISTINCT FROM $2
+
+-- name: tree_below
+-- A folder of a snapshot, in path order.
+SELECT v.path, v.kind, v.content_hash, v.size, v.executable
+FROM versions v
+WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind <> 'deleted'
+  AND v.path >= $3::text || '/' AND v.path < $3::text || '0'
+ORDER BY v.path
+
+-- name: tree_at
+SELECT v.path, v.kind, v.content_hash, v.size, v.executable
+FROM versions v
+WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind <> 'deleted'
+  AND v.path = ANY ($3)

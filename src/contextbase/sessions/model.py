@@ -32,7 +32,6 @@ __all__ = [
     "WorkerState",
     "check_title",
     "checked_prompt",
-    "workspace_prefix",
 ]
 
 SessionId = NewType("SessionId", UUID)
@@ -82,11 +81,6 @@ def checked_prompt(prompt: str) -> str:
     return prompt
 
 
-def workspace_prefix(session_id: SessionId, *, app: str, project: str, owner: str) -> str:
-    """Where the session's files appear to people who browse the store."""
-    return f"app/{app}/project/{project}/{owner}/session/{session_id}/workspace"
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentSession:
     id: SessionId
@@ -110,6 +104,7 @@ class AgentSession:
     updated_at: datetime
     last_active_at: datetime
     forked_from: SessionId | None = None
+    app_id: UUID | None = None  # of the app that composes it; None: it works in a project
 
     def caller(self) -> Caller:
         """The session's agent at work: with what the owner granted, and never more than the owner may."""

@@ -20,6 +20,7 @@ from contextbase.conversation.questions import REQUESTED
 from contextbase.errors import Conflict, ContextbaseError, LeaseLost, Unavailable
 from contextbase.models.model import ModelContext
 from contextbase.sessions.agent_runs import AgentRuns
+from contextbase.sessions.app_sessions import AppSessions
 from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.earlier_turns import EarlierTurns
 from contextbase.sessions.event_batches import gathered
@@ -64,6 +65,7 @@ class RunParts:
     occupancy: Occupancy
     at_work: RunsAtWork
     questions: RunQuestions
+    app_sessions: AppSessions
     limits: RunLimits = field(default_factory=RunLimits)
     snapshots: timedelta = timedelta(minutes=5)  # from one to the next while the agent works
     main_model: str  # for sessions that name none
@@ -173,7 +175,10 @@ class RunWork:
         await self._move_on(
             RunState.PREPARING,
             RunState.RUNNING,
-            RunFacts(runtime_version=_text(worker.link.about, "executor"), image=self._parts.host.image),
+            RunFacts(
+                runtime_version=folder.runtime_version or _text(worker.link.about, "executor"),
+                image=self._parts.host.image,
+            ),
         )
 
     async def _known_attempt(self, worker: LiveWorker) -> int | None:
@@ -187,6 +192,7 @@ class RunWork:
         return max(alive, default=None)
 
     async def _begin(self, worker: LiveWorker, folder: SessionFolder) -> None:
+        said = await self._parts.app_sessions.settings(self._session)
         told = await self._parts.earlier.before(self._session, self._run)
         answers = await self._parts.questions.for_turn(self._run)
         prompts = [] if answers.new and told.resume is not None else [self._run.prompt]
@@ -205,7 +211,9 @@ class RunWork:
             "allowed_tools": list(answers.allowed_tools),
             "allowed_once": list(answers.allowed_once),
             "options": {"mcp": True, **self._session.options, **self._run.options},
-            "limits": {"seconds": self._parts.limits.seconds, "output_bytes": self._parts.limits.output_bytes},
+            "system_prompt": said.system_prompt,
+            "environment": dict(said.environment),
+            "limits": said.limits(self._parts.limits.seconds, self._parts.limits.output_bytes),
         }
         try:
             (await worker.link.call("POST", "/run", body)).checked()

@@ -99,11 +99,12 @@ class SessionService:
         request: SessionRequest,
         actions: frozenset[Action],
         *,
+        session_id: SessionId | None = None,
         forked_from: SessionId | None = None,
         chat_id: str | None = None,
     ) -> AgentSession:
         """A session of the caller's, in a transaction under way, for those who have checked that it may be made."""
-        session_id = SessionId(new_uuid())
+        session_id = session_id or SessionId(new_uuid())
         agent = await self._new_agent(connection)
         await self.repository.insert(
             connection,

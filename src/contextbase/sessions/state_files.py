@@ -15,7 +15,7 @@ from contextbase.agents.model import AgentPaths
 from contextbase.errors import TooLarge
 from contextbase.storage.model import Kind
 from contextbase.workspaces.folder import Folder, listing_of
-from contextbase.workspaces.ignore_rules import AGENT_DATA
+from contextbase.workspaces.ignore_rules import AGENT_DATA, OWN_EXCLUDES
 from contextbase.workspaces.model import WorkspaceChanges
 
 __all__ = ["StateFile", "StateLimits", "StateRules", "state_files"]
@@ -62,7 +62,7 @@ class StateRules:
 def state_files(folder: Folder, found: WorkspaceChanges, rules: StateRules, limits: StateLimits) -> list[StateFile]:
     """In name order. Blocks. `TooLarge` when there is more than may be stored: nobody should believe that it was."""
     roots = {AGENT_DATA}
-    roots |= {ignored.path.rstrip("/") for ignored in found.ignored}
+    roots |= {ignored.path.rstrip("/") for ignored in found.ignored if ignored.rule.source != OWN_EXCLUDES}
     roots |= {os.fsdecode(reported.name) for reported in found.reported}
     entries: dict[bytes, StateFile] = {}
     total = 0

@@ -21,18 +21,21 @@ from contextbase.commands.occupancy import Occupancy
 from contextbase.commands.sandboxes import AgentSandboxes
 from contextbase.db.database import Database
 from contextbase.errors import ContextbaseError, HeldElsewhere, NotFound
+from contextbase.identity.model import Action
 from contextbase.ids import Clock
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.model import Network, SandboxId
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sessions.agent_programs import AgentPrograms
+from contextbase.sessions.app_folder import AppFolders
 from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
-from contextbase.sessions.model import AgentSession, RunId, SessionId, SessionWorker, SyncStatus, WorkerState
+from contextbase.sessions.model import AgentSession, Land, RunId, SessionId, SessionWorker, SyncStatus, WorkerState
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.rewind_repository import RewindRepository
 from contextbase.sessions.snapshot_model import SnapshotReason
 from contextbase.sessions.snapshots import SessionSnapshots
 from contextbase.threads import in_thread
+from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.folder import remove_tree
 from contextbase.workspaces.ignore_rules import AGENT_DATA
 from contextbase.workspaces.model import Owner
@@ -58,6 +61,7 @@ class SessionFolder:
     record: WorkspaceRecord
     refreshed: Refreshed | None  # what others changed since its last turn; None: it is new
     is_restored: bool  # from a snapshot
+    runtime_version: str | None = None  # of the manifest that it is composed by; None: it is not of an app
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,6 +88,7 @@ class WorkerHost:
     ways_out: WaysOut
     clock: Clock
     homes: Path
+    app_folders: AppFolders
     rewinds: RewindRepository = field(default_factory=RewindRepository)
     _live: dict[SessionId, LiveWorker] = field(default_factory=dict, init=False)
     _turns: WeakValueDictionary[SessionId, asyncio.Lock] = field(default_factory=WeakValueDictionary, init=False)
@@ -116,11 +121,21 @@ class WorkerHost:
                 restored = await self._restore(session, created.record)
             await self._put_worker(session, None, None)
             created = await self._rewound(session, created)
-        refreshed = None
+        record, refreshed = created.record, None
         if not created.is_new:
             record, refreshed = await self.workspaces.refresh(session.caller(), session.project_id)
-            return SessionFolder(record=record, refreshed=refreshed, is_restored=restored > 0)
-        return SessionFolder(record=created.record, refreshed=None, is_restored=restored > 0)
+        version = None
+        if session.app_id is not None:
+            version = await self._composed(session, record, is_new=created.is_new and not restored)
+        return SessionFolder(record=record, refreshed=refreshed, is_restored=restored > 0, runtime_version=version)
+
+    async def _composed(self, session: AgentSession, record: WorkspaceRecord, *, is_new: bool) -> str:
+        """By the app's manifest. What a new session begins with is committed: each run tells of its own work."""
+        version = await self.app_folders.compose(session, record)
+        if is_new and Action.WRITE in session.actions and session.land is Land.AUTO:
+            wish = Wish(message=f"Begin with the app's template {version}")
+            await self.workspaces.commit(session.caller(), session.project_id, wish=wish)
+        return version
 
     async def catch_up(self, session: AgentSession) -> None:
         """Take the folder back to where the conversation went, if it is here and that has still to be done."""
@@ -238,18 +253,24 @@ class WorkerHost:
 
     async def _end_sandbox(self, session: AgentSession) -> None:
         await self.let_go(session.id)
-        record = await self.workspaces.path(session.caller(), session.project_id)
-        await self.occupancy.leave(record.id)
+        await self.occupancy.leave((await self._record(session)).id)
+
+    async def _record(self, session: AgentSession) -> WorkspaceRecord:
+        return await self.workspaces.path(session.caller(), session.project_id)
 
     async def _store(self, session: AgentSession, reason: SnapshotReason, run_id: RunId | None = None) -> None:
         """A snapshot, and what came of it in the worker's row."""
         began = self.clock.now()
         await self._put_sync(session, SyncStatus.RUNNING)
         try:
+            if session.app_id is not None:
+                await self.app_folders.collect(session, await self._record(session))
             await self.snapshots.take(session, reason, run_id=run_id)
         except ContextbaseError as error:
             await self._put_sync(session, SyncStatus.FAILED, error=error.message)
             raise
+        if session.app_id is not None:
+            await self.app_folders.stored(session, await self._record(session))
         await self._put_sync(session, SyncStatus.SUCCESS, at=began)
 
     async def _put_sync(
@@ -309,10 +330,16 @@ class WorkerHost:
                 session.id,
                 machine=self.machine,
                 container_id=None if sandbox_id is None else str(sandbox_id),
-                workspace_s3_prefix=_prefix(session),
+                workspace_s3_prefix=await self._prefix(session),
                 executor_version=version,
                 at=self.clock.now(),
             )
+
+    async def _prefix(self, session: AgentSession) -> str:
+        """Where the session's own files appear to people who browse files."""
+        if session.app_id is not None:
+            return await self.app_folders.prefix(session)
+        return f"project/{session.project_id}/{session.owner.name}/session/{session.id}/workspace"
 
     async def _settle(self, session: AgentSession, state: WorkerState) -> None:
         async with self.database.connection() as connection:
@@ -321,11 +348,6 @@ class WorkerHost:
     def _turn(self, session_id: SessionId) -> asyncio.Lock:
         """One at a time changes what a session has here."""
         return self._turns.setdefault(session_id, asyncio.Lock())
-
-
-def _prefix(session: AgentSession) -> str:
-    """Where the session's own files appear to people who browse files, by the name that seed 002 gives the place."""
-    return f"project/{session.project_id}/{session.owner.name}/session/{session.id}/workspace"
 
 
 def _make_home(home: Path, owner: Owner) -> None:

@@ -1,10 +1,10 @@
 """Bodies of sessions with agents: sessions, runs, messages, what agents did, and what became of it."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.vocabulary import (
@@ -21,9 +21,12 @@ from contextbase.vocabulary import (
     ToolStatus,
     WorkerState,
 )
+from contextbase.wire.agent_config import AgentConfig
 from contextbase.wire.answer import AnswerView
+from contextbase.wire.app import APP_NAME
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.feed import EventItem
+from contextbase.wire.manifest import RUNTIME_VERSION
 
 __all__ = [
     "IDEMPOTENCY_KEY",
@@ -41,6 +44,7 @@ __all__ = [
     "RunItem",
     "RunPage",
     "RunView",
+    "RuntimeVersionPin",
     "SessionCreate",
     "SessionFork",
     "SessionPage",
@@ -60,9 +64,22 @@ OptionalText = Annotated[str | None, BeforeValidator(lambda value: None if value
 
 
 class SessionCreate(BaseModel):
+    """In a project, or composed by an app: one of both is named."""
+
     model_config = ConfigDict(extra="forbid")
 
-    project: ProjectName
+    project: ProjectName | None = None
+    app: Annotated[str, Field(pattern=APP_NAME)] | None = Field(
+        None,
+        description="Its configuration says what agent works, and how; `folder`, `land` and `options` are its own.",
+    )
+    app_project: Annotated[str, Field(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] | None = Field(
+        None, description="A project of the app; null: default."
+    )
+    runtime_version: Annotated[str, Field(pattern=RUNTIME_VERSION)] | None = Field(
+        None, description="The app's manifest to compose it of; null: the latest, before each run."
+    )
+    overrides: AgentConfig | None = Field(None, description="The last layer of the app's configuration.")
     provider: str | None = Field(
         None,
         description="The agent program, such as claude; null: the first that is installed. `GET /api/v1/agents` lists "
@@ -84,6 +101,25 @@ class SessionCreate(BaseModel):
     title: str = Field("", description="Empty: the first words of the first message.", max_length=200)
     options: dict[str, Any] = Field({}, description="For the agent program.", max_length=100)
 
+    @model_validator(mode="after")
+    def _has_one_place(self) -> Self:
+        if (self.project is None) == (self.app is None):
+            raise ValueError("name a project or an app, and not both")
+        for_apps = (self.app_project, self.runtime_version, self.overrides)
+        if self.app is None and any(value is not None for value in for_apps):
+            raise ValueError("app_project, runtime_version and overrides are for sessions of an app")
+        if self.app is not None and (self.folder or self.options or self.provider or self.model):
+            raise ValueError("a session of an app gets provider and model from its configuration: use overrides")
+        return self
+
+
+class RuntimeVersionPin(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    runtime_version: Annotated[str, Field(pattern=RUNTIME_VERSION)] | None = Field(
+        description="Null: the latest, before each run."
+    )
+
 
 class SessionView(AnswerView):
     id: UUID
@@ -97,6 +133,7 @@ class SessionView(AnswerView):
     profile: ExecutionProfile = Field(description="Of runs that name none.")
     title: str
     pinned: bool = Field(description="Its worker is not stopped for being idle.")
+    app_id: UUID | None = Field(None, description="Of the app that composes it; null: it works in a project.")
     state: SessionState
     last_run: int = Field(description="How many runs it had.")
     created_at: datetime

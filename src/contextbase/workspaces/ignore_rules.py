@@ -1,10 +1,10 @@
 """Which new files of a folder nobody wants to share: rules from ignore files, with git's meaning, and defaults.
 
 Files that the project has are never ignored: callers ask about new ones only. For a path the first of these decides
-that has a rule for it: `.contextbaseignore` of its folder, of the folder above, …; `.gitignore` in the same order;
-`.git/info/exclude`; the defaults. Within a file the last rule that matches decides. Below an ignored folder everything
-is ignored. Anything named `.git` is always ignored, and `.agent_data`: what agent programs keep there about a session
-is its owner's alone.
+that has a rule for it: `.contextbaseignore` of its folder, of the folder above, …; `.contextbase/exclude`, which we
+write; `.gitignore` in the same order; `.git/info/exclude`; the defaults. Within a file the last rule that matches
+decides. Below an ignored folder everything is ignored. Anything named `.git` is always ignored, and `.agent_data`: what
+agent programs keep there about a session is its owner's alone.
 """
 
 import os
@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Final
 
+from contextbase.ids import RESERVED_FOLDER
 from contextbase.workspaces.ignore_patterns import IgnorePattern
 
 __all__ = [
     "AGENT_DATA",
     "GIT_EXCLUDES",
     "LARGEST_IGNORE_FILE",
+    "OWN_EXCLUDES",
     "ExcludePatterns",
     "IgnoreRule",
     "IgnoreScope",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _OWN_FILE: Final = ".contextbaseignore"
+OWN_EXCLUDES: Final = f"{RESERVED_FOLDER}/exclude"
 _GIT_FILE: Final = ".gitignore"
 GIT_EXCLUDES: Final = ".git/info/exclude"
 _IGNORE_FILES: Final = (_OWN_FILE, _GIT_FILE)
@@ -163,11 +166,13 @@ class IgnoreScope:
 
     def entered(self, folder: str, read: Callable[[str], bytes | None], notes: list[str]) -> "IgnoreScope":
         """The scope of a folder ('' is the top), from that of the folder above it. `read` gets a name of
-        `file_names`, or at the top `GIT_EXCLUDES`. A file that is too large is named in `notes`."""
+        `file_names`, or at the top `OWN_EXCLUDES` and `GIT_EXCLUDES`. A file that is too large is named in `notes`."""
         scope = self
         names = self.file_names
         if not folder and self.reads_git and names:
             names = (GIT_EXCLUDES, *names)  # first, so that `.gitignore` comes before it
+        if not folder and names:
+            names = (OWN_EXCLUDES, *names)
         for name in names:
             content = read(name)
             if content:
@@ -193,7 +198,7 @@ class IgnoreScope:
         return self if rule is None or self.all_by is not None else replace(self, all_by=rule)
 
     def _with(self, folder: str, name: str, content: bytes, notes: list[str]) -> "IgnoreScope":
-        is_own = name == _OWN_FILE
+        is_own = name in (_OWN_FILE, OWN_EXCLUDES)
         placed = self.own if is_own else self.git
         room = _MOST_RULES - sum(len(each.lines.lines) for each in (*self.own, *self.git))
         source = f"{folder}/{name}" if folder else name

@@ -688,7 +688,8 @@ export interface paths {
         put?: never;
         /**
          * Create Session
-         * @description A session of yours in a project. Its agent may do what your token allows, and no more than you may.
+         * @description A session of yours, in a project or composed by an app. Its agent may do what your token allows, and no more than
+         *     you may.
          */
         post: operations["create_session_api_v1_sessions_post"];
         delete?: never;
@@ -717,6 +718,26 @@ export interface paths {
          * @description Remove it with all that was said and done in it, and what is not committed. What its agent committed stays.
          */
         delete: operations["delete_session_api_v1_sessions__session__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/runtime-version": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set Runtime Version
+         * @description Compose a session of an app of this manifest from its next run on, or (null) of the latest.
+         */
+        put: operations["set_runtime_version_api_v1_sessions__session__runtime_version_put"];
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -4668,6 +4689,8 @@ export interface components {
             title: string;
             /** @description Its worker is not stopped for being idle. */
             pinned: boolean;
+            /** @description Of the app that composes it; null: it works in a project. */
+            app_id?: string | null;
             state: components["schemas"]["SessionState"];
             /** @description How many runs it had. */
             last_run: number;
@@ -5304,6 +5327,10 @@ export interface components {
             /** @default [] */
             cleanupRules: components["schemas"]["CleanupRule"][];
         };
+        RuntimeVersionPin: {
+            /** @description Null: the latest, before each run. */
+            runtime_version: string | null;
+        };
         SandboxCreate: {
             /** @description The project's name or id. */
             project: string;
@@ -5456,9 +5483,17 @@ export interface components {
              */
             api: "v1";
         };
+        /** @description In a project, or composed by an app: one of both is named. */
         SessionCreate: {
-            /** @description The project's name or id. */
-            project: string;
+            project?: string | null;
+            /** @description Its configuration says what agent works, and how; `folder`, `land` and `options` are its own. */
+            app?: string | null;
+            /** @description A project of the app; null: default. */
+            app_project?: string | null;
+            /** @description The app's manifest to compose it of; null: the latest, before each run. */
+            runtime_version?: string | null;
+            /** @description The last layer of the app's configuration. */
+            overrides?: components["schemas"]["AgentConfig"] | null;
             /** @description The agent program, such as claude; null: the first that is installed. `GET /api/v1/agents` lists them. */
             provider?: string | null;
             /** @description Null: the server's. */
@@ -5542,6 +5577,8 @@ export interface components {
             title: string;
             /** @description Its worker is not stopped for being idle. */
             pinned: boolean;
+            /** @description Of the app that composes it; null: it works in a project. */
+            app_id?: string | null;
             state: components["schemas"]["SessionState"];
             /** @description How many runs it had. */
             last_run: number;
@@ -7296,6 +7333,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    set_runtime_version_api_v1_sessions__session__runtime_version_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RuntimeVersionPin"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuntimeVersionPin"];
+                };
             };
         };
     };

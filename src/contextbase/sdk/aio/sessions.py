@@ -1,8 +1,8 @@
 """Sessions with agents, as a part of the clients: `client.sessions` and `client.agents`."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 from uuid import UUID, uuid4
 
 from pydantic import TypeAdapter
@@ -24,6 +24,7 @@ from contextbase.wire.session import (
     RunEndItem,
     RunItem,
     RunPage,
+    RuntimeVersionPin,
     RunView,
     SessionCreate,
     SessionFork,
@@ -79,6 +80,29 @@ class AsyncSessions:
                 raise InvalidInput("open(): a session that there is keeps its options; give them with a project.")
             return AsyncSession(await self.get(session), self)
         return AsyncSession(await self.create(str(project), **wishes), self)
+
+    @checked
+    async def create_from_app(
+        self,
+        app: str,
+        *,
+        app_project: str | None = None,
+        runtime_version: str | None = None,
+        overrides: Mapping[str, Any] | None = None,
+        title: str = "",
+    ) -> SessionView:
+        """A new session that an app composes and configures. `overrides` are the last layer of its configuration;
+        without a `runtime_version` it follows the app's latest manifest. Raises `Conflict` if the app has none."""
+        with input_checked("create_from_app()"):
+            wanted = {"app": app, "app_project": app_project, "runtime_version": runtime_version, "title": title}
+            body = SessionCreate.model_validate(wanted | {"overrides": overrides})
+        return await self._connection.call(SessionView, "POST", _SESSIONS, body)
+
+    @checked
+    async def set_runtime_version(self, session: UUID, runtime_version: str | None) -> RuntimeVersionPin:
+        """Compose a session of an app of this manifest from its next run on; None: of the latest."""
+        body = RuntimeVersionPin(runtime_version=runtime_version)
+        return await self._connection.call(RuntimeVersionPin, "PUT", f"{_SESSIONS}/{session}/runtime-version", body)
 
     @checked
     async def list(self, project: str | None = None, *, before: UUID | None = None, limit: int = 100) -> SessionPage:

@@ -1,9 +1,9 @@
 # Generated from aio/sessions.py by scripts/generate_blocking_sdk.py. Change that file, not this one.
 """Sessions with agents, as a part of the clients: `client.sessions` and `client.agents`."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 from uuid import UUID, uuid4
 
 from pydantic import TypeAdapter
@@ -25,6 +25,7 @@ from contextbase.wire.session import (
     RunEndItem,
     RunItem,
     RunPage,
+    RuntimeVersionPin,
     RunView,
     SessionCreate,
     SessionFork,
@@ -80,6 +81,29 @@ class Sessions:
                 raise InvalidInput("open(): a session that there is keeps its options; give them with a project.")
             return Session(self.get(session), self)
         return Session(self.create(str(project), **wishes), self)
+
+    @checked
+    def create_from_app(
+        self,
+        app: str,
+        *,
+        app_project: str | None = None,
+        runtime_version: str | None = None,
+        overrides: Mapping[str, Any] | None = None,
+        title: str = "",
+    ) -> SessionView:
+        """A new session that an app composes and configures. `overrides` are the last layer of its configuration;
+        without a `runtime_version` it follows the app's latest manifest. Raises `Conflict` if the app has none."""
+        with input_checked("create_from_app()"):
+            wanted = {"app": app, "app_project": app_project, "runtime_version": runtime_version, "title": title}
+            body = SessionCreate.model_validate(wanted | {"overrides": overrides})
+        return self._connection.call(SessionView, "POST", _SESSIONS, body)
+
+    @checked
+    def set_runtime_version(self, session: UUID, runtime_version: str | None) -> RuntimeVersionPin:
+        """Compose a session of an app of this manifest from its next run on; None: of the latest."""
+        body = RuntimeVersionPin(runtime_version=runtime_version)
+        return self._connection.call(RuntimeVersionPin, "PUT", f"{_SESSIONS}/{session}/runtime-version", body)
 
     @checked
     def list(self, project: str | None = None, *, before: UUID | None = None, limit: int = 100) -> SessionPage:

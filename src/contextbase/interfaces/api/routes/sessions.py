@@ -15,9 +15,11 @@ from contextbase.interfaces.api.session_views import (
     run_view,
     session_view,
 )
+from contextbase.sessions.app_sessions import AppSessionRequest
 from contextbase.sessions.model import RunWishes, SessionId, SessionRequest
 from contextbase.sessions.rewind import SessionRewinds
 from contextbase.sessions.waiting_work import WaitingWork
+from contextbase.wire.agent_config import AgentConfig
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.session import (
     IDEMPOTENCY_KEY,
@@ -27,6 +29,7 @@ from contextbase.wire.session import (
     OpenedSessionView,
     RunCreate,
     RunPage,
+    RuntimeVersionPin,
     RunView,
     SessionCreate,
     SessionFork,
@@ -64,9 +67,19 @@ Rewinds = Annotated[SessionRewinds, Depends(_rewinds)]
 async def create_session(
     body: SessionCreate, caller: AuthenticatedCaller, services: AuthenticatedServices
 ) -> SessionView:
-    """A session of yours in a project. Its agent may do what your token allows, and no more than you may."""
+    """A session of yours, in a project or composed by an app. Its agent may do what your token allows, and no more than
+    you may."""
+    if body.app is not None:
+        asked = AppSessionRequest(
+            app=body.app,
+            project=body.app_project,
+            runtime_version=body.runtime_version,
+            title=body.title,
+            overrides=body.overrides or AgentConfig.model_validate({}),
+        )
+        return session_view(await services.sessions.apps.create(caller, asked))
     request = SessionRequest(
-        project_id=await services.projects.id_of(caller, body.project),
+        project_id=await services.projects.id_of(caller, body.project or ""),
         folder=None if body.folder is None else TreePath.parse(body.folder),
         provider=await services.sessions.agents.provider(body.provider),
         model=body.model,
@@ -116,6 +129,15 @@ async def delete_session(
     """Remove it with all that was said and done in it, and what is not committed. What its agent committed stays."""
     await services.sessions.service.delete(caller, session)
     return Response(status_code=204)
+
+
+@router.put("/{session}/runtime-version")
+async def set_runtime_version(
+    session: NamedSession, body: RuntimeVersionPin, caller: AuthenticatedCaller, services: AuthenticatedServices
+) -> RuntimeVersionPin:
+    """Compose a session of an app of this manifest from its next run on, or (null) of the latest."""
+    await services.sessions.apps.pin(caller, session, body.runtime_version)
+    return body
 
 
 @router.post("/{session}/runs", status_code=202)
