@@ -14,8 +14,8 @@ from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_catalog import AgentCatalog
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.agent_runs import AgentRuns
-from contextbase.sessions.chats import Chats
 from contextbase.sessions.app_sessions import AppSessions
+from contextbase.sessions.chats import Chats
 from contextbase.sessions.fork import SessionForks
 from contextbase.sessions.lifecycle import SessionLifecycle
 from contextbase.sessions.questions import QuestionService
