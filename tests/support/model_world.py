@@ -1,5 +1,6 @@
 """The model gateway on a real database, with services behind it that a test chooses."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -53,6 +54,15 @@ class ModelWorld:
     async def rows(self, sql: str, *values: Any) -> list[Any]:
         async with self.database.connection() as connection:
             return await connection.fetch(sql, *values)
+
+    async def only_usage(self) -> Any:
+        """The one row of what was used. It is written when the client has its answer already."""
+        for _ in range(6000):
+            if rows := await self.rows("SELECT * FROM usage_logs"):
+                [row] = rows
+                return row
+            await asyncio.sleep(0.01)
+        raise AssertionError("nothing was settled")
 
     @asynccontextmanager
     async def client(self, context: ModelContext) -> AsyncIterator[httpx.AsyncClient]:

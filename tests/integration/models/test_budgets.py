@@ -51,7 +51,7 @@ async def test_an_answer_is_logged_with_its_tokens_and_cost(embedded_database: D
         context = world.context()
         async with world.client(context) as client:
             assert (await client.post("/v1/messages", json=BODY)).status_code == 200
-        [row] = await world.rows("SELECT * FROM usage_logs")
+        row = await world.only_usage()
         assert (row["run_id"], row["owner_id"], row["upstream"]) == (
             context.run_id,
             world.owner.principal.id,
@@ -94,7 +94,7 @@ async def test_a_client_that_goes_away_is_settled_by_an_estimate(embedded_databa
                 await anext(answer.aiter_raw())
             await service.was_cut.wait()
         await world.gateway.close()
-        [row] = await world.rows("SELECT * FROM usage_logs")
+        row = await world.only_usage()
         assert (row["is_estimate"], row["input_tokens"]) == (True, 50)
         assert (await spending(world))["run"] == (row["cost"], 0)
 

@@ -23,7 +23,7 @@ async def test_without_any_service_the_scripted_model_answers(embedded_database:
     async with model_world(embedded_database) as world, world.client(world.context()) as client:
         answer = await client.post("/v1/messages", json=BODY | {"model": "whatever"})
         assert answer.json()["role"] == "assistant"
-        [row] = await world.rows("SELECT * FROM usage_logs")
+        row = await world.only_usage()
         assert (row["upstream"], row["cost"]) == ("scripted", 0)
 
 
@@ -114,7 +114,7 @@ async def test_only_listed_models_are_asked_for_once_any_is_listed(embedded_data
             assert (refused.status_code, refused.json()["error"]["type"]) == (404, "not_found_error")
             listed = (await client.get("/v1/models", headers={"anthropic-version": "1"})).json()
             assert [model["id"] for model in listed["data"]] == ["other"]
-        [row] = await world.rows("SELECT * FROM usage_logs")
+        row = await world.only_usage()
         assert row["cost"] == 2000
 
 
