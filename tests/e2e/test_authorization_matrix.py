@@ -398,6 +398,9 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{RUNS}/{{run}}/events"): route("read", "session"),
     ("GET", f"{RUNS}/{{run}}/tools"): route("read", "session"),
     ("POST", f"{RUNS}/{{run}}/cancel"): route("read write", "session"),
+    ("GET", f"{RUNS}/{{run}}/todos"): route("read", "session"),
+    ("GET", f"{RUNS}/{{run}}/todos/events"): route("read", "session"),
+    ("GET", f"{SESSIONS}/{{session}}/todos"): route("read", "session"),
     ("GET", f"{API}/human-loop"): route("read", "project", query()),
     ("GET", f"{RUNS}/{{run}}/human-loop"): route("read", "session"),
     ("POST", f"{RUNS}/{{run}}/human-loop/{{question_id}}/reply"): route(

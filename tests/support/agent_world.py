@@ -24,7 +24,7 @@ from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, TreePath
 from contextbase.sessions.answers import QuestionReply
 from contextbase.sessions.landing import RunLanding
-from contextbase.sessions.model import AgentRun, AgentSession, RunId, SessionRequest
+from contextbase.sessions.model import AgentRun, AgentSession, QueueState, RunId, SessionRequest
 from contextbase.sessions.states import ENDED, RunState
 from contextbase.sessions.worker_host import WorkerHost
 from contextbase.streams.access import ReadableScope
@@ -64,6 +64,17 @@ class AgentWorld:
                 assert now.state not in ENDED, (now.state, now.reason, now.message)
                 await asyncio.sleep(0.05)
             return now
+
+    async def parked(self, run: AgentRun) -> None:
+        """Until the run waits for a person without a machine."""
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                found = await self.services.core.sessions.service.run(self.owner, run.id)
+                if found.place is not None and found.place.state is QueueState.PARKED:
+                    assert found.run.state is RunState.WAITING_HUMAN
+                    return
+                assert found.run.state not in ENDED, (found.run.state, found.run.reason, found.run.message)
+                await asyncio.sleep(0.05)
 
     async def asked(self, run: AgentRun, *, number: int = 0) -> HumanQuestion:
         """The run's question that waits for an answer, once there is one; the first `number` are not meant."""

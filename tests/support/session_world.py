@@ -27,6 +27,7 @@ from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.service import SessionService
 from contextbase.sessions.states import RunState
+from contextbase.sessions.todos import TodoService
 from contextbase.streams.access import ReadableScope
 from contextbase.streams.model import Position, Scope, StreamEvent
 from contextbase.streams.service import StreamService
@@ -72,6 +73,7 @@ class SessionWorld:
     queue: RunQueue
     log: RunLog
     questions: QuestionService
+    todos: TodoService
     repository: SessionRepository
     clock: ManualClock
 
@@ -114,6 +116,7 @@ class SessionWorld:
                 runs=runs,
                 queue=queue,
                 log=RunLog(database=database, repository=repository, log=log, clock=clock),
+                todos=TodoService(database=database, access=access),
                 questions=QuestionService(
                     database=database,
                     repository=repository,

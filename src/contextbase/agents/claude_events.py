@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from contextbase.agents.model import TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.shortening import shortened, shortened_values
-from contextbase.agents.spoken import Event, listed_todos, todo_snapshot, tool_end
+from contextbase.agents.spoken import Event, tool_end
+from contextbase.agents.todo_lists import TodoLists, listed_todos
 from contextbase.agents.turns import RESUME_FAILED
 
 __all__ = ["ClaudeTranslator"]
@@ -54,6 +55,7 @@ class ClaudeTranslator:
         self._open: dict[str | None, _OpenMessage] = {}  # by the tool that a helper of the agent works for
         self._streamed: set[str] = set()  # the program's own ids of messages
         self._tools: dict[str, str] = {}  # that run
+        self._todos = TodoLists()
 
     def events(self, line: Mapping[str, Any]) -> Iterator[Event]:
         match line.get("type"):
@@ -158,7 +160,7 @@ class ClaudeTranslator:
         }
         yield "tool.start", data | ({"parent_tool_id": parent} if parent else {})
         if name == "TodoWrite" and isinstance(given.get("todos"), list):
-            yield todo_snapshot(listed_todos(given["todos"]))
+            yield self._todos.snapshot(listed_todos(given["todos"]))
 
     def _tool_results(self, message: Mapping[str, Any]) -> Iterator[Event]:
         content = message.get("content")

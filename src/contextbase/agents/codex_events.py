@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from contextbase.agents.model import TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.shortening import shortened, shortened_values
-from contextbase.agents.spoken import Event, SpokenMessages, todo_snapshot, tool_end
+from contextbase.agents.spoken import Event, SpokenMessages, tool_end
+from contextbase.agents.todo_lists import TodoLists, listed_todos
 
 __all__ = ["CodexTranslator"]
 
@@ -24,7 +25,6 @@ _TOOLS: Final = {
     "collabAgentToolCall": "other",
 }
 _INPUTS: Final = ("command", "cwd", "changes", "arguments", "query", "path", "prompt")
-_TODO_STATES: Final = {"pending": "todo", "inProgress": "doing", "completed": "done"}
 _BAD_ENDS: Final = frozenset({"failed", "declined"})
 _DENIED: Final = frozenset({"unauthorized", 401, 403})
 _BUSY: Final = frozenset({"rateLimitExceeded", "usageLimitExceeded", 429})
@@ -44,6 +44,7 @@ class CodexTranslator:
         self._spoken = SpokenMessages(key)
         self.items: dict[str, Mapping[str, Any]] = {}  # tools that began, as Codex told of them
         self._tools: dict[str, None] = {}  # that run, in order
+        self._todos = TodoLists()
         self._used = dict.fromkeys(("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"), 0)
 
     def events(self, line: Mapping[str, Any]) -> Iterator[Event]:
@@ -66,7 +67,7 @@ class CodexTranslator:
             case "item/completed":
                 yield from self._item_completed(item)
             case "turn/plan/updated":
-                yield todo_snapshot(_plan(given.get("plan")))
+                yield self._todos.snapshot(listed_todos(given.get("plan"), content="step"))
             case "thread/tokenUsage/updated":
                 self._count(given)
             case "error" if given.get("willRetry"):
@@ -166,14 +167,6 @@ def _output(item: Mapping[str, Any]) -> str:
         blocks = [one for one in content if isinstance(one, dict)]
         return "\n".join(str(one.get("text") or f"[{one.get('type')}]") for one in blocks)
     return "\n".join(str(change.get("diff", "")) for change in item.get("changes") or [])
-
-
-def _plan(given: Any) -> list[tuple[str, str, str]]:
-    steps = [step for step in given if isinstance(step, dict)] if isinstance(given, list) else []
-    return [
-        (str(order), str(step.get("step", "")), _TODO_STATES.get(str(step.get("status")), "todo"))
-        for order, step in enumerate(steps, 1)
-    ]
 
 
 def _facts(error: Mapping[str, Any]) -> list[str | int]:

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from contextbase.agents.model import TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.shortening import shortened, shortened_values
-from contextbase.agents.spoken import Event, SpokenMessages, listed_todos, todo_snapshot, tool_end
+from contextbase.agents.spoken import Event, SpokenMessages, tool_end
+from contextbase.agents.todo_lists import TodoLists, listed_todos
 
 __all__ = ["MCP_SERVER", "OpencodeTranslator"]
 
@@ -47,6 +48,7 @@ class OpencodeTranslator:
         self._kinds: dict[str, str] = {}  # of parts that are text
         self._tools: dict[str, bool] = {}  # that began, and whether they ended
         self._failure: TurnFailure | None = None
+        self._todos = TodoLists()
         self._used = dict.fromkeys(("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"), 0)
 
     def events(self, event: Mapping[str, Any]) -> Iterator[Event]:
@@ -65,7 +67,7 @@ class OpencodeTranslator:
                 if part_id in self._kinds:
                     yield from self._spoken.said(part_id, self._kinds[part_id], str(given.get("delta", "")))
             case "todo.updated":
-                yield todo_snapshot(listed_todos(given.get("todos")))
+                yield self._todos.snapshot(listed_todos(given.get("todos")))
             case "session.status" if (given.get("status") or {}).get("type") == "retry":
                 yield from self._spoken.restarted()
                 if "rate" in str(given["status"].get("message")).lower():

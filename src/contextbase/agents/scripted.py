@@ -19,7 +19,7 @@ from contextbase.agents.model import AgentPaths, AgentPlace, AgentTurn, Capabili
 from contextbase.agents.ports import EventSink
 from contextbase.agents.scripted_tools import ASK, TODO, TOOLS, TOOLS_OF_THE_TURN, ToolProblem, used_tool
 from contextbase.agents.shortening import shortened, shortened_values
-from contextbase.agents.spoken import listed_todos, todo_snapshot
+from contextbase.agents.todo_lists import TodoLists, listed_todos
 from contextbase.agents.turns import resume_failed
 
 __all__ = ["ScriptedAdapter"]
@@ -114,6 +114,7 @@ class _Turn:
         self._sink = sink
         self._session = session
         self._permissions = Permissions(turn, sink)
+        self._todos = TodoLists()
         self._number = 0
         instructions = place_instructions(place.workspace)
         here = f"You work in a folder. Working directory: {place.workspace}"
@@ -232,7 +233,7 @@ class _Turn:
             answers = await answered(self._turn, self._sink, tool_id, given.get("questions"))
             return "\n".join(f"{one.get('question')}: {', '.join(said)}" for one, said in answers)
         if name == TODO:
-            await self._sink.emit(*todo_snapshot(listed_todos(given.get("todos"))))
+            await self._sink.emit(*self._todos.snapshot(listed_todos(given.get("todos"))))
             return "The person sees the list."
         if name in _ASKED_FOR:
             is_allowed, refusal = await self._permissions.allowed(

@@ -1,16 +1,13 @@
 """Events that several translators make in the same way."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any
 
 from contextbase.agents.shortening import shortened
 
-__all__ = ["Event", "SpokenMessages", "listed_todos", "todo_snapshot", "tool_end"]
+__all__ = ["Event", "SpokenMessages", "tool_end"]
 
 Event = tuple[str, dict[str, Any]]
-
-_MOST_TODOS: Final = 200
-_TODO_STATES: Final = {"pending": "todo", "in_progress": "doing", "completed": "done", "cancelled": "canceled"}
 
 
 class SpokenMessages:
@@ -72,21 +69,3 @@ def tool_end(tool_id: str, output: str, *, is_error: bool) -> Event:
     text, is_cut = shortened(output)
     status = "error" if is_error else "ok"
     return "tool.end", {"tool_id": tool_id, "status": status, "output": text, "truncated": is_cut}
-
-
-def todo_snapshot(todos: Iterable[tuple[str, str, str]]) -> Event:
-    """Of id, content and our status of each."""
-    found = [
-        {"todo_id": todo_id, "content": shortened(content, 2000)[0], "status": status, "order": order}
-        for order, (todo_id, content, status) in enumerate(todos, 1)
-    ]
-    return "todo.snapshot", {"todos": found[:_MOST_TODOS]}
-
-
-def listed_todos(given: Any) -> list[tuple[str, str, str]]:
-    """Of a program's list with content and status."""
-    items = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    return [
-        (str(one.get("id") or order), str(one.get("content", "")), _TODO_STATES.get(str(one.get("status")), "todo"))
-        for order, one in enumerate(items, 1)
-    ]

@@ -25,6 +25,7 @@ from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.service import SessionService
 from contextbase.sessions.snapshot_archive import SnapshotArchives
 from contextbase.sessions.snapshot_repository import SnapshotRepository
+from contextbase.sessions.todos import TodoService
 from contextbase.streams.service import StreamService
 
 __all__ = ["SessionServices", "session_access", "sessions_of"]
@@ -39,6 +40,7 @@ class SessionServices:
     queue: RunQueue
     log: RunLog
     questions: QuestionService
+    todos: TodoService
     lifecycle: SessionLifecycle
     agents: AgentCatalog
     snapshots: SnapshotArchives
@@ -98,6 +100,7 @@ def sessions_of(
             clock=clock,
             answer_within=timedelta(minutes=settings.question_minutes),
         ),
+        todos=TodoService(database=database, access=access),
         questions=QuestionService(
             database=database,
             repository=repository,

@@ -26,6 +26,7 @@ _LARGEST_NUMBER: Final = 2**53
 
 _QUESTION_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 _MOST_OPTIONS: Final = 100
+_MOST_TODOS: Final = 500
 
 _Check = Callable[[object], bool]
 
@@ -69,8 +70,16 @@ def _is_options(value: object) -> bool:
     return isinstance(value, list) and len(value) <= _MOST_OPTIONS and all(map(_is_option, value))
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+def _is_todo(value: object) -> bool:
+    """An item of a todo list."""
+    if not isinstance(value, dict) or not value.keys() <= {"todo_id", "content", "status", "order"}:
+        return False
+    is_shown = _is_id(value.get("todo_id")) and _is_text(value.get("content")) and _TODO(value.get("status"))
+    return is_shown and _is_number(value.get("order", 0))
+
+
+def _is_todos(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= _MOST_TODOS and all(map(_is_todo, value))
 
 
 def _is_flag(value: object) -> bool:
@@ -107,7 +116,7 @@ _REQUIRED: Final[dict[str, dict[str, _Check]]] = {
     "step.finish": {"step": _is_number},
     "tool.start": {"tool_id": _is_id, "name": _is_id},
     "tool.end": {"tool_id": _is_id, "status": _one_of("ok", "error")},
-    "todo.snapshot": {"todos": _is_list},
+    "todo.snapshot": {"todos": _is_todos},
     "todo.update": {"todo_id": _is_id, "status": _TODO},
     "human_loop.requested": {
         "question_id": _is_question_id,

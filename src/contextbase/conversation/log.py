@@ -9,6 +9,7 @@ from contextbase.conversation.model import SessionEvent
 from contextbase.conversation.ports import EventRows
 from contextbase.conversation.question_repository import QuestionRepository
 from contextbase.conversation.repository import ConversationRepository
+from contextbase.conversation.todo_repository import TodoRepository
 from contextbase.db.database import Connection
 from contextbase.ids import PrincipalId
 from contextbase.streams.model import SYSTEM, NewEvent, Scope
@@ -41,7 +42,7 @@ class LoggedEvent:
 class ConversationLog:
     streams: StreamService
     repository: ConversationRepository = field(default_factory=ConversationRepository)
-    rows: tuple[EventRows, ...] = field(default_factory=lambda: (QuestionRepository(),))
+    rows: tuple[EventRows, ...] = field(default_factory=lambda: (QuestionRepository(), TodoRepository()))
 
     async def prepared(self, events: Sequence[LoggedEvent]) -> list[LoggedEvent]:
         """The same, with large payloads in the blob store: do this before the transaction."""

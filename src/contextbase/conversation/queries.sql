@@ -109,3 +109,38 @@ SELECT DISTINCT q.context ->> 'tool' AS tool
 FROM human_loop_requests q JOIN human_loop_responses r USING (question_id)
 WHERE q.session_id = $1 AND q.kind = 'permission' AND r.answer ->> 'decision' = 'allow_session'
   AND q.context ->> 'tool' IS NOT NULL
+
+-- name: todos_of_runs
+SELECT * FROM todo_items WHERE run_id = ANY ($1::uuid[]) ORDER BY run_id, item_order, first_seen, todo_id
+
+-- name: todos_of_session
+-- Of the last run that had a list.
+SELECT * FROM todo_items
+WHERE run_id = (SELECT run_id FROM todo_items WHERE session_id = $1 ORDER BY first_seen DESC LIMIT 1)
+ORDER BY item_order, first_seen, todo_id
+
+-- name: remove_todos
+DELETE FROM todo_items t USING unnest($1::uuid[], $2::text[]) AS gone (run_id, todo_id)
+WHERE t.run_id = gone.run_id AND t.todo_id = gone.todo_id
+
+-- name: put_todos
+INSERT INTO todo_items (session_id, run_id, todo_id, content, status, item_order, first_seen, created_at, updated_at)
+SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
+                         $8::timestamptz[], $9::timestamptz[])
+ON CONFLICT (run_id, todo_id) DO UPDATE
+SET content = excluded.content, status = excluded.status, item_order = excluded.item_order,
+    first_seen = excluded.first_seen, created_at = excluded.created_at, updated_at = excluded.updated_at
+
+-- name: put_todo_events
+-- One event of the session changes an item once at most, however often it is applied.
+INSERT INTO todo_item_events (session_id, run_id, todo_id, position, change, content, status, item_order, ts)
+SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::bigint[],
+                         $9::timestamptz[])
+ON CONFLICT DO NOTHING
+
+-- name: todo_history
+-- The changes of the next $3 events after position $2.
+SELECT * FROM todo_item_events
+WHERE run_id = $1 AND position IN (SELECT DISTINCT position FROM todo_item_events
+                                   WHERE run_id = $1 AND position > $2 ORDER BY position LIMIT $3)
+ORDER BY position, item_order, todo_id

@@ -269,10 +269,11 @@ SET last_active_at = greatest(last_active_at, $2), desired_state = 'running', up
 WHERE session_id = $1
 
 -- name: sync_worker
+-- One that has stopped is stored: that it is stored again before it is removed makes it nothing less.
 UPDATE session_workers
 SET last_sync_status = $2, last_sync_error = $3,
     last_sync_at = CASE WHEN $2 = 'success' THEN $4 ELSE last_sync_at END, updated_at = clock_timestamp()
-WHERE session_id = $1
+WHERE session_id = $1 AND (state = 'running' OR $2 = 'success')
 
 -- name: settle_worker
 -- The machine has stopped or removed it. The schema refuses that for what is not stored.

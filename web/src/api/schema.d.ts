@@ -1118,6 +1118,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/todos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Todos Of Run
+         * @description The run's todo list: as it is now, or as it was at the end.
+         */
+        get: operations["list_todos_of_run_api_v1_runs__run__todos_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/todos/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Todo Events
+         * @description What happened to the items of the run's todo list, in order. Items that are gone are in it, too.
+         */
+        get: operations["list_todo_events_api_v1_runs__run__todos_events_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/todos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Todos
+         * @description The session's todo list: that of the last run that had one.
+         */
+        get: operations["list_todos_api_v1_sessions__session__todos_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agents": {
         parameters: {
             query?: never;
@@ -5743,6 +5803,49 @@ export interface components {
             type: "text";
             text: string;
         };
+        /**
+         * @description What happened to an item of a todo list.
+         * @enum {string}
+         */
+        TodoChange: "added" | "changed" | "removed";
+        TodoEventPage: {
+            /** @description In the order they happened. */
+            changes: components["schemas"]["TodoEventView"][];
+            /** @description Pass as `after` for the next page; null: there was nothing more. */
+            next_after: number | null;
+        };
+        /** @description What happened to one item. */
+        TodoEventView: {
+            /** Format: uuid */
+            run_id: string;
+            todo_id: string;
+            /** @description Its place in the session. */
+            position: number;
+            change: components["schemas"]["TodoChange"];
+            content: string;
+            status: components["schemas"]["TodoStatus"];
+            order: number;
+            /** Format: date-time */
+            ts: string;
+        };
+        TodoItemView: {
+            /** Format: uuid */
+            run_id: string;
+            todo_id: string;
+            content: string;
+            status: components["schemas"]["TodoStatus"];
+            order: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        TodoList: {
+            /** @description In the agent's order. */
+            todos: components["schemas"]["TodoItemView"][];
+        };
+        /** @enum {string} */
+        TodoStatus: "todo" | "doing" | "done" | "canceled";
         TokenCreate: {
             /** @description Whom the token is for; made if new. */
             principal: string;
@@ -7843,6 +7946,80 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QuestionView"];
+                };
+            };
+        };
+    };
+    list_todos_of_run_api_v1_runs__run__todos_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TodoList"];
+                };
+            };
+        };
+    };
+    list_todo_events_api_v1_runs__run__todos_events_get: {
+        parameters: {
+            query?: {
+                /** @description A position. */
+                after?: number;
+                /** @description Of events; each may change several items. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The run's id. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TodoEventPage"];
+                };
+            };
+        };
+    };
+    list_todos_api_v1_sessions__session__todos_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TodoList"];
                 };
             };
         };

@@ -57,6 +57,7 @@ from contextbase.interfaces.api.routes import (
     system,
     tags,
     terminal,
+    todos,
     tokens,
     tools,
     workbench,
@@ -70,7 +71,7 @@ from contextbase.wire.tree import CheckoutRequest
 __all__ = ["create_app"]
 
 _WORK = (search, workspaces, tools, commands, sandboxes)
-_CONVERSATIONS = (chat, sessions, session_snapshots, runs, human_loop, agents)
+_CONVERSATIONS = (chat, sessions, session_snapshots, runs, human_loop, todos, agents)
 _ADMINISTRATION = (policies, groups, models, projects, tokens, machines)
 _PLATFORM = (apps, app_settings)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)

@@ -34,6 +34,7 @@ from contextbase.wire.session import (
     SessionView,
     ToolExecutionPage,
 )
+from contextbase.wire.todo import TodoEventPage, TodoList
 
 __all__ = ["AsyncInstalledAgents", "AsyncSession", "AsyncSessions"]
 
@@ -173,6 +174,21 @@ class AsyncSessions:
                     return
 
     @checked
+    async def todos(self, session: UUID) -> TodoList:
+        """The session's todo list: that of the last run that had one."""
+        return await self._connection.read(TodoList, f"{_SESSIONS}/{session}/todos")
+
+    @checked
+    async def todos_of_run(self, run: UUID) -> TodoList:
+        """A run's todo list: as it is now, or as it was at the end."""
+        return await self._connection.read(TodoList, f"{_RUNS}/{run}/todos")
+
+    @checked
+    async def list_todo_events(self, run: UUID, *, after: int = 0, limit: int = 100) -> TodoEventPage:
+        """What happened to the items of a run's todo list, in order. Pass the page's `next_after` as `after`."""
+        return await self._connection.read(TodoEventPage, f"{_RUNS}/{run}/todos/events", after=after, limit=limit)
+
+    @checked
     async def questions(
         self,
         run: UUID | None = None,
@@ -301,6 +317,10 @@ class AsyncSession:
         if self.run is None:
             raise InvalidInput("cancel(): nothing was sent to the session yet.")
         return await self._sessions.cancel(self.run.id)
+
+    async def todos(self) -> TodoList:
+        """What the agent plans to do, and has done, as it says: the list of the last run that had one."""
+        return await self._sessions.todos(self.id)
 
     async def answer(self, question_id: str, **answer: Unpack[AnswerOptions]) -> QuestionView:
         """Answer what the agent asks: a question by `values` of its options or by a `text`, a permission by a

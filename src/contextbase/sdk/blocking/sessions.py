@@ -35,6 +35,7 @@ from contextbase.wire.session import (
     SessionView,
     ToolExecutionPage,
 )
+from contextbase.wire.todo import TodoEventPage, TodoList
 
 __all__ = ["InstalledAgents", "Session", "Sessions"]
 
@@ -174,6 +175,21 @@ class Sessions:
                     return
 
     @checked
+    def todos(self, session: UUID) -> TodoList:
+        """The session's todo list: that of the last run that had one."""
+        return self._connection.read(TodoList, f"{_SESSIONS}/{session}/todos")
+
+    @checked
+    def todos_of_run(self, run: UUID) -> TodoList:
+        """A run's todo list: as it is now, or as it was at the end."""
+        return self._connection.read(TodoList, f"{_RUNS}/{run}/todos")
+
+    @checked
+    def list_todo_events(self, run: UUID, *, after: int = 0, limit: int = 100) -> TodoEventPage:
+        """What happened to the items of a run's todo list, in order. Pass the page's `next_after` as `after`."""
+        return self._connection.read(TodoEventPage, f"{_RUNS}/{run}/todos/events", after=after, limit=limit)
+
+    @checked
     def questions(
         self,
         run: UUID | None = None,
@@ -300,6 +316,10 @@ class Session:
         if self.run is None:
             raise InvalidInput("cancel(): nothing was sent to the session yet.")
         return self._sessions.cancel(self.run.id)
+
+    def todos(self) -> TodoList:
+        """What the agent plans to do, and has done, as it says: the list of the last run that had one."""
+        return self._sessions.todos(self.id)
 
     def answer(self, question_id: str, **answer: Unpack[AnswerOptions]) -> QuestionView:
         """Answer what the agent asks: a question by `values` of its options or by a `text`, a permission by a

@@ -1,0 +1,94 @@
+"""Agents' todo lists in PostgreSQL. Every method works in the caller's transaction."""
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from contextbase.agent_vocabulary import TodoChange, TodoStatus
+from contextbase.conversation.model import SessionEvent
+from contextbase.conversation.todos import TODO_EVENTS, TodoItem, TodoItemEvent, TodoRows
+from contextbase.db.database import Connection
+from contextbase.db.queries import load_queries
+
+__all__ = ["TodoRepository"]
+
+_SQL: Final = load_queries("contextbase.conversation")
+
+
+class TodoRepository:
+    """Also the `EventRows` of todo lists."""
+
+    kinds = TODO_EVENTS
+
+    async def update(self, connection: Connection, session_id: UUID, events: Sequence[SessionEvent]) -> None:
+        runs = list({event.run_id for event in events})
+        found = map(_item, await connection.fetch(_SQL.todos_of_runs, runs))
+        rows = TodoRows(items={(one.run_id, one.todo_id): one for one in found})
+        rows.apply_all(events)
+        gone = [key for key in sorted(rows.changed) if key not in rows.items]
+        await connection.execute(_SQL.remove_todos, [run_id for run_id, _ in gone], [todo_id for _, todo_id in gone])
+        changed = [rows.items[key] for key in sorted(rows.changed) if key in rows.items]
+        await connection.execute(
+            _SQL.put_todos,
+            session_id,
+            [one.run_id for one in changed],
+            [one.todo_id for one in changed],
+            [one.content for one in changed],
+            [one.status for one in changed],
+            [one.order for one in changed],
+            [one.first_seen for one in changed],
+            [one.created_at for one in changed],
+            [one.updated_at for one in changed],
+        )
+        await connection.execute(
+            _SQL.put_todo_events,
+            session_id,
+            [one.run_id for one in rows.history],
+            [one.todo_id for one in rows.history],
+            [one.position for one in rows.history],
+            [one.change for one in rows.history],
+            [one.content for one in rows.history],
+            [one.status for one in rows.history],
+            [one.order for one in rows.history],
+            [one.ts for one in rows.history],
+        )
+
+    async def of_run(self, connection: Connection, run_id: UUID) -> list[TodoItem]:
+        """The list as it is now, in its order."""
+        return list(map(_item, await connection.fetch(_SQL.todos_of_runs, [run_id])))
+
+    async def of_session(self, connection: Connection, session_id: UUID) -> list[TodoItem]:
+        """The newest list of the session: that of the last run that had one."""
+        return list(map(_item, await connection.fetch(_SQL.todos_of_session, session_id)))
+
+    async def history(self, connection: Connection, run_id: UUID, *, after: int, limit: int) -> list[TodoItemEvent]:
+        """What happened to a run's items, in order: the changes of `limit` events after a position."""
+        return list(map(_event, await connection.fetch(_SQL.todo_history, run_id, after, limit)))
+
+
+def _item(row: asyncpg.Record) -> TodoItem:
+    return TodoItem(
+        run_id=row["run_id"],
+        todo_id=row["todo_id"],
+        content=row["content"],
+        status=TodoStatus(row["status"]),
+        order=row["item_order"],
+        first_seen=row["first_seen"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _event(row: asyncpg.Record) -> TodoItemEvent:
+    return TodoItemEvent(
+        run_id=row["run_id"],
+        todo_id=row["todo_id"],
+        position=row["position"],
+        change=TodoChange(row["change"]),
+        content=row["content"],
+        status=TodoStatus(row["status"]),
+        order=row["item_order"],
+        ts=row["ts"],
+    )

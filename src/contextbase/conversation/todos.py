@@ -1,0 +1,112 @@
+"""Events to agents' todo lists and their history. Pure: an event changes the list of its own run alone."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from contextbase.agent_vocabulary import TodoChange, TodoStatus
+from contextbase.conversation.model import SessionEvent
+
+__all__ = ["TODO_EVENTS", "TodoItem", "TodoItemEvent", "TodoRows"]
+
+_SNAPSHOT: Final = "todo.snapshot"
+_UPDATE: Final = "todo.update"
+TODO_EVENTS: Final = frozenset({_SNAPSHOT, _UPDATE})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TodoItem:
+    run_id: UUID
+    todo_id: str
+    content: str
+    status: TodoStatus
+    order: int
+    first_seen: int  # the event that brought it
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TodoItemEvent:
+    """What an event of the session did to one item."""
+
+    run_id: UUID
+    todo_id: str
+    position: int  # of the event
+    change: TodoChange
+    content: str
+    status: TodoStatus
+    order: int
+    ts: datetime
+
+
+@dataclass(kw_only=True, slots=True)
+class TodoRows:
+    """The items of runs, and what events have changed of them."""
+
+    items: dict[tuple[UUID, str], TodoItem] = field(default_factory=dict)
+    changed: set[tuple[UUID, str]] = field(default_factory=set)  # also those that are gone now
+    history: list[TodoItemEvent] = field(default_factory=list)
+
+    def apply(self, event: SessionEvent) -> None:
+        """A snapshot is the whole list: what it lacks is gone. An update is about one item and leaves the others."""
+        if event.kind == _SNAPSHOT:
+            listed: Any = event.data["todos"]
+            named = {str(one["todo_id"]): one | {"order": one.get("order", at)} for at, one in enumerate(listed, 1)}
+            for key in sorted(key for key in self.items if key[0] == event.run_id and key[1] not in named):
+                self._tell(event, self.items.pop(key), TodoChange.REMOVED)
+            for todo_id, one in named.items():
+                self._put(event, todo_id, one)
+        elif event.kind == _UPDATE:
+            self._put(event, str(event.data["todo_id"]), event.data)
+
+    def apply_all(self, events: Iterable[SessionEvent]) -> None:
+        for event in events:
+            self.apply(event)
+
+    def _put(self, event: SessionEvent, todo_id: str, given: Mapping[str, Any]) -> None:
+        before = self.items.get((event.run_id, todo_id))
+        if before is None:
+            item = TodoItem(
+                run_id=event.run_id,
+                todo_id=todo_id,
+                content=given.get("content", ""),
+                status=TodoStatus(given["status"]),
+                order=given.get("order", self._last_order(event.run_id) + 1),
+                first_seen=event.number,
+                created_at=event.ts,
+                updated_at=event.ts,
+            )
+            self._tell(event, item, TodoChange.ADDED)
+        else:
+            item = replace(
+                before,
+                content=given.get("content", before.content),
+                status=TodoStatus(given["status"]),
+                order=given.get("order", before.order),
+            )
+            if item == before:
+                return
+            item = replace(item, updated_at=event.ts)
+            self._tell(event, item, TodoChange.CHANGED)
+        self.items[event.run_id, todo_id] = item
+
+    def _last_order(self, run_id: UUID) -> int:
+        return max((item.order for item in self.items.values() if item.run_id == run_id), default=0)
+
+    def _tell(self, event: SessionEvent, item: TodoItem, change: TodoChange) -> None:
+        self.changed.add((item.run_id, item.todo_id))
+        self.history.append(
+            TodoItemEvent(
+                run_id=item.run_id,
+                todo_id=item.todo_id,
+                position=event.number,
+                change=change,
+                content=item.content,
+                status=item.status,
+                order=item.order,
+                ts=event.ts,
+            )
+        )
