@@ -73,6 +73,7 @@ class Route:
     ok: int = 200
     fill: Callable[[World, str], dict[str, str]] = lambda _, __: {}
     first: tuple[str, str] | None = None  # the route to ask before it, as the same caller
+    shows_own: bool = False  # every person may ask: they get what is theirs
 
 
 def route(needs: str, about: str, *rest: Any, **options: Any) -> Route:
@@ -124,6 +125,30 @@ def member(world: World, _: str) -> dict[str, str]:
     return {"{group}": world.group, "{principal}": "user:owner"}
 
 
+def a_user(world: World, _: str) -> dict[str, Any]:
+    return {"json": {"login_name": f"p-{world.unique}"}}
+
+
+def by_user(world: World, _: str) -> dict[str, str]:
+    return {"{user}": f"p-{world.unique}"}
+
+
+def a_department(world: World, _: str) -> dict[str, Any]:
+    return {"json": {"name": f"d-{world.unique}"}}
+
+
+def by_department(world: World, _: str) -> dict[str, str]:
+    return {"{department}": f"d-{world.unique}"}
+
+
+def a_binding(world: World, _: str) -> dict[str, Any]:
+    return {"json": {"user": f"p-{world.unique}", "role": "member", "scope": "platform"}}
+
+
+def of_binding(world: World, _: str) -> dict[str, Any]:
+    return {"params": {"user": f"p-{world.unique}", "role": "member", "scope": "platform"}}
+
+
 def no_machine(*_: Any) -> dict[str, str]:
     return {"{name}": "nowhere"}
 
@@ -144,6 +169,8 @@ A_WORKSPACE = ("POST", WORKSPACES)
 ALIASED_WORKSPACE = ("POST", f"{API}/workspace/create")
 A_SANDBOX = ("POST", SANDBOXES)
 A_SESSION = ("POST", SESSIONS)
+A_USER = ("POST", f"{API}/users")
+A_DEPARTMENT = ("POST", f"{API}/departments")
 
 
 def file_routes(
@@ -239,7 +266,7 @@ TABLE: dict[tuple[str, str], Route] = {
         "server",
         lambda _, __: {"json": {"scope": "user", "subject": "owner", "monthly_limit": None}},
     ),
-    ("GET", "/api/v1/tokens"): route("admin", "anyone"),
+    ("GET", "/api/v1/tokens"): route("admin", "anyone", shows_own=True),
     ("POST", "/api/v1/tokens"): route(
         "admin", "server", lambda _, __: {"json": {"principal": "new", "actions": ["admin"]}}, ok=201
     ),
@@ -430,6 +457,27 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", f"{APPS}/store"): route("read", "anyone"),
     ("POST", APPS): route("admin", "server", lambda _, __: {"json": {"name": f"a-{uuid4().hex}"}}, ok=201),
     **dict.fromkeys(APP_ROUTES, route("read", "app")),
+    ("GET", f"{API}/users"): route("admin", "server"),
+    A_USER: route("admin", "server", a_user, ok=201),
+    ("GET", f"{API}/users/{{user}}"): route("admin", "server", fill=by_user, first=A_USER),
+    ("PATCH", f"{API}/users/{{user}}"): route(
+        "admin", "server", lambda *_: {"json": {"disabled": True}}, fill=by_user, first=A_USER
+    ),
+    ("GET", f"{API}/departments"): route("admin", "server"),
+    A_DEPARTMENT: route("admin", "server", a_department, ok=201),
+    ("PATCH", f"{API}/departments/{{department}}"): route(
+        "admin", "server", lambda *_: {"json": {"title": "T"}}, fill=by_department, first=A_DEPARTMENT
+    ),
+    ("DELETE", f"{API}/departments/{{department}}"): route(
+        "admin", "server", fill=by_department, first=A_DEPARTMENT, ok=204
+    ),
+    ("GET", f"{API}/roles"): route("", "anyone"),
+    ("GET", f"{API}/roles/bindings"): route("admin", "server"),
+    ("PUT", f"{API}/roles/bindings"): route("admin", "server", a_binding, first=A_USER),
+    ("DELETE", f"{API}/roles/bindings"): route("admin", "server", of_binding, first=A_USER),
+    ("GET", f"{API}/roles/explain"): route(
+        "admin", "server", lambda *_: {"params": {"user": "owner", "action": "use_app", "scope": "platform"}}
+    ),
     ("GET", f"{API}/machines"): route("admin", "server"),
     ("POST", f"{API}/machines/{{name}}/drain"): route("admin", "server", fill=no_machine, ok=404),
     ("POST", f"{API}/machines/{{name}}/resume"): route("admin", "server", fill=no_machine, ok=404),
@@ -528,6 +576,48 @@ async def test_a_token_of_another_project_learns_and_changes_nothing(api: Api, k
         assert problem["detail"].replace(world.project.name, NO_PROJECT) == nowhere["detail"]
         by_id = assert_problem(await ask(world, key, secret, project=str(world.project_id)), 404, "not_found")
         assert by_id["detail"].replace(str(world.project_id), NO_PROJECT) == nowhere["detail"]
+
+
+async def a_person(api: Api, *roles: tuple[str, str]) -> str:
+    """Somebody with these roles and scopes alone, and a token of theirs that limits nothing."""
+    slug = f"a-{uuid4().hex[:12]}"
+    made = await api.client.post(f"{API}/users", json={"login_name": slug, "member": False})
+    assert made.status_code == 201, made.text
+    for role, scope in roles:
+        given = await api.client.put(f"{API}/roles/bindings", json={"user": slug, "role": role, "scope": scope})
+        assert given.status_code == 200, given.text
+    return str((await api.token(principal=slug, kind="user", actions=sorted(ACTIONS)))["secret"])
+
+
+@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about not in OF_ONE], ids=" ".join)
+async def test_a_person_may_what_their_roles_give_where_they_have_them(api: Api, key: tuple[str, str]) -> None:
+    entry, world, other = TABLE[key], await a_world(api), await a_project(api)
+    here, elsewhere = f"project:{world.project.name}", f"project:{other.name}"
+    nobody, member = await a_person(api), await a_person(api, ("member", here))
+    project_admin = await a_person(api, ("project_admin", here))
+    foreign_admin = await a_person(api, ("project_admin", elsewhere), ("app_admin", "app:x"), ("member", "platform"))
+    platform_admin = await a_person(api, ("platform_admin", "platform"))
+
+    is_of_project = entry.about == "project"
+    is_for_admins = "admin" in entry.needs and not entry.shows_own
+    if is_of_project:
+        denied = [nobody, foreign_admin, *([member] if is_for_admins else [])]
+        allowed = project_admin if is_for_admins else member
+    else:
+        denied = [nobody, foreign_admin, member, project_admin] if is_for_admins else []
+        allowed = platform_admin if is_for_admins else nobody
+    for who in denied:
+        answer = await ask(world, key, who)
+        if is_of_project and who != member:
+            problem = assert_problem(answer, 404, "not_found")
+            nowhere = assert_problem(await ask(world, key, who, project=NO_PROJECT), 404, "not_found")
+            assert problem["detail"].replace(world.project.name, NO_PROJECT) == nowhere["detail"]
+        else:
+            assert answer.status_code in {403, 404}, answer.text
+    if entry.first is not None:
+        assert (await ask(world, entry.first, allowed)).is_success
+    answer = await ask(world, key, allowed)
+    assert answer.status_code == entry.ok, answer.text
 
 
 @pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about == "sandbox"], ids=" ".join)

@@ -124,7 +124,13 @@ class GateWorld:
             project = await projects.create(owner, f"p{new_uuid().hex}")
         else:
             project = await projects.find(owner, project_name)
-        policies = PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=SystemClock())
+        policies = PolicyService(
+            database=database,
+            repository=PolicyRepository(),
+            accounts=IdentityRepository(),
+            audit=audit,
+            clock=SystemClock(),
+        )
         return cls(
             database=database, gate=gate, reads=reads, catalog=catalog, owner=owner, project=project, policies=policies,
             metrics=metrics, blobs=blobs,

@@ -54,6 +54,9 @@ def _of_leader(core: CoreServices, models: ModelServices) -> list[Chore]:
             name="expire-questions", every=timedelta(seconds=15), run=core.sessions.questions.expire, where=Where.LEADER
         ),
         Chore(
+            name="narrow-sessions", every=timedelta(seconds=10), run=core.sessions.service.narrowed, where=Where.LEADER
+        ),
+        Chore(
             name="keep-sessions", every=timedelta(minutes=1), run=core.sessions.lifecycle.keep_up, where=Where.LEADER
         ),
         Chore(

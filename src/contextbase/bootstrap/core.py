@@ -12,6 +12,7 @@ from contextbase.bootstrap.catalog import CatalogServices, catalog_of
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.gate import WriteDoor, open_gate
 from contextbase.bootstrap.machines import machine_service
+from contextbase.bootstrap.people import PeopleServices, people_of
 from contextbase.bootstrap.reviews import reviews_of
 from contextbase.bootstrap.search import open_search
 from contextbase.bootstrap.sessions import SessionServices, session_access, sessions_of
@@ -78,6 +79,7 @@ class CoreServices:
     write_probe: WriteProbe
     catalog: BlobCatalog
     identity: IdentityService
+    people: PeopleServices
     projects: ProjectService
     policies: PolicyService
     gate: Gate
@@ -133,6 +135,8 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             retention=_retention(settings),
         )
         access, apps = session_access(foundation), catalog_of(foundation, projects)
+        sessions = sessions_of(foundation, access, streams, apps, gate)
+        identity = IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock)
         yield CoreServices(
             settings=settings,
             data=foundation.data,
@@ -141,9 +145,16 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             large_blobs=foundation.large_blobs,
             write_probe=WriteProbe(database=database, blobs=foundation.large_blobs),
             catalog=catalog,
-            identity=IdentityService(database=database, repository=IdentityRepository(), audit=audit, clock=clock),
+            identity=identity,
+            people=people_of(foundation, identity, sessions.service),
             projects=projects,
-            policies=PolicyService(database=database, repository=PolicyRepository(), audit=audit, clock=clock),
+            policies=PolicyService(
+                database=database,
+                repository=PolicyRepository(),
+                accounts=IdentityRepository(),
+                audit=audit,
+                clock=clock,
+            ),
             gate=gate,
             reads=reads,
             history=CommitLog(database=database, gate=gate, reads=reads),
@@ -183,8 +194,8 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             backups=BackupService(
                 database=database, large_blobs=foundation.large_blobs, audit_key=foundation.audit_key, clock=clock
             ),
-            sessions=sessions_of(foundation, access, streams, apps, gate),
             apps=apps,
+            sessions=sessions,
             chores=ChoreService(database=database, repository=ChoreRepository()),
             machines=machine_service(foundation),
             leases=LeaseService(

@@ -97,7 +97,7 @@ class AgentSandboxes:
     ) -> list[SandboxRecord]:
         """Newest first: everybody's for who may manage the project (None: all), else the caller's own. With a token for
         one folder the caller's own on workspaces that show no more than that."""
-        everybody = Action.ADMIN in caller.grant.actions
+        everybody = caller.administers(project_id)
         caller.require(Action.ADMIN if everybody else Action.READ, project_id)
         async with self.database.connection() as connection:
             return await self.repository.page(
@@ -208,11 +208,11 @@ class AgentSandboxes:
         grant = caller.grant
         async with self.database.connection() as connection:
             record = await self.repository.get(connection, sandbox_id, within=grant.path_prefix)
-        if record is not None and grant.project_id in (None, record.project_id):
+        if record is not None and grant.reaches(record.project_id):
             if record.principal.id == caller.principal.id:
                 caller.require(Action.WRITE, record.project_id)
                 return record
-            if Action.ADMIN in grant.actions:
+            if caller.administers(record.project_id):
                 caller.require(Action.WRITE, record.project_id)  # commands change the agent's files
                 return record
         raise NotFound(f"There is no sandbox {sandbox_id}.")

@@ -183,7 +183,7 @@ class ProjectPlace:
                 node_id=node_id,
                 before=before,
                 limit=limit,
-                tells_origins=Action.ADMIN in self._caller.grant.actions,
+                tells_origins=self._caller.administers(self._project_id),
             )
 
     async def sync(self, context: OperationContext) -> PlaceSyncResult:  # noqa: ARG002 - nothing gets past the gate

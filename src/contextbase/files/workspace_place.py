@@ -208,7 +208,7 @@ class WorkspacePlace:
             path,
             before=before,
             limit=limit,
-            tells_origins=Action.ADMIN in self._caller.grant.actions,
+            tells_origins=self._caller.administers(self._project_id),
         )
 
     async def sync(self, context: OperationContext) -> PlaceSyncResult:

@@ -7,6 +7,7 @@ from typing import Final
 
 from contextbase.audit.model import Actor, WayIn
 from contextbase.errors import Forbidden, InvalidInput
+from contextbase.identity.roles import Rights
 from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath
 from contextbase.vocabulary import Action, GrantSource, PrincipalKind
 
@@ -17,6 +18,7 @@ __all__ = [
     "Caller",
     "Grant",
     "GrantSource",
+    "PersonAccount",
     "Principal",
     "PrincipalKind",
     "PrincipalName",
@@ -69,14 +71,56 @@ class Grant:
     expires_at: datetime | None = None  # None: with what it comes from
     token_id: TokenId | None = None
     name: str = ""  # of the token
+    rights: Rights | None = None  # what the person's roles give; None: it is not a person's, and decides alone
+    narrowed_from: frozenset[Action] | None = None  # of a person's: what it allows where roles give it
 
     def __post_init__(self) -> None:
         of_a_token = self.token_id is not None
-        if of_a_token != (self.source in _OF_TOKENS):
+        if (self.source is GrantSource.TOKEN and not of_a_token) or (of_a_token and self.source not in _OF_TOKENS):
             raise ValueError(f"The grant of a {self.source} {'has no token' if of_a_token else 'names its token'}.")
+
+    def with_rights(self, rights: Rights) -> "Grant":
+        """Of a person: `actions` are what it allows everywhere, and administering is for those whose role says so."""
+        everywhere = self.ceiling if rights.is_platform_admin else self.ceiling - {Action.ADMIN}
+        return replace(self, actions=everywhere, rights=rights, narrowed_from=self.ceiling)
+
+    @property
+    def ceiling(self) -> frozenset[Action]:
+        """What it allows at most, wherever roles give it."""
+        return self.actions if self.narrowed_from is None else self.narrowed_from
+
+    def narrowed(self, actions: frozenset[Action], project_id: ProjectId | None) -> "Grant":
+        """No more than these actions, in one project."""
+        of_person = None if self.narrowed_from is None else self.narrowed_from & actions
+        return replace(self, actions=self.actions & actions, project_id=project_id, narrowed_from=of_person)
+
+    def reaches(self, project_id: ProjectId) -> bool:
+        """Whether it is good for that project. One that it does not reach does not exist, as far as it can tell."""
+        if self.project_id not in (None, project_id):
+            return False
+        return self.rights is None or self.rights.is_platform_admin or project_id in self.rights.projects
+
+    @property
+    def reachable(self) -> list[ProjectId] | None:
+        """The projects that it reaches; None: all."""
+        if self.project_id is not None:
+            return [self.project_id]
+        return None if self.rights is None or self.rights.is_platform_admin else list(self.rights.projects)
+
+    def allows(self, action: Action, project_id: ProjectId) -> bool:
+        """Whether it allows the action in that project."""
+        if not self.reaches(project_id):
+            return False
+        if self.rights is None or self.rights.is_platform_admin:
+            return action in self.actions
+        return action in self.ceiling and action in self.rights.projects[project_id]
 
     def require(self, action: Action, project_id: ProjectId | None = None) -> None:
         """Raise `Forbidden` unless it allows the action (for that project, or for all when None)."""
+        if project_id is not None and self.rights is not None:
+            if not self.allows(action, project_id):
+                raise Forbidden(f"Your roles do not give you '{action}' in this project; ask an administrator of it.")
+            return
         if action not in self.actions:
             raise Forbidden(f"This {self.source} does not allow '{action}'; it allows: {self._allowed}.")
         if self.project_id is not None and project_id != self.project_id:
@@ -84,7 +128,7 @@ class Grant:
 
     def require_within(self, request: "TokenRequest", expires_at: datetime) -> None:
         """Raise `Forbidden` unless everything the requested token allows is allowed by this grant."""
-        if wider := request.actions - self.actions:
+        if wider := request.actions - self.ceiling:
             raise Forbidden(
                 f"Your {self.source} does not allow {', '.join(sorted(wider))}, so it cannot make a token that does; "
                 f"it allows: {self._allowed}."
@@ -103,6 +147,14 @@ class Grant:
         return ", ".join(sorted(self.actions)) or "nothing"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PersonAccount:
+    """What a request of a person depends on, beside its token or login."""
+
+    rights: Rights
+    is_disabled: bool
+
+
 _OF_TOKENS: Final = frozenset({GrantSource.TOKEN, GrantSource.LOGIN})
 
 
@@ -119,6 +171,7 @@ class Token:
     created_at: datetime
     expires_at: datetime
     revoked_at: datetime | None = None
+    account: PersonAccount | None = None  # of the person it belongs to; None: of nobody who has roles
     grant: Grant = field(init=False, compare=False, repr=False)  # made once, for the many requests that send the token
 
     def __post_init__(self) -> None:
@@ -131,7 +184,7 @@ class Token:
             path_prefix=self.path_prefix,
             expires_at=self.expires_at,
         )
-        object.__setattr__(self, "grant", grant)
+        object.__setattr__(self, "grant", grant if self.account is None else grant.with_rights(self.account.rights))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,6 +216,9 @@ class TokenRequest:
             raise InvalidInput("A token for a path cannot allow 'admin': it could make itself a wider one.")
         if self.principal_kind is PrincipalKind.SYSTEM:
             raise InvalidInput("The system has no tokens; choose user, agent or adapter.")
+
+    def is_for(self, principal: Principal) -> bool:
+        return (self.principal_kind, self.principal_name) == (principal.kind, principal.name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -198,6 +254,17 @@ class Caller:
         self.grant.require(action, project_id)
 
     @property
+    def administers_all(self) -> bool:
+        """Whether the grant is for administering everything, and not one project."""
+        return Action.ADMIN in self.grant.actions and self.grant.project_id is None
+
+    def administers(self, project_id: ProjectId | None) -> bool:
+        """Whether the grant is for administering that project (None: all of them)."""
+        if project_id is None:
+            return Action.ADMIN in self.grant.actions
+        return self.grant.allows(Action.ADMIN, project_id)
+
+    @property
     def limited_by(self) -> Principal | None:
         """Whose rights bound the caller's own: an agent in a run may do no more than whoever it works for."""
         return self.on_behalf_of if self.grant.source is GrantSource.RUN else None
@@ -209,10 +276,13 @@ class Caller:
         return Action.READ in self.grant.actions
 
     def may_manage(self, token: Token) -> bool:
-        """Whether an administrator may list and revoke this token: all tokens, or those of the one project that the
-        grant is limited to. The owner's tokens are the owner's alone."""
-        is_within = self.grant.project_id in (None, token.project_id)
-        return is_within and (self.principal.is_owner or not token.principal.is_owner)
+        """Whether the caller may list and revoke this token. Administrators may for all tokens, or for those of the
+        one project that the grant is limited to; people also for their own, and in projects that they administer.
+        The owner's tokens are the owner's alone."""
+        if self.grant.rights is not None and token.principal.id == self.principal.id:
+            return True
+        administers = self.administers_all if token.project_id is None else self.administers(token.project_id)
+        return administers and (self.principal.is_owner or not token.principal.is_owner)
 
     def working_as(self, principal: Principal) -> "Caller":
         """The caller at work in a workspace of ours: as whoever the workspace belongs to, on behalf of who asked. An

@@ -15,9 +15,12 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, InvalidInput, NotFound
 from contextbase.identity.levels import Level, LevelDecision, PathAuthority, PathRule, SubjectKind, check_pattern
-from contextbase.identity.model import Action, Caller, Principal, PrincipalName
+from contextbase.identity.model import Action, Caller, PersonAccount, Principal, PrincipalName
 from contextbase.identity.policy_repository import PolicyRepository
+from contextbase.identity.repository import IdentityRepository
+from contextbase.identity.roles import RoleScope
 from contextbase.ids import Clock, ProjectId, TreePath, new_uuid
+from contextbase.role_vocabulary import Right
 
 __all__ = ["MERGE_STRATEGIES", "EffectivePolicy", "PolicyService", "Subject"]
 
@@ -78,6 +81,7 @@ class EffectivePolicy:
 class PolicyService:
     database: Database
     repository: PolicyRepository
+    accounts: IdentityRepository
     audit: AuditRepository
     clock: Clock
 
@@ -216,7 +220,11 @@ class PolicyService:
                 groups=await self.repository.groups_of(connection, principal.id),
                 default=default,
             )
-        return PrincipalName(name=principal.name, kind=principal.kind), authority.decide(path)
+            account = (await self.accounts.accounts(connection, {principal.id})).get(principal.id)
+        full = PrincipalName(name=principal.name, kind=principal.kind)
+        if account is not None and (refused := _refused(account, project_id)) is not None:
+            return full, LevelDecision(level=Level.HIDDEN, rule=None, reason=refused)
+        return full, authority.decide(path)
 
     async def groups(
         self, caller: Caller, *, after: str = "", limit: int = 100
@@ -295,6 +303,14 @@ class PolicyService:
         self, connection: Connection, caller: Caller, chain: UUID, action: str, summary: str, **details: object
     ) -> None:
         await self.audit.note(connection, chain, action, summary, at=self.clock.now(), by=caller.actor, **details)
+
+
+def _refused(account: PersonAccount, project_id: ProjectId) -> str | None:
+    """Why a person cannot reach the project at all."""
+    if account.is_disabled:
+        return "the account is disabled"
+    decision = account.rights.decide(Right.BROWSE_FILES, RoleScope.of_project(project_id))
+    return None if decision.allowed else decision.reason
 
 
 def _same_place(one: PathRule, other: PathRule) -> bool:

@@ -12,16 +12,36 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 -- name: tokens_by_secret
 -- The tokens that secrets belong to, with their principals; expired and revoked ones too, so that the answer can say so.
 SELECT t.secret_hash, t.id, t.name, t.actions, t.project_id, t.path_prefix, t.created_at, t.expires_at, t.revoked_at,
-       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
-FROM tokens t JOIN principals p ON p.id = t.principal_id
+       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner,
+       u.principal_id IS NOT NULL AS is_person
+FROM tokens t JOIN principals p ON p.id = t.principal_id LEFT JOIN users u ON u.principal_id = p.id AND NOT p.is_owner
 WHERE t.secret_hash = ANY ($1::bytea[])
 
+-- name: rights_of_people
+-- What the roles of people give; nobody else, and not the owner, has any.
+SELECT u.principal_id, p.name AS slug, u.department, u.disabled_at IS NOT NULL AS is_disabled,
+       coalesce(array_agg(ARRAY[b.role, b.scope_kind, b.scope_id]) FILTER (WHERE b.role IS NOT NULL),
+                '{}') AS bindings
+FROM users u JOIN principals p ON p.id = u.principal_id AND NOT p.is_owner
+LEFT JOIN user_role_bindings b ON b.principal_id = u.principal_id
+WHERE u.principal_id = ANY ($1::uuid[])
+GROUP BY u.principal_id, p.name
+
+-- name: ensure_owner_account
+INSERT INTO users (principal_id, login_name, display_name)
+SELECT id, name, 'Owner' FROM principals WHERE id = $1 ON CONFLICT (principal_id) DO NOTHING
+
+-- name: is_person
+SELECT EXISTS (SELECT FROM users WHERE principal_id = $1 AND NOT is_service)
+
 -- name: token_page
--- Tokens by age, newest first, before $1: those limited to project $3, or (NULL) all; the owner's only if $4 says so.
+-- Tokens by age, newest first, before $1: those limited to project $3, or (NULL) all; the owner's only if $4 says so;
+-- if $5 is given, its own and those of the projects $6 alone.
 SELECT t.id, t.name, t.actions, t.project_id, t.path_prefix, t.created_at, t.expires_at, t.revoked_at,
        p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
 FROM tokens t JOIN principals p ON p.id = t.principal_id
 WHERE ($1::uuid IS NULL OR t.id < $1) AND ($3::uuid IS NULL OR t.project_id = $3) AND ($4 OR NOT p.is_owner)
+  AND ($5::uuid IS NULL OR t.principal_id = $5 OR t.project_id = ANY ($6::uuid[]))
 ORDER BY t.id DESC
 LIMIT $2
 

@@ -9,8 +9,10 @@ import asyncpg
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import NotFound
-from contextbase.identity.model import Action, Principal, PrincipalKind, Token
+from contextbase.identity.model import Action, PersonAccount, Principal, PrincipalKind, Token
+from contextbase.identity.roles import Rights, RoleBinding, RoleScope
 from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath, new_uuid
+from contextbase.role_vocabulary import Role, RoleScopeKind
 
 __all__ = ["IdentityRepository"]
 
@@ -54,19 +56,41 @@ class IdentityRepository:
 
     async def tokens_by_secret(self, connection: Connection, hashes: Collection[bytes]) -> dict[bytes, Token]:
         rows = await connection.fetch(_SQL.tokens_by_secret, list(hashes))
-        return {row["secret_hash"]: _token(row) for row in rows}
+        people = {PrincipalId(row["principal_id"]) for row in rows if row["is_person"]}
+        accounts = await self.accounts(connection, people) if people else {}
+        return {row["secret_hash"]: _token(row, accounts.get(row["principal_id"])) for row in rows}
+
+    async def accounts(
+        self, connection: Connection, principal_ids: Collection[PrincipalId]
+    ) -> dict[PrincipalId, PersonAccount]:
+        """Of those who are people: the owner and principals without an account are left out."""
+        rows = await connection.fetch(_SQL.rights_of_people, list(principal_ids))
+        return {PrincipalId(row["principal_id"]): _account(row) for row in rows}
+
+    async def ensure_owner_account(self, connection: Connection, owner: PrincipalId) -> None:
+        """The owner is listed among the people, as their first administrator."""
+        await connection.execute(_SQL.ensure_owner_account, owner)
+
+    async def is_person(self, connection: Connection, principal_id: PrincipalId) -> bool:
+        return bool(await connection.fetchval(_SQL.is_person, principal_id))
 
     async def tokens(
         self,
         connection: Connection,
         *,
         project_id: ProjectId | None,
+        of_person: Rights | None,
         with_owner: bool,
         before: TokenId | None,
         limit: int,
     ) -> list[Token]:
-        """Newest first: those limited to a project, or (None) all; without the owner's, unless `with_owner`."""
-        rows = await connection.fetch(_SQL.token_page, before, limit, project_id, with_owner)
+        """Newest first: those limited to a project, or (None) all; of those, `of_person` gives a person's own and those
+        of the projects they administer; without the owner's, unless `with_owner`."""
+        person, projects = None, []
+        if of_person is not None:
+            person = of_person.person
+            projects = [each for each, actions in of_person.projects.items() if Action.ADMIN in actions]
+        rows = await connection.fetch(_SQL.token_page, before, limit, project_id, with_owner, person, projects)
         return [_token(row) for row in rows]
 
     async def token(self, connection: Connection, token_id: TokenId) -> Token | None:
@@ -81,7 +105,18 @@ class IdentityRepository:
         return bool(await connection.fetchval(_SQL.project_exists, project_id))
 
 
-def _token(row: asyncpg.Record) -> Token:
+def _account(row: asyncpg.Record) -> PersonAccount:
+    bindings = (
+        RoleBinding(role=Role(role), scope=RoleScope(RoleScopeKind(kind), scope_id))
+        for role, kind, scope_id in row["bindings"]
+    )
+    rights = Rights(
+        person=PrincipalId(row["principal_id"]), slug=row["slug"], bindings=bindings, department=row["department"]
+    )
+    return PersonAccount(rights=rights, is_disabled=row["is_disabled"])
+
+
+def _token(row: asyncpg.Record, account: PersonAccount | None = None) -> Token:
     principal = Principal(
         id=PrincipalId(row["principal_id"]),
         kind=PrincipalKind(row["principal_kind"]),
@@ -98,4 +133,5 @@ def _token(row: asyncpg.Record) -> Token:
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         revoked_at=row["revoked_at"],
+        account=account,
     )

@@ -4,6 +4,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -18,13 +19,14 @@ from contextbase.identity.model import (
     Action,
     Caller,
     GrantSource,
+    PersonAccount,
     Principal,
     PrincipalKind,
     Token,
     TokenRequest,
 )
 from contextbase.identity.repository import IdentityRepository
-from contextbase.ids import Clock, TokenId, new_uuid
+from contextbase.ids import Clock, PrincipalId, TokenId, new_uuid
 
 __all__ = ["OWNER_NAME", "IdentityService"]
 
@@ -43,6 +45,7 @@ class IdentityService:
         self._audit = audit
         self._clock = clock
         self._known: TtlCache[bytes, Token] = TtlCache()
+        self._people: TtlCache[PrincipalId, tuple[PersonAccount | None]] = TtlCache()
         self._together = Coalescer(self._read, most=_MOST_AT_ONCE)
 
     async def authenticate(
@@ -58,7 +61,35 @@ class IdentityService:
             raise Unauthenticated("The token was revoked.")
         if token.expires_at <= self._clock.now():
             raise Unauthenticated("The token has expired; make a new one with `contextbase token create`.")
+        _check_enabled(token.account)
         return Caller.with_token(token, source, origin=origin, trace_id=trace_id)
+
+    async def current(self, caller: Caller) -> Caller:
+        """A caller that was made elsewhere or earlier, with the rights that its person has now. Raises
+        `Unauthenticated` when that person was disabled."""
+        rights, limiting = caller.grant.rights, caller.limited_by
+        person = rights.person if rights is not None else None if limiting is None else limiting.id
+        if person is None:
+            return caller
+        account = await self._account(person)
+        _check_enabled(account)
+        if rights is None or account is None:
+            return caller
+        return replace(caller, grant=caller.grant.with_rights(account.rights))
+
+    async def _account(self, person: PrincipalId) -> PersonAccount | None:
+        known = self._people.get(person)
+        if known is None:
+            async with self._database.connection() as connection:
+                found = await self._repository.accounts(connection, {person})
+            known = (found.get(person),)
+            self._people.put(person, known)
+        return known[0]
+
+    def forget(self) -> None:
+        """What is remembered of tokens and people: somebody's roles or account changed."""
+        self._known.forget()
+        self._people.forget()
 
     async def _token(self, secret_hash: bytes) -> Token | None:
         return self._known.get(secret_hash) or await self._together.ask(None, secret_hash)
@@ -74,7 +105,9 @@ class IdentityService:
         """Make a token; the secret is returned here and can never be read again.
 
         Raises `Forbidden` if the new token would allow more, or live longer, than the caller's own."""
-        caller.require(Action.ADMIN, request.project_id)
+        is_own = caller.grant.rights is not None and request.is_for(caller.principal)
+        if not is_own:
+            caller.require(Action.ADMIN, request.project_id)
         now = self._clock.now()
         expires_at = now + (DEFAULT_TOKEN_LIFE if request.life is None else request.life)
         if request.life is None and caller.grant.expires_at is not None:
@@ -89,6 +122,8 @@ class IdentityService:
             principal = await self._repository.ensure_principal(
                 connection, request.principal_kind, request.principal_name
             )
+            if not is_own and not caller.administers_all and await self._repository.is_person(connection, principal.id):
+                raise Forbidden("Only an administrator of the platform makes tokens for another person.")
             token, secret = await self._insert(connection, principal, request, now=now, expires_at=expires_at)
             await self._record(
                 connection, caller, "token.create", f"Made token '{token.name}' for {principal.name}.", token.id
@@ -97,11 +132,14 @@ class IdentityService:
 
     async def list_tokens(self, caller: Caller, *, before: TokenId | None = None, limit: int = 100) -> list[Token]:
         """Newest first: the tokens that the caller may manage."""
-        caller.require(Action.ADMIN, caller.grant.project_id)
+        rights = caller.grant.rights
+        if rights is None:
+            caller.require(Action.ADMIN, caller.grant.project_id)
         async with self._database.connection() as connection:
             return await self._repository.tokens(
                 connection,
                 project_id=caller.grant.project_id,
+                of_person=None if rights is None or caller.administers_all else rights,
                 with_owner=caller.principal.is_owner,
                 before=before,
                 limit=limit,
@@ -111,7 +149,8 @@ class IdentityService:
         """Revoke it; False when it was revoked already. A token that the caller may not manage is not found.
 
         Requests under way finish; the next one is refused, by other servers of this database within a second."""
-        caller.require(Action.ADMIN, caller.grant.project_id)
+        if caller.grant.rights is None:
+            caller.require(Action.ADMIN, caller.grant.project_id)
         async with self._database.transaction() as connection:
             token = await self._repository.token(connection, token_id)
             if token is None or not caller.may_manage(token):
@@ -119,7 +158,7 @@ class IdentityService:
             now = await self._repository.revoke(connection, token_id, self._clock.now())
             if now:
                 await self._record(connection, caller, "token.revoke", f"Revoked token '{token.name}'.", token_id)
-        self._known.forget()
+        self.forget()
         return now
 
     async def ensure_owner(self, secret: str | None) -> str | None:
@@ -140,6 +179,7 @@ class IdentityService:
         now = self._clock.now()
         async with self._database.transaction() as connection:
             owner = await self._repository.ensure_principal(connection, PrincipalKind.USER, OWNER_NAME, is_owner=True)
+            await self._repository.ensure_owner_account(connection, owner.id)
             token, new_secret = await self._insert(
                 connection, owner, request, now=now, expires_at=now + _OWNER_TOKEN_LIFE
             )
@@ -174,6 +214,11 @@ class IdentityService:
     async def _record(self, connection: Connection, caller: Caller, action: str, summary: str, about: TokenId) -> None:
         now = self._clock.now()
         await self._audit.note(connection, SYSTEM_CHAIN, action, summary, at=now, by=caller.actor, token_id=str(about))
+
+
+def _check_enabled(account: PersonAccount | None) -> None:
+    if account is not None and account.is_disabled:
+        raise Unauthenticated("The account is disabled; ask an administrator.")
 
 
 def _hash(secret: str) -> bytes:

@@ -129,7 +129,7 @@ class LeaseService:
         is_own = found is not None and _is_of(found, _owner(caller))
         if found is None or not (is_own or sees(authority, found.pattern)):
             return
-        if not is_own and Action.ADMIN not in caller.grant.actions:
+        if not is_own and not caller.administers(project_id):
             whose = f"{found.owner}'s" if caller.may_read else "somebody else's"
             raise Forbidden(f"The lease is {whose}: ending it needs a token that allows 'admin'.")
         await self._release(caller, project_id, lambda lease: lease.token == token)
@@ -140,7 +140,7 @@ class LeaseService:
         own = _owner(caller)
         wanted = own if owner is None else owner
         is_own = wanted == own or wanted.startswith(f"{own}/")
-        if not is_own and Action.ADMIN not in caller.grant.actions:
+        if not is_own and not caller.administers(project_id):
             raise Forbidden(f"Ending the leases of {wanted[:120]} needs a token that allows 'admin'.")
         authority = await self._authority(caller, project_id)
 

@@ -19,13 +19,14 @@ from uuid import UUID
 from contextbase.audit.model import WayIn
 from contextbase.errors import Unauthenticated
 from contextbase.identity.model import Action, Caller, Grant, GrantSource, Principal, PrincipalKind
+from contextbase.identity.roles import Rights
 from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath
 
 __all__ = ["CallerSigner", "SentRequest", "SignatureChecker", "body_hash"]
 
 _SECONDS: Final = 60.0  # clocks of servers may differ by less than this
 _MOST_REMEMBERED: Final = 1_000_000
-_FORM: Final = 1
+_FORM: Final = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,6 +136,9 @@ def _caller(caller: Caller) -> dict[str, object]:
             "expires_at": None if grant.expires_at is None else grant.expires_at.isoformat(),
             "token_id": None if grant.token_id is None else str(grant.token_id),
             "name": grant.name,
+            # Whose roles hold: the server that takes the request over reads them itself.
+            "person": None if grant.rights is None else str(grant.rights.person),
+            "ceiling": sorted(map(str, grant.ceiling)),
         },
     }
 
@@ -144,7 +148,7 @@ def _caller_of(claims: Mapping[str, Any]) -> Caller:
     project_id, prefix, expires_at, token_id = (
         grant[name] for name in ("project_id", "path_prefix", "expires_at", "token_id")
     )
-    behalf = claims["on_behalf_of"]
+    behalf, person = claims["on_behalf_of"], grant["person"]
     return Caller(
         principal=_principal_of(claims["principal"]),
         way_in=WayIn(claims["way_in"]),
@@ -159,6 +163,8 @@ def _caller_of(claims: Mapping[str, Any]) -> Caller:
             expires_at=None if expires_at is None else datetime.fromisoformat(expires_at),
             token_id=None if token_id is None else TokenId(UUID(token_id)),
             name=grant["name"],
+            rights=None if person is None else Rights(person=PrincipalId(UUID(person)), slug=""),
+            narrowed_from=None if person is None else frozenset(map(Action, grant["ceiling"])),
         ),
     )
 

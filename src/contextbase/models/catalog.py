@@ -88,7 +88,7 @@ class ModelCatalog:
 
     async def add_upstream(self, caller: Caller, new: NewUpstream) -> ModelUpstream:
         """Raises `Conflict` if the name, or the scope's place for that protocol, is taken."""
-        is_administrator = _is_administrator(caller)
+        is_administrator = caller.administers_all
         if new.scope is UpstreamScope.USER:
             caller.require(Action.WRITE)
             if caller.principal.kind is not PrincipalKind.USER:
@@ -187,7 +187,7 @@ class ModelCatalog:
         for each in await self._repository.upstreams(connection):
             if each.name == name and _may_manage(caller, each):
                 return each
-        if Action.ADMIN not in caller.grant.actions:
+        if Action.ADMIN not in caller.grant.ceiling:
             raise Forbidden(f"You may not manage an upstream '{name[:120]}'; administrators may.")
         raise NotFound(f"There is no upstream '{name[:120]}' that you may manage.")
 
@@ -195,14 +195,9 @@ class ModelCatalog:
         await self._audit.note(connection, SYSTEM_CHAIN, action, summary, at=self._clock.now(), by=caller.actor)
 
 
-def _is_administrator(caller: Caller) -> bool:
-    """Of the whole platform."""
-    return Action.ADMIN in caller.grant.actions and caller.grant.project_id is None
-
-
 def _may_manage(caller: Caller, upstream: ModelUpstream) -> bool:
     if upstream.scope is UpstreamScope.USER and upstream.principal_id == caller.principal.id:
         return caller.grant.project_id is None and Action.WRITE in caller.grant.actions
-    if upstream.scope is UpstreamScope.PROJECT and caller.grant.project_id == upstream.project_id:
-        return Action.ADMIN in caller.grant.actions
-    return _is_administrator(caller)
+    if upstream.project_id is not None and caller.administers(upstream.project_id):
+        return True
+    return caller.administers_all

@@ -7,7 +7,7 @@ from typing import Final
 import httpx
 
 from contextbase.errors import ModelUpstreamUnavailable, NotFound
-from contextbase.identity.model import Action, Caller
+from contextbase.identity.model import Caller
 from contextbase.models.addresses import AddressChecker
 from contextbase.models.catalog import ModelCatalog
 from contextbase.models.http_transport import HttpTransport, UpstreamAddress
@@ -44,8 +44,7 @@ class UpstreamProbe:
 
     def configured(self, caller: Caller) -> list[UpstreamAddress]:
         """Those of the settings, for administrators."""
-        is_administrator = Action.ADMIN in caller.grant.actions and caller.grant.project_id is None
-        return self._configured if is_administrator else []
+        return self._configured if caller.administers_all else []
 
     async def test(self, caller: Caller, name: str) -> ProbeResult:
         """Raises `NotFound` if there is no such service that the caller may manage."""

@@ -126,11 +126,8 @@ def _check_grant(caller: Caller, session: AgentSession, actions: frozenset[Actio
 
 def _administers(caller: Caller, session: AgentSession) -> bool:
     grant = caller.grant
-    return (
-        {Action.ADMIN, Action.READ} <= grant.actions
-        and grant.project_id in (None, session.project_id)
-        and grant.path_prefix is None
-    )
+    may = grant.allows(Action.ADMIN, session.project_id) and grant.allows(Action.READ, session.project_id)
+    return may and grant.path_prefix is None
 
 
 def _unknown(session_id: SessionId) -> NotFound:

@@ -103,6 +103,21 @@ SET runtime_version = coalesce($3, runtime_version), image = coalesce($4, image)
     cli_version = coalesce($5, cli_version), landed = coalesce($6, landed)
 WHERE id = $1 AND attempt = $2
 
+-- name: sessions_without_leave
+-- Those at work for people who are disabled, or have no role left in the session's project.
+SELECT s.id FROM agent_sessions s
+JOIN users u ON u.principal_id = s.owner_id
+JOIN principals p ON p.id = u.principal_id AND NOT p.is_owner
+WHERE s.state <> 'deleted'
+  AND (EXISTS (SELECT FROM run_queue q WHERE q.session_id = s.id)
+       OR EXISTS (SELECT FROM session_workers w WHERE w.session_id = s.id AND w.desired_state = 'running'))
+  AND (u.disabled_at IS NOT NULL
+       OR NOT EXISTS (SELECT FROM user_role_bindings b
+                      WHERE b.principal_id = u.principal_id
+                        AND (b.role = 'platform_admin'
+                             OR (b.scope_kind = 'project' AND b.scope_id = s.project_id::text))))
+ORDER BY s.id
+
 -- name: request_cancel
 -- Once; whoever asks again changes nothing.
 UPDATE agent_runs SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp()) WHERE id = $1

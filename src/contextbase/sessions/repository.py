@@ -207,6 +207,10 @@ class SessionRepository:
             _json(facts.landed),
         )
 
+    async def without_leave(self, connection: Connection) -> Sequence[SessionId]:
+        """Those at work for people who may not have that any more."""
+        return [SessionId(row["id"]) for row in await connection.fetch(_SQL.sessions_without_leave)]
+
     async def request_cancel(self, connection: Connection, run_id: RunId) -> None:
         await connection.execute(_SQL.request_cancel, run_id)
 

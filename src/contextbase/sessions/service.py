@@ -261,6 +261,18 @@ class SessionService:
             await self._stop(step, WorkerState.STOPPED)
         self.log.hint_machines()
 
+    async def narrowed(self) -> None:
+        """Stop the sessions of people who were disabled or lost their role in the project. What the agents did so far
+        is kept."""
+        async with self.database.connection() as connection:
+            stopped = await self.repository.without_leave(connection)
+        for session_id in stopped:
+            async with self.runs.step(session_id) as step:
+                await self.repository.find(step.connection, session_id, lock=True)
+                await self._stop(step, WorkerState.STOPPED)
+        if stopped:
+            self.log.hint_machines()
+
     async def close(self, caller: Caller, session_id: SessionId) -> None:
         """Stop it for good; what was said and done stays readable."""
         async with self.runs.step(session_id) as step:

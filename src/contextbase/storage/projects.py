@@ -52,8 +52,7 @@ class ProjectService:
             row = await connection.fetchrow(_SQL.project_by_name, name_or_id)
             if row is None and (project_id := as_project_id(name_or_id)):
                 row = await connection.fetchrow(_SQL.project_by_id, project_id)
-        only = caller.grant.project_id
-        if row is None or only not in (None, row["id"]):
+        if row is None or not caller.grant.reaches(row["id"]):
             raise NotFound(f"There is no project '{name_or_id[:120]}'.")
         caller.require(action, row["id"])
         return _project(row)
@@ -61,7 +60,7 @@ class ProjectService:
     async def id_of(self, caller: Caller, name_or_id: str, *, action: Action = Action.READ) -> ProjectId:
         """Like `find`, for callers who need no more than the id; a name may be a second old."""
         project_id = self._ids.get(name_or_id)
-        if project_id is None or caller.grant.project_id not in (None, project_id):
+        if project_id is None or not caller.grant.reaches(project_id):
             project_id = (await self.find(caller, name_or_id, action=action)).id
             self._ids.put(name_or_id, project_id)
         caller.require(action, project_id)
@@ -74,7 +73,8 @@ class ProjectService:
             if caller.grant.project_id is not None:
                 rows = await connection.fetch(_SQL.project_by_id, caller.grant.project_id)
                 return [_project(row) for row in rows if row["name"] > after]
-            return [_project(row) for row in await connection.fetch(_SQL.project_page, after, limit)]
+            rows = await connection.fetch(_SQL.project_page, after, limit, caller.grant.reachable)
+            return [_project(row) for row in rows]
 
     async def delete(self, caller: Caller, project_id: ProjectId) -> None:
         """Hide the project and free its name. Its content stays stored: deleting is never losing. Events go."""

@@ -15,8 +15,9 @@ SELECT id, name, description, head, epoch, policy_version, created_at, reads_git
 FROM projects WHERE name = $1 AND deleted_at IS NULL
 
 -- name: project_page
+-- Projects by name, after a name: those with the ids $3, or (NULL) all.
 SELECT id, name, description, head, epoch, policy_version, created_at, reads_gitignore, allowed_secrets
-FROM projects WHERE deleted_at IS NULL AND name > $1 ORDER BY name LIMIT $2
+FROM projects WHERE deleted_at IS NULL AND name > $1 AND ($3::uuid[] IS NULL OR id = ANY ($3)) ORDER BY name LIMIT $2
 
 -- name: set_sharing
 -- NULL leaves a column as it is.

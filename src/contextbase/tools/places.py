@@ -20,7 +20,7 @@ class ToolPlaces:
     def __init__(self, *, projects: ProjectService, workspaces: WorkspaceService) -> None:
         self._projects = projects
         self._workspaces = workspaces
-        self._known: TtlCache[tuple[ProjectId | None, str | None], tuple[ProjectId, str]] = TtlCache()
+        self._known: TtlCache[tuple[object, ...], tuple[ProjectId, str]] = TtlCache()
 
     async def find(self, request: ToolRequest) -> ToolPlace:
         """Raises `InvalidInput`, with what to do, if the grant is for several projects and none is chosen."""
@@ -39,7 +39,8 @@ class ToolPlaces:
     async def project(self, request: ToolRequest) -> tuple[ProjectId, str]:
         """Of the place, its id and name; it does not matter which machine holds the workspace."""
         caller = request.caller
-        key = (caller.grant.project_id, request.project)
+        rights = caller.grant.rights
+        key = (caller.grant.project_id, None if rights is None else rights.person, request.project)
         known = self._known.get(key)
         if known is None:
             known = await self._looked_up(request)

@@ -35,8 +35,7 @@ class Agents:
         if caller.grant.path_prefix is not None:
             raise Forbidden(f"This {caller.grant.source} is for one folder; it cannot act for another agent.")
         principal = await self._principal(agent, make=make)
-        actions = caller.grant.actions & _ACTIONS  # 'admin' alone neither reads nor writes files
-        grant = replace(caller.grant, actions=actions, project_id=project_id)
+        grant = caller.grant.narrowed(_ACTIONS, project_id)  # 'admin' alone neither reads nor writes files
         return replace(caller.working_as(principal), grant=grant)
 
     async def _principal(self, text: str, *, make: bool) -> Principal:

@@ -21,8 +21,8 @@ class WorkspaceReaders:
         async with self._database.connection() as connection:
             found = await self._registry.by_id(connection, WorkspaceId(int=workspace_id.int))
         grant = caller.grant
-        if found is None or Action.READ not in grant.actions or grant.project_id not in (None, found.project_id):
+        if found is None or not grant.allows(Action.READ, found.project_id):
             return False
         if grant.path_prefix is not None and not f"{found.scope or ''}/".startswith(f"{grant.path_prefix}/"):
             return False
-        return found.principal.id == caller.principal.id or Action.ADMIN in grant.actions
+        return found.principal.id == caller.principal.id or caller.administers(found.project_id)

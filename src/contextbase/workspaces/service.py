@@ -311,7 +311,7 @@ class WorkspaceService:
     ) -> list[WorkspaceRecord]:
         """Newest first: everybody's for who may manage the project (None: all), else the caller's own. With a token for
         one folder the caller's own that show no more than that."""
-        everybody = Action.ADMIN in caller.grant.actions
+        everybody = caller.administers(project_id)
         caller.require(Action.ADMIN if everybody else Action.READ, project_id)
         async with self._database.connection() as connection:
             return await self._registry.page(
@@ -330,8 +330,8 @@ class WorkspaceService:
             found = await self._registry.by_id(connection, workspace_id)
         if (
             found is None
-            or caller.grant.project_id not in (None, found.project_id)
-            or (found.principal.id != caller.principal.id and Action.ADMIN not in caller.grant.actions)
+            or not caller.grant.reaches(found.project_id)
+            or (found.principal.id != caller.principal.id and not caller.administers(found.project_id))
         ):
             raise NotFound(f"There is no workspace {workspace_id}.")
         return found

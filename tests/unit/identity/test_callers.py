@@ -60,9 +60,10 @@ def test_a_token_gives_a_grant_of_the_same_limits() -> None:
 
 @pytest.mark.parametrize("source", list(GrantSource))
 def test_only_the_grant_of_a_token_or_a_login_names_a_token(source: GrantSource) -> None:
+    """A login need not: it may be made with a password."""
     of_a_token = source in (GrantSource.TOKEN, GrantSource.LOGIN)
     for token_id in (None, TokenId(uuid4())):
-        if of_a_token == (token_id is not None):
+        if of_a_token == (token_id is not None) or source is GrantSource.LOGIN:
             assert Grant(source=source, actions=READ_WRITE, token_id=token_id).token_id == token_id
             continue
         with pytest.raises(ValueError, match=f"of a {source}"):

@@ -2245,6 +2245,170 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Users
+         * @description People by slug.
+         */
+        get: operations["list_users_api_v1_users_get"];
+        put?: never;
+        /**
+         * Create User
+         * @description Make an account for a person or a service.
+         */
+        post: operations["create_user_api_v1_users_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get User
+         * @description One account.
+         */
+        get: operations["get_user_api_v1_users__user__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change User
+         * @description Change an account, or disable it: then its tokens, logins, streams and sessions end within a second.
+         */
+        patch: operations["change_user_api_v1_users__user__patch"];
+        trace?: never;
+    };
+    "/api/v1/departments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Departments
+         * @description All departments, by name.
+         */
+        get: operations["list_departments_api_v1_departments_get"];
+        put?: never;
+        /**
+         * Create Department
+         * @description Make a department.
+         */
+        post: operations["create_department_api_v1_departments_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/departments/{department}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Department
+         * @description Remove a department that nobody is in.
+         */
+        delete: operations["delete_department_api_v1_departments__department__delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Rename Department
+         * @description Give a department another title.
+         */
+        patch: operations["rename_department_api_v1_departments__department__patch"];
+        trace?: never;
+    };
+    "/api/v1/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Roles
+         * @description What each role gives in each kind of scope.
+         */
+        get: operations["list_roles_api_v1_roles_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/roles/bindings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Bindings
+         * @description Who has which role: of a person, in a scope, or everywhere. Everybody sees their own.
+         */
+        get: operations["list_bindings_api_v1_roles_bindings_get"];
+        /**
+         * Grant Role
+         * @description Give a person a role in a scope.
+         */
+        put: operations["grant_role_api_v1_roles_bindings_put"];
+        post?: never;
+        /**
+         * Revoke Role
+         * @description Take a role away. It takes effect within a second, also for what agents do for the person.
+         */
+        delete: operations["revoke_role_api_v1_roles_bindings_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/roles/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Explain Right
+         * @description Whether a person may do something somewhere, and which role decides it. A token may allow less.
+         */
+        get: operations["explain_right_api_v1_roles_explain_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/apps/store": {
         parameters: {
             query?: never;
@@ -3971,6 +4135,23 @@ export interface components {
             /** @enum {string} */
             level: "hidden" | "R" | "RA" | "RW-" | "RW";
         };
+        DepartmentCreate: {
+            /** @description Never changes. */
+            name: string;
+            /** @default  */
+            title: string;
+        };
+        DepartmentPatch: {
+            title: string;
+        };
+        DepartmentView: {
+            name: string;
+            title: string;
+            people: number;
+        };
+        DepartmentsView: {
+            departments: components["schemas"]["DepartmentView"][];
+        };
         /**
          * @description How two contents could be compared.
          * @enum {string}
@@ -5252,6 +5433,61 @@ export interface components {
             /** @description The snapshot that has its changes. They stay in the project; undo the run to take them back. */
             landed_seq: number | null;
         };
+        /**
+         * @description What roles give beside the actions of the core, somewhere.
+         * @enum {string}
+         */
+        Right: "use_app" | "manage_kb" | "manage_agentconfig" | "browse_files" | "edit_files" | "open_terminal";
+        /** @description Whether a person may do something somewhere. */
+        RightView: {
+            user: string;
+            action: components["schemas"]["Right"] | components["schemas"]["Action"];
+            scope: string;
+            allowed: boolean;
+            /** @description What decided it. */
+            reason: string;
+        };
+        /** @enum {string} */
+        Role: "platform_admin" | "app_admin" | "project_admin" | "member";
+        RoleBindingBody: {
+            /** @description The person's slug. */
+            user: string;
+            role: components["schemas"]["Role"];
+            /**
+             * @description platform, app:NAME, project:NAME, project:APP/NAME, user:SLUG or department:NAME.
+             * @default platform
+             */
+            scope: string;
+        };
+        RoleBindingPage: {
+            bindings: components["schemas"]["RoleBindingView"][];
+            /** @description Pass as `offset` for the next page; null on the last. */
+            next_offset: number | null;
+        };
+        RoleBindingView: {
+            user: string;
+            role: components["schemas"]["Role"];
+            scope: string;
+            granted_by: string;
+            /** Format: date-time */
+            granted_at: string;
+        };
+        RoleChanged: {
+            user: string;
+            role: components["schemas"]["Role"];
+            scope: string;
+            /** @description False: it was so already. */
+            changed: boolean;
+        };
+        RoleView: {
+            role: components["schemas"]["Role"];
+            /** @description The kind of scope that it is for. */
+            scope: string;
+            gives: (components["schemas"]["Right"] | components["schemas"]["Action"])[];
+        };
+        RolesView: {
+            roles: components["schemas"]["RoleView"][];
+        };
         RollbackCreate: {
             /** @description The project's name or id. */
             project: string;
@@ -6047,6 +6283,58 @@ export interface components {
             has_key: boolean;
             /** @enum {string} */
             source: "added" | "settings";
+        };
+        UserCreate: {
+            /** @description What the person logs in with. */
+            login_name: string;
+            /**
+             * @description Part of paths, and never changes; default: from the login name.
+             * @default
+             */
+            slug: string;
+            /** @default  */
+            display_name: string;
+            email?: string | null;
+            department?: string | null;
+            /**
+             * @description A service account: it has tokens, and never logs in.
+             * @default false
+             */
+            service: boolean;
+            /**
+             * @description Whether the person may use every app that is shown to them.
+             * @default true
+             */
+            member: boolean;
+        };
+        UserPage: {
+            users: components["schemas"]["UserView"][];
+            /** @description Pass as `after` for the next page; null on the last. */
+            next_after: string | null;
+        };
+        /** @description What is left out stays as it is. */
+        UserPatch: {
+            login_name?: string | null;
+            display_name?: string | null;
+            /** @description Empty: none. */
+            email?: string | null;
+            /** @description Empty: none. */
+            department?: string | null;
+            /** @description Who is disabled is out within a second. */
+            disabled?: boolean | null;
+        };
+        UserView: {
+            /** @description Never changes. */
+            slug: string;
+            login_name: string;
+            display_name: string;
+            email: string | null;
+            department: string | null;
+            service: boolean;
+            disabled: boolean;
+            is_owner: boolean;
+            /** Format: date-time */
+            created_at: string;
         };
         /** @enum {string} */
         ValueChangeKind: "added" | "removed" | "changed" | "moved";
@@ -9637,6 +9925,315 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MachineForgotten"];
+                };
+            };
+        };
+    };
+    list_users_api_v1_users_get: {
+        parameters: {
+            query?: {
+                after?: string;
+                department?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserPage"];
+                };
+            };
+        };
+    };
+    create_user_api_v1_users_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UserCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserView"];
+                };
+            };
+        };
+    };
+    get_user_api_v1_users__user__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The person's slug. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserView"];
+                };
+            };
+        };
+    };
+    change_user_api_v1_users__user__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The person's slug. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UserPatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserView"];
+                };
+            };
+        };
+    };
+    list_departments_api_v1_departments_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DepartmentsView"];
+                };
+            };
+        };
+    };
+    create_department_api_v1_departments_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DepartmentCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DepartmentView"];
+                };
+            };
+        };
+    };
+    delete_department_api_v1_departments__department__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                department: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    rename_department_api_v1_departments__department__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                department: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DepartmentPatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DepartmentView"];
+                };
+            };
+        };
+    };
+    list_roles_api_v1_roles_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolesView"];
+                };
+            };
+        };
+    };
+    list_bindings_api_v1_roles_bindings_get: {
+        parameters: {
+            query?: {
+                user?: string | null;
+                scope?: string | null;
+                offset?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleBindingPage"];
+                };
+            };
+        };
+    };
+    grant_role_api_v1_roles_bindings_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RoleBindingBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleChanged"];
+                };
+            };
+        };
+    };
+    revoke_role_api_v1_roles_bindings_delete: {
+        parameters: {
+            query: {
+                /** @description The person's slug. */
+                user: string;
+                role: components["schemas"]["Role"];
+                /** @description Such as project:notes. */
+                scope?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleChanged"];
+                };
+            };
+        };
+    };
+    explain_right_api_v1_roles_explain_get: {
+        parameters: {
+            query: {
+                /** @description The person's slug. */
+                user: string;
+                action: components["schemas"]["Right"] | components["schemas"]["Action"];
+                /** @description Such as project:notes. */
+                scope: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RightView"];
                 };
             };
         };

@@ -48,6 +48,7 @@ from contextbase.interfaces.api.routes import (
     projects,
     reverting,
     reviews,
+    roles,
     runs,
     sandboxes,
     search,
@@ -60,6 +61,7 @@ from contextbase.interfaces.api.routes import (
     todos,
     tokens,
     tools,
+    users,
     workbench,
     workspaces,
 )
@@ -74,6 +76,7 @@ _WORK = (search, workspaces, tools, commands, sandboxes)
 _CONVERSATIONS = (chat, sessions, session_snapshots, runs, human_loop, todos, agents)
 _ADMINISTRATION = (policies, groups, models, projects, tokens, machines)
 _PLATFORM = (apps, app_settings)
+_PEOPLE = (users, roles)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)
 
 
@@ -101,7 +104,7 @@ def create_app(services: Services, forwarder: Forwarder | None = None) -> FastAP
     ]
     routers += [
         history.system_router,
-        *(module.router for module in (*_ADMINISTRATION, *_PLATFORM, system, aliases, pages)),
+        *(module.router for module in (*_ADMINISTRATION, *_PEOPLE, *_PLATFORM, system, aliases, pages)),
     ]
     routers += [files.workspace_router, files.project_router]
     for router in routers:

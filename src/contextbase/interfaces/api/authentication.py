@@ -53,8 +53,8 @@ async def authenticate(request: HTTPConnection) -> Caller:
         caller = current()
         if caller is None:
             raise Unauthenticated("No run is at work in this sandbox.")
-    if caller is None:
-        caller = await _with_token(request)
+    # Of a person who was authenticated elsewhere, or earlier, the roles are read again.
+    caller = await _with_token(request) if caller is None else await services_of(request).identity.current(caller)
     request.scope.setdefault("state", {})[CALLER] = caller
     return caller
 

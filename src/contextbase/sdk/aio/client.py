@@ -23,6 +23,7 @@ from contextbase.sdk.aio.leases import DEFAULT_WAIT_SECONDS, AsyncLeases
 from contextbase.sdk.aio.lines import lines_of
 from contextbase.sdk.aio.machines import AsyncMachines
 from contextbase.sdk.aio.models import AsyncModels
+from contextbase.sdk.aio.people import AsyncDepartments, AsyncRoles, AsyncUsers
 from contextbase.sdk.aio.policies import AsyncPolicies
 from contextbase.sdk.aio.projects import AsyncProjects
 from contextbase.sdk.aio.reviews import AsyncReviews
@@ -76,6 +77,9 @@ class AsyncClient:
         self.projects = AsyncProjects(self._connection)
         self.tokens = AsyncTokens(self._connection)
         self.policies = AsyncPolicies(self._connection)
+        self.users = AsyncUsers(self._connection)
+        self.departments = AsyncDepartments(self._connection)
+        self.roles = AsyncRoles(self._connection)
         self.models = AsyncModels(self._connection)
         self.files = AsyncFiles(self._connection)
         self.history = AsyncHistory(self._connection)

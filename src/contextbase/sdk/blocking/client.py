@@ -25,6 +25,7 @@ from contextbase.sdk.blocking.leases import DEFAULT_WAIT_SECONDS, Leases
 from contextbase.sdk.blocking.lines import lines_of
 from contextbase.sdk.blocking.machines import Machines
 from contextbase.sdk.blocking.models import Models
+from contextbase.sdk.blocking.people import Departments, Roles, Users
 from contextbase.sdk.blocking.policies import Policies
 from contextbase.sdk.blocking.projects import Projects
 from contextbase.sdk.blocking.reviews import Reviews
@@ -77,6 +78,9 @@ class Client:
         self.projects = Projects(self._connection)
         self.tokens = Tokens(self._connection)
         self.policies = Policies(self._connection)
+        self.users = Users(self._connection)
+        self.departments = Departments(self._connection)
+        self.roles = Roles(self._connection)
         self.models = Models(self._connection)
         self.files = Files(self._connection)
         self.history = History(self._connection)
