@@ -80,7 +80,7 @@ def test_the_login_address_comes_before_the_first_log_line(empty_folder: Path) -
             [PROGRAM, "up", "--data", str(data), "--port", "0"], env=environment(), stdout=file, stderr=file
         )
     try:
-        while "applied migration" not in output.read_text():  # written when the server is ready
+        while "migrated the database" not in output.read_text():  # written when the server is ready
             assert process.poll() is None, output.read_text()
             time.sleep(0.05)
         lines = output.read_text().splitlines()

@@ -55,8 +55,9 @@ async def open_foundation(
     """Migrated and ready; `own` and `create`: see `open_database`."""
     database_of = open_database(settings, own=own, create=create, on_step=on_step)
     async with database_of as database, AsyncExitStack() as stack:
-        for migration in await migrate(database):
-            _log.info("applied migration", extra={"version": migration.version, "migration": migration.name})
+        if applied := await migrate(database):
+            versions = [migration.version for migration in applied]
+            _log.info("migrated the database", extra={"first": versions[0], "last": versions[-1]})
         data = DataFolder(settings.data.absolute())
         audit_key = await _audit_key(settings, data, database)
         spool = SpoolFolder(data.blobs / "tmp")
