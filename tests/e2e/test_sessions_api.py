@@ -219,6 +219,23 @@ async def test_a_session_has_the_agent_that_was_asked_for(client: AsyncClient, p
     assert refused.value.details["providers"] == list(names)
 
 
+async def test_a_program_gets_its_own_options_and_no_others(client: AsyncClient, project: str) -> None:
+    claude = next(agent for agent in (await client.agents.list()).agents if agent.name == "claude")
+    assert {"permissionMode", "mcp"} <= {option.name for option in claude.options}
+    made = await client.sessions.create(project, provider="claude", options={"permissionMode": "plan"})
+    for wrong in ({"permissionMode": "x"}, {"agent": "plan"}, {"cwd": "/"}):
+        with pytest.raises(InvalidInput) as refused:
+            await client.sessions.create(project, provider="claude-code", options=wrong)
+        assert "permissionMode" in refused.value.details["options"]
+        with pytest.raises(InvalidInput):
+            await client.sessions.send(made.id, "Hello.", options=wrong)
+    with pytest.raises(InvalidInput):
+        await client.sessions.send(made.id, "Hello.", provider="opencode", options={"permissionMode": "plan"})
+    run = await client.sessions.send(made.id, "Hello.", provider="codex-cli", options={"approvalMode": "never"})
+    assert (run.provider, run.options) == ("codex", {"approvalMode": "never"})
+    await client.sessions.stop(made.id)
+
+
 async def test_a_cursor_of_another_session_or_of_nothing_is_refused(client: AsyncClient, project: str) -> None:
     runs = []
     for _ in range(2):

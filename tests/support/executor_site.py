@@ -16,6 +16,7 @@ from tests.support.scripted_model import RecordedModel, model_context, scripted_
 from contextbase.channel.stream import ChannelStream
 from contextbase.limits import ResourceLimits
 from contextbase.models.http_stream import serve
+from contextbase.models.ports import UsageLedger
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
 from contextbase.sandbox.docker import DockerDriver
 from contextbase.sandbox.model import Network, SandboxSpec
@@ -32,9 +33,9 @@ BOUND = 120
 """Seconds that nothing in these tests takes, unless it hangs."""
 
 
-def gateway_handler(model: RecordedModel) -> StreamHandler:
+def gateway_handler(model: RecordedModel, ledger: UsageLedger | None = None) -> StreamHandler:
     """The gateway, with the scripted model behind it."""
-    gateway = scripted_gateway(model)
+    gateway = scripted_gateway(model, ledger)
     context = model_context(main_model="scripted")
 
     async def handle(stream: ChannelStream) -> None:

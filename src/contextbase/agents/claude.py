@@ -17,6 +17,7 @@ from contextbase.agents.model import (
     TurnEnd,
     TurnOutcome,
 )
+from contextbase.agents.options import AgentOption, OptionKind
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram, found_program, program_version
 from contextbase.agents.turns import missing, program_died, worked
@@ -26,6 +27,7 @@ __all__ = ["ClaudeAdapter"]
 _INSIDE: Final = ("claude_agent_sdk/_bundled/claude", "node_modules/.bin/claude")
 _SETTINGS: Final = json.dumps({"cleanupPeriodDays": 36_500})  # it would remove old transcripts, and with them sessions
 _MODES: Final = {"plan": "plan"}
+_OWN_MODES: Final = ("acceptEdits", "plan")
 
 
 class ClaudeAdapter:
@@ -35,6 +37,19 @@ class ClaudeAdapter:
     name = "claude"
     other_names = ("claude-code",)
     default_model = None
+    how_to_install = "pip install 'contextbase[claude]' in the server's Python, or put it into FOLDER/claude"
+    options = (
+        AgentOption(
+            name="permissionMode",
+            kind=OptionKind.CHOICE,
+            about="default and acceptEdits ask a person; bypassPermissions asks nobody, as the default profile.",
+            choices=("default", "acceptEdits", "plan", "bypassPermissions"),
+            profiles={"default": "ask", "acceptEdits": "ask", "plan": "plan", "bypassPermissions": "default"},
+        ),
+        AgentOption(name="allowedTools", kind=OptionKind.NAMES, about="Tools that it uses without being asked about."),
+        AgentOption(name="disallowedTools", kind=OptionKind.NAMES, about="Tools that it does not have."),
+        AgentOption(name="maxTurns", kind=OptionKind.NUMBER, about="The most answers of the model in one run."),
+    )
     capabilities = frozenset(Capability)
     paths = AgentPaths(
         folder="claude",
@@ -82,13 +97,29 @@ def _arguments(turn: AgentTurn, place: AgentPlace) -> list[str]:
     return [
         *("--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
         *("--include-partial-messages", "--permission-prompt-tool", "stdio"),
-        *("--permission-mode", _MODES.get(turn.profile, "default")),
+        *("--permission-mode", _mode(turn)),
         *("--setting-sources=", "--settings", _SETTINGS),
         *("--strict-mcp-config", "--mcp-config", json.dumps({"mcpServers": servers})),
         *("--model", turn.model),
         *(("--append-system-prompt", system) if system else ()),
         *(("--resume", turn.resume) if turn.resume else ()),
+        *_options(turn.options),
     ]
+
+
+def _mode(turn: AgentTurn) -> str:
+    asked = turn.options.get("permissionMode")
+    return str(asked) if asked in _OWN_MODES else _MODES.get(turn.profile, "default")
+
+
+def _options(given: Mapping[str, Any]) -> list[str]:
+    arguments = []
+    for name, argument in (("allowedTools", "--allowedTools"), ("disallowedTools", "--disallowedTools")):
+        if given.get(name):
+            arguments.append(f"{argument}={','.join(given[name])}")
+    if given.get("maxTurns"):
+        arguments.append(f"--max-turns={given['maxTurns']}")
+    return arguments
 
 
 class _Conversation:

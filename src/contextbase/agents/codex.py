@@ -19,6 +19,7 @@ from contextbase.agents.model import (
     TurnEnd,
     TurnOutcome,
 )
+from contextbase.agents.options import AgentOption, OptionKind
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram, found_program, program_version
 from contextbase.agents.turns import (
@@ -53,6 +54,29 @@ class CodexAdapter:
     name = "codex"
     other_names = ("codex-cli",)
     default_model = "gpt-5.5"  # it has a tool for patches with models it knows
+    how_to_install = "npm install --prefix FOLDER/codex @openai/codex"
+    options = (
+        AgentOption(
+            name="profile",
+            kind=OptionKind.CHOICE,
+            about="The execution profile, by Codex's word for it.",
+            choices=("default", "ask", "plan"),
+            profiles={"default": "default", "ask": "ask", "plan": "plan"},
+        ),
+        AgentOption(
+            name="approvalMode",
+            kind=OptionKind.CHOICE,
+            about="never asks nobody, as the default profile; the others ask a person for commands and changes.",
+            choices=("untrusted", "on-request", "on-failure", "never"),
+            profiles={"untrusted": "ask", "on-request": "ask", "on-failure": "ask", "never": "default"},
+        ),
+        AgentOption(
+            name="sandboxMode",
+            kind=OptionKind.CHOICE,
+            about="Both are the session's own sandbox, in which Codex's cannot work.",
+            choices=("workspace-write", "danger-full-access"),
+        ),
+    )
     capabilities = frozenset(Capability)
     paths = AgentPaths(
         folder="codex",

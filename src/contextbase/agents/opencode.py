@@ -15,6 +15,7 @@ from contextbase.agents.loopback_http import requested, server_sent_events
 from contextbase.agents.model import AgentPaths, AgentPlace, AgentTurn, Capability, TurnEnd, TurnOutcome
 from contextbase.agents.opencode_database import OpencodeDatabase
 from contextbase.agents.opencode_events import MCP_SERVER, OpencodeTranslator
+from contextbase.agents.options import AgentOption, OptionKind
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram, found_program, program_version
 from contextbase.agents.turns import (
@@ -53,6 +54,17 @@ class OpencodeAdapter:
     name = "opencode"
     other_names = ()
     default_model = None
+    how_to_install = "npm install --prefix FOLDER/opencode opencode-ai"
+    options = (
+        AgentOption(
+            name="agent",
+            kind=OptionKind.CHOICE,
+            about="Which of Opencode's agents works.",
+            choices=("build", "plan", "general", "explore"),
+            profiles={"plan": "plan"},
+        ),
+        AgentOption(name="tools", kind=OptionKind.SWITCHES, about="Tools that it has or does not have."),
+    )
     capabilities = frozenset(Capability)
     paths = AgentPaths(folder="opencode", state=("opencode.db",), cache=("opencode.db.new*",))
 
@@ -212,8 +224,10 @@ class _Conversation:
         }
         if system:
             message["system"] = system
-        if self._turn.profile == "plan":
-            message["agent"] = "plan"
+        if agent := self._turn.options.get("agent") or (self._turn.profile == "plan" and "plan"):
+            message["agent"] = agent
+        if tools := self._turn.options.get("tools"):
+            message["tools"] = tools
         await self._request("POST", f"/session/{session_id}/prompt_async", message)
 
     async def _abort(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from contextbase.agents.model import AgentPaths, AgentPlace, AgentQuestion, AgentTurn, Capability, TurnEnd
+from contextbase.agents.options import AgentOption
 
 __all__ = ["AgentAdapter", "EventSink"]
 
@@ -33,6 +34,16 @@ class AgentAdapter(Protocol):
     @property
     def default_model(self) -> str | None:
         """For programs that work well only with models they know; None: any will do."""
+        ...
+
+    @property
+    def options(self) -> tuple[AgentOption, ...]:
+        """What people can set, beside what all programs have."""
+        ...
+
+    @property
+    def how_to_install(self) -> str | None:
+        """For an operator; FOLDER is one of the folders with agent programs. None: it is a part of this package."""
         ...
 
     @property

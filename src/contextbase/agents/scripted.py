@@ -42,6 +42,8 @@ class ScriptedAdapter:
     capabilities = frozenset(
         {Capability.STREAM, Capability.STOP, Capability.RESUME, Capability.HUMAN_LOOP, Capability.TODO}
     )
+    how_to_install = None
+    options = ()
     paths = AgentPaths(folder="scripted", state=("*.json",))
 
     def version(self, place: AgentPlace) -> str | None:

@@ -1,7 +1,9 @@
 """What the adapters of agent programs have in common: a turn that can be stopped, and its ends."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from typing import Any, Final
 
 from contextbase.agents.model import AgentTurn, TurnEnd, TurnFailure, TurnOutcome
@@ -11,6 +13,7 @@ __all__ = [
     "RESUME_FAILED",
     "failed",
     "missing",
+    "named",
     "program_died",
     "read_beside",
     "resume_failed",
@@ -20,6 +23,10 @@ __all__ = [
 RESUME_FAILED: Final = "resume_failed"
 """The code of a turn that did not begin, because the program does not know the conversation it should go on with."""
 
+_MODEL_ERRORS: Final = {
+    "budget_exhausted": re.compile(r"\bmodel budget\b"),  # the gateway's own words
+    "context_overflow": re.compile(r"prompt is too long|context window|context length|too many tokens", re.IGNORECASE),
+}
 _INTERRUPT_PATIENCE: Final = 10.0  # seconds; then its process is ended
 
 
@@ -67,6 +74,16 @@ def missing(program: str, turn: AgentTurn) -> TurnEnd:
 
 def resume_failed(program: str, turn: AgentTurn, said: str) -> TurnEnd:
     return failed(RESUME_FAILED, f"{program} does not know the conversation {turn.resume}: {said[:1000]}", turn.resume)
+
+
+def named(end: TurnEnd) -> TurnEnd:
+    """With a code of its own for what programs tell as just some error of the model: they pass on its words alone."""
+    if end.failure is None or end.failure.code != "model_error":
+        return end
+    for code, words in _MODEL_ERRORS.items():
+        if words.search(end.failure.message):
+            return replace(end, failure=replace(end.failure, code=code, is_retryable=False))
+    return end
 
 
 async def program_died(program: str, process: AgentProgram, session_id: str | None) -> TurnEnd:

@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from contextbase.agents.model import AgentPlace, AgentTurn, TurnEnd, TurnFailure, TurnOutcome
+from contextbase.agents.options import profile_of
 from contextbase.agents.ports import AgentAdapter
 from contextbase.agents.program import is_older
 from contextbase.agents.registry import adapter_named, adapters
-from contextbase.agents.turns import RESUME_FAILED
+from contextbase.agents.turns import RESUME_FAILED, named
 from contextbase.executor.event_writer import EventWriter, OutputLimitReached
 from contextbase.executor.journal import EventJournal
 from contextbase.executor.processes import MARK, RunProcesses
@@ -189,6 +190,7 @@ async def _resumed(
 ) -> TurnEnd:
     """A turn of a program that goes on with what it knows. If it cannot read that, it is told what was said; state of a
     newer program is left alone."""
+    turn = replace(turn, profile=profile_of(adapter.options, turn.options, turn.profile))
     if turn.resume and turn.state_version:
         version = await asyncio.to_thread(adapter.version, place)
         if version is not None and is_older(version, turn.state_version):
@@ -198,8 +200,8 @@ async def _resumed(
             )
             failure = TurnFailure(code="agent_outdated", message=message)
             return TurnEnd(outcome=TurnOutcome.FAILED, sdk_session_id=turn.resume, failure=failure)
-    end = await adapter.run(turn, place, writer, canceled)
+    end = named(await adapter.run(turn, place, writer, canceled))
     if end.failure is None or end.failure.code != RESUME_FAILED or not turn.resume or canceled.is_set():
         return end
     await writer.emit("conversation.rebuilt", {"reason": RESUME_FAILED})
-    return await adapter.run(replace(turn, resume=None), place, writer, canceled)
+    return named(await adapter.run(replace(turn, resume=None), place, writer, canceled))

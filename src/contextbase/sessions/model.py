@@ -106,6 +106,10 @@ class AgentSession:
     forked_from: SessionId | None = None
     app_id: UUID | None = None  # of the app that composes it; None: it works in a project
 
+    def options_for(self, provider: str) -> Mapping[str, object]:
+        """They are for the session's own program."""
+        return self.options if provider == self.provider else {}
+
     def caller(self) -> Caller:
         """The session's agent at work: with what the owner granted, and never more than the owner may."""
         grant = Grant(source=GrantSource.RUN, actions=self.actions, project_id=self.project_id, path_prefix=self.folder)

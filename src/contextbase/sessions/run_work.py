@@ -210,7 +210,7 @@ class RunWork:
             "profile": self._run.profile,
             "allowed_tools": list(answers.allowed_tools),
             "allowed_once": list(answers.allowed_once),
-            "options": {"mcp": True, **self._session.options, **self._run.options},
+            "options": {"mcp": True, **self._session.options_for(self._run.provider), **self._run.options},
             "system_prompt": said.system_prompt,
             "environment": dict(said.environment),
             "limits": said.limits(self._parts.limits.seconds, self._parts.limits.output_bytes),

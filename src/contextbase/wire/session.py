@@ -99,7 +99,9 @@ class SessionCreate(BaseModel):
         description="`ask`: a person permits each tool that changes something. `plan`: the agent only makes a plan.",
     )
     title: str = Field("", description="Empty: the first words of the first message.", max_length=200)
-    options: dict[str, Any] = Field({}, description="For the agent program.", max_length=100)
+    options: dict[str, Any] = Field(
+        {}, description="For the agent program; `GET /api/v1/agents` lists them.", max_length=100
+    )
 
     @model_validator(mode="after")
     def _has_one_place(self) -> Self:
@@ -237,6 +239,18 @@ class RunCreate(BaseModel):
         None, description="Null: the session's.", min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$"
     )
     profile: ExecutionProfile | None = Field(None, description="Null: the session's.")
+    provider: str | None = Field(
+        None,
+        description="The agent program that answers this message; null: the session's. A new one is "
+        "told the conversation.",
+        min_length=1,
+        max_length=200,
+    )
+    options: dict[str, Any] = Field(
+        {},
+        description="For the agent program, beside the session's; `GET /api/v1/agents` lists them.",
+        max_length=100,
+    )
 
 
 class SessionRewind(BaseModel):

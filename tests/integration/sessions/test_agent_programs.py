@@ -3,12 +3,14 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from tests.support.agent_clis import installed
@@ -18,7 +20,9 @@ from tests.support.scripted_model import RecordedModel, script
 
 from contextbase.agents.model import Capability
 from contextbase.agents.registry import adapter_named, default_model
-from contextbase.models.model import Dialect
+from contextbase.models.dialects import GatewayError, GatewayProblem
+from contextbase.models.memory import MemoryLedger
+from contextbase.models.model import Dialect, ModelContext
 from contextbase.sandbox.model import Command
 
 BOUND = 120
@@ -402,3 +406,85 @@ async def test_opencode_is_not_started_where_it_would_run_a_plugin_of_the_tree(
         assert there.spec.folder is not None
         assert not (there.spec.folder / "hooked").exists()
     assert outcome(events) == "agent_error", events
+
+
+HISTORY = "Person: Which number?\n\nAgent: It was 40."
+
+
+async def copied(source: Path, target: Path) -> None:
+    process = await asyncio.create_subprocess_exec("cp", "-a", source, target)
+    assert await process.wait() == 0
+
+
+async def test_it_is_told_what_it_does_not_know_and_its_memory_goes_back_with_its_data(
+    one_site: Site, program: Program, tmp_path: Path
+) -> None:
+    """A resume that fails, state of a newer program, and what rewind and fork do: its data as they were, in a new
+    home."""
+    model = RecordedModel()
+    handlers = {"model": gateway_handler(model)}
+    unknown = "ses_00000000000000000000000000" if program.name == "opencode" else str(uuid4())
+    async with attached(one_site, handlers, **program.shown()) as there:
+        first = await there.run(program.run(script({"text": "It is 41."}), resume=unknown, history=HISTORY))
+        assert outcome(first) == "completed", first
+        assert [data["reason"] for data in of_type(first, "conversation.rebuilt")] == ["resume_failed"]
+        assert any(b"It was 40." in request.body for request in model.requests)
+        session_id = of_type(first, "run.finished")[0]["sdk_session_id"]
+        assert session_id not in (None, unknown)
+        assert there.spec.folder is not None
+        data, kept = there.spec.folder / ".agent_data", tmp_path / "kept"
+        await copied(data, kept)
+        version = next(data["cli_version"] for data in of_type(first, "run.status") if data.get("cli_version"))
+        known = {"resume": session_id, "history": HISTORY}
+        second = await there.run(program.run(script({"text": "Now it is 42."}), state_version=version, **known))
+        assert outcome(second) == "completed", second
+        assert not of_type(second, "conversation.rebuilt")
+        model.requests.clear()
+        refused = await there.run(program.run("Go on.", state_version="999.0.0", **known))
+        assert outcome(refused) == "agent_outdated", refused
+        assert model.requests == []
+        await there.driver.stop(there.spec.id)
+    shutil.rmtree(data)
+    await copied(kept, data)
+    async with attached(one_site, handlers, **program.shown()) as elsewhere:  # on the same folder, with another home
+        third = await elsewhere.run(program.run(script({"text": "Here I am."}), **known))
+    assert outcome(third) == "completed", third
+    told = b"".join(request.body for request in model.requests)
+    assert b"It is 41." in told
+    assert b"Now it is 42." not in told
+
+
+OVERFLOWS = {
+    "claude": {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"},
+    "codex": {"type": "context_length_exceeded", "message": "Your input exceeds the context window of this model."},
+    "opencode": {"type": "context_length_exceeded", "message": "This model's maximum context length is 200000 tokens."},
+}
+
+
+FEW = 6
+"""Requests: some programs also ask for a title, or try to shorten the conversation. None of them tries for ever."""
+
+
+class NoBudget(MemoryLedger):
+    """As the real one is, when a budget is used up."""
+
+    asked = 0
+
+    async def reserve(self, context: ModelContext, request_id: UUID, amount: int) -> None:
+        del context, request_id, amount
+        self.asked += 1
+        raise GatewayError(GatewayProblem.BUDGET_EXHAUSTED, "The model budget leaves no room for this request.")
+
+
+async def test_an_end_of_its_budget_or_its_context_ends_the_turn_at_once(one_site: Site, program: Program) -> None:
+    model, ledger = RecordedModel(), NoBudget()
+    overflow = script({"error": {"status": 400, **OVERFLOWS[program.name]}})
+    async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
+        too_long = await there.run(program.run(overflow))
+        assert outcome(too_long) == "context_overflow", too_long
+        assert len(model.requests) <= FEW
+    async with attached(one_site, {"model": gateway_handler(model, ledger)}, **program.shown()) as poor:
+        events = await poor.run(program.run("Do it."))
+        assert outcome(events) == "budget_exhausted", events
+        assert ledger.asked <= FEW
+        assert not of_type(events, "run.error")[0]["retryable"]

@@ -3549,6 +3549,14 @@ export interface components {
             /** @description The provider of sessions that name none. */
             default: string;
         };
+        /** @description Something that people can set for an agent program. */
+        AgentOptionView: {
+            name: string;
+            kind: components["schemas"]["OptionKind"];
+            about: string;
+            /** @description Of the kind `choice`. */
+            choices: string[];
+        };
         AgentTimeouts: {
             question_minutes?: number | null;
             on_question_timeout?: ("fail" | "default") | null;
@@ -3565,6 +3573,8 @@ export interface components {
             version: string | null;
             /** @description Null: it is installed. */
             how_to_install: string | null;
+            /** @description Pass as the `options` of a session or a message. */
+            options: components["schemas"]["AgentOptionView"][];
         };
         /** @description What is left out, or null, stays as it is. */
         AppChangeBody: {
@@ -4948,6 +4958,8 @@ export interface components {
             /** @description That have not ended, the oldest first. */
             open_runs: components["schemas"]["RunView"][];
         };
+        /** @enum {string} */
+        OptionKind: "choice" | "names" | "number" | "flag" | "switches";
         OriginView: {
             /** @description The version of the file. */
             number: number;
@@ -5531,6 +5543,15 @@ export interface components {
             model?: string | null;
             /** @description Null: the session's. */
             profile?: components["schemas"]["ExecutionProfile"] | null;
+            /** @description The agent program that answers this message; null: the session's. A new one is told the conversation. */
+            provider?: string | null;
+            /**
+             * @description For the agent program, beside the session's; `GET /api/v1/agents` lists them.
+             * @default {}
+             */
+            options: {
+                [key: string]: unknown;
+            };
         };
         /** @description The last item of a run's stream. */
         RunEndItem: {
@@ -5809,7 +5830,7 @@ export interface components {
              */
             title: string;
             /**
-             * @description For the agent program.
+             * @description For the agent program; `GET /api/v1/agents` lists them.
              * @default {}
              */
             options: {

@@ -35,5 +35,10 @@ def _print(found: AgentList) -> None:
         whole=("AGENT",),
     ).print()
     for each in found.agents:
+        for option in each.options:
+            values = f" ({', '.join(option.choices)})" if option.choices else ""
+            text = Text.assemble((f"{each.name} {option.name}", "cyan"), f"{values}: {option.about}")
+            console.print(text, soft_wrap=True)
+    for each in found.agents:
         if each.how_to_install is not None:
             console.print(Text.assemble((f"{each.name}: ", "bold"), each.how_to_install), soft_wrap=True)

@@ -34,6 +34,7 @@ _HELP: Final = (
     ("/fork [N]", "go on from before message N in a new session. Default: from here"),
     ("/status", "show the session"),
     ("/model NAME", "use another model from the next message on"),
+    ("/agent NAME", "let another agent program answer from the next message on"),
     ("/stop", "stop the session's sandbox; the next message starts it again"),
     ("/quit", "leave; the session stays, and goes on when you name it"),
 )
@@ -78,6 +79,7 @@ class _Conversation:
         self._client = client
         self._session = session
         self._model = model
+        self._provider: str | None = None
         self._as_json = as_json
         self._name = short_id(session.id)
         self._is_used = session.last_run > 0
@@ -100,7 +102,7 @@ class _Conversation:
                     if not self._obey(line):
                         break
                 elif line.strip():
-                    run = self._client.sessions.send(self._session.id, line, model=self._model)
+                    run = self._client.sessions.send(self._session.id, line, model=self._model, provider=self._provider)
                     self._is_used = True
                     self._follow(run)
             except ContextbaseError as error:
@@ -158,6 +160,9 @@ class _Conversation:
             case "model":
                 self._model = rest.strip() or None
                 self._note(f"The next message goes to {self._model or 'the default model of the session'}.")
+            case "agent":
+                self._provider = rest.strip() or None
+                self._note(f"The next message goes to {self._provider or self._session.provider}.")
             case "stop":
                 self._client.sessions.stop(self._session.id)
                 self._note("The sandbox stops; the next message starts it again.")

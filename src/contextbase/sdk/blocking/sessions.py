@@ -129,13 +129,23 @@ class Sessions:
         *,
         model: str | None = None,
         profile: ProfileName | ExecutionProfile | None = None,
+        provider: str | None = None,
+        options: Mapping[str, Any] | None = None,
         key: str | None = None,
     ) -> RunView:
         """Send the agent a message; `events` tells what comes of it. It is sent again while the server does not
-        answer, and queued once: `key` is what tells one message from another (None: a new one). Raises `Conflict` for
-        a session that is closed."""
+        answer, and queued once: `key` is what tells one message from another (None: a new one). `provider`: another
+        agent program than the session's, for this message. Raises `Conflict` for a session that is closed."""
         with input_checked("send()"):
-            body = RunCreate.model_validate({"message": message, "model": model, "profile": profile})
+            body = RunCreate.model_validate(
+                {
+                    "message": message,
+                    "model": model,
+                    "profile": profile,
+                    "provider": provider,
+                    "options": dict(options or {}),
+                }
+            )
         headers = {"Idempotency-Key": key or uuid4().hex}
         return self._connection.retried(
             lambda: self._connection.call(RunView, "POST", f"{_SESSIONS}/{session}/runs", body, headers=headers)
@@ -299,11 +309,15 @@ class Session:
         *,
         model: str | None = None,
         profile: ProfileName | ExecutionProfile | None = None,
+        provider: str | None = None,
+        options: Mapping[str, Any] | None = None,
         key: str | None = None,
     ) -> Generator[RunItem, None, None]:
         """Send the agent a message, and yield what happens to the end of the run: the last is a `RunEndItem`. To stop
         reading does not stop the agent; `cancel` does."""
-        self.run = self._sessions.send(self.id, message, model=model, profile=profile, key=key)
+        self.run = self._sessions.send(
+            self.id, message, model=model, profile=profile, provider=provider, options=options, key=key
+        )
         events = self._sessions.events(self.run.id)
         with closing(events):
             for received in events:

@@ -54,7 +54,7 @@ async def chat(
         return request
 
     session = await chats.found_or_made(caller, body.id, request_of_new)
-    wishes = await _wishes(body, session, services)
+    wishes = _wishes(body, session, services)
     run = await sessions.send(caller, session.id, text, wishes=wishes, idempotency_key=_key(body, message))
     return await chat_stream(request, services, caller, run)
 
@@ -125,14 +125,14 @@ async def session_request(start: ChatStart, caller: Caller, services: CoreServic
     )
 
 
-async def _wishes(body: ChatCreate, session: AgentSession, services: CoreServices) -> RunWishes:
-    provider = None if body.provider is None else await services.sessions.agents.provider(body.provider)
-    return RunWishes(
-        provider=None if provider == session.provider else provider,
+def _wishes(body: ChatCreate, session: AgentSession, services: CoreServices) -> RunWishes:
+    wishes = RunWishes(
+        provider=body.provider,
         model=body.model,
-        profile=body.execution_profile or ("plan" if body.agent == "plan" else "default"),
+        profile=body.execution_profile or body.agent,
         options=body.provider_options,
     )
+    return services.sessions.agents.wished(session.provider, wishes)
 
 
 async def _project_id(name: str | None, caller: Caller, services: CoreServices) -> ProjectId:

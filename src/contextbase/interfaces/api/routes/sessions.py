@@ -78,15 +78,16 @@ async def create_session(
             overrides=body.overrides or AgentConfig.model_validate({}),
         )
         return session_view(await services.sessions.apps.create(caller, asked))
+    provider = await services.sessions.agents.provider(body.provider)
     request = SessionRequest(
         project_id=await services.projects.id_of(caller, body.project or ""),
         folder=None if body.folder is None else TreePath.parse(body.folder),
-        provider=await services.sessions.agents.provider(body.provider),
+        provider=provider,
         model=body.model,
         land=body.land,
         profile=body.profile,
         title=body.title,
-        options=body.options,
+        options=services.sessions.agents.options(provider, body.options),
     )
     return session_view(await services.sessions.service.create(caller, request))
 
@@ -157,12 +158,12 @@ async def send_message(
     ] = None,
 ) -> RunView:
     """Send the agent a message: a run, which begins when those before it have ended and a machine has room."""
+    wishes = RunWishes(model=body.model, profile=body.profile, provider=body.provider, options=body.options)
+    if body.provider is not None or body.options:
+        found = await services.sessions.service.get(caller, session)
+        wishes = services.sessions.agents.wished(found.session.provider, wishes)
     run = await services.sessions.service.send(
-        caller,
-        session,
-        body.message,
-        wishes=RunWishes(model=body.model, profile=body.profile),
-        idempotency_key=idempotency_key,
+        caller, session, body.message, wishes=wishes, idempotency_key=idempotency_key
     )
     return run_view(run)
 
