@@ -1,6 +1,7 @@
 // Every page and its address. What a page shows is in its address, so that each state of it can be sent to somebody.
 import type { QueryClient } from "@tanstack/react-query";
 import { createRootRouteWithContext, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { PANEL_TABS } from "./sessions/panel/tabs";
 import { Crash, NotFound, Shell } from "./shell/Shell";
 import { Skeleton } from "./ui/basics";
 
@@ -26,6 +27,27 @@ const start = createRoute({
     throw redirect({ to: "/projects", replace: true });
   },
 });
+
+const sessions = createRoute({
+  getParentRoute: () => root,
+  path: "/sessions",
+  component: lazyRouteComponent(() => import("./sessions/SessionsLayout"), "SessionsLayout"),
+});
+const latestSession = createRoute({ getParentRoute: () => sessions, path: "/", component: lazyRouteComponent(() => import("./sessions/LatestSession"), "LatestSession") });
+export const newSessionRoute = createRoute({
+  getParentRoute: () => sessions,
+  path: "new",
+  validateSearch: query((search) => ({ project: text(search.project) })),
+  component: lazyRouteComponent(() => import("./sessions/NewSessionPage"), "NewSessionPage"),
+});
+const exampleRoute = createRoute({ getParentRoute: () => sessions, path: "example", component: lazyRouteComponent(() => import("./sessions/ExamplePage"), "ExamplePage") });
+export const sessionRoute = createRoute({
+  getParentRoute: () => sessions,
+  path: "$session",
+  validateSearch: query((search) => ({ panel: PANEL_TABS.find((tab) => tab === search.panel), file: text(search.file) })),
+  component: lazyRouteComponent(() => import("./sessions/SessionPage"), "SessionPage"),
+});
+const inboxRoute = createRoute({ getParentRoute: () => root, path: "/inbox", component: lazyRouteComponent(() => import("./inbox/InboxPage"), "InboxPage") });
 
 const projects = createRoute({
   getParentRoute: () => root,
@@ -142,6 +164,8 @@ export const systemAuditRoute = createRoute({
 
 const routeTree = root.addChildren([
   start,
+  sessions.addChildren([latestSession, newSessionRoute, exampleRoute, sessionRoute]),
+  inboxRoute,
   projects,
   projectRoute.addChildren([projectStart, filesRoute, logRoute, compareRoute, searchRoute, workspacesRoute, accessRoute, auditRoute]),
   reviewRoute,

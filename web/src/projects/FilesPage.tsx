@@ -2,16 +2,16 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { FilePlus, FolderPlus, RefreshCw, ChevronsDownUp } from "lucide-react";
-import { type FormEvent, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { api, body } from "../api/client";
 import { meQuery, projectQuery } from "../api/queries";
 import { onProjectChange } from "../live/hooks";
 import { useShortcut } from "../shell/keyboard";
 import { useText } from "../text";
-import { Button, classes, Command, Empty, Field, IconButton, inputClass, Problem, Skeleton } from "../ui/basics";
+import { Button, classes, Command, Empty, IconButton, Problem, Skeleton } from "../ui/basics";
 import { Dialog } from "../ui/dialog";
 import { folderOf } from "../ui/format";
-import { tellError } from "../ui/toasts";
+import { PathForm } from "../ui/PathForm";
 import { commit, report } from "./changes";
 import { FileView } from "./FileView";
 import { NameFilter } from "./NameFilter";
@@ -71,9 +71,11 @@ export function FilesPage() {
       </div>
       <TimeMachine project={project} path={path} at={at} />
       <Dialog title={creating === "folder" ? t.tree.newFolderTitle : t.tree.newFileTitle} open={creating !== null} onClose={() => setCreating(null)}>
-        <NewEntry
+        <PathForm
           start={folder ? `${folder}/` : ""}
-          create={async (wanted) => {
+          label={t.tree.pathPrompt}
+          action={t.common.create}
+          onSubmit={async (wanted) => {
             const head = await client.fetchQuery({ ...projectQuery(project), staleTime: 0 });
             const change = creating === "folder" ? { action: "mkdir" as const, path: wanted } : { action: "write" as const, path: wanted, text: "" };
             const made = await commit(project, [change], { seq: head.head, epoch: head.epoch });
@@ -136,24 +138,5 @@ function TreeBody({ store, project, canWrite, onNew, ...rest }: { store: TreeSto
       <Tree store={store} {...rest} />
       {store.isLoading && <div role="status" className="flex items-center gap-2 border-t px-3 py-1 text-xs text-muted"><RefreshCw size={12} className="animate-spin" aria-hidden />{t.tree.more}</div>}
     </>
-  );
-}
-
-function NewEntry({ start, create }: { start: string; create: (path: string) => Promise<void> }) {
-  const t = useText();
-  const [path, setPath] = useState(start);
-  const [busy, setBusy] = useState(false);
-  function submit(event: FormEvent) {
-    event.preventDefault();
-    setBusy(true);
-    create(path.trim().replace(/\/+$/, "")).catch(tellError).finally(() => setBusy(false));
-  }
-  return (
-    <form onSubmit={submit} className="flex flex-col gap-4 p-4">
-      <Field label={t.tree.pathPrompt}>
-        <input autoFocus required className={classes(inputClass, "mono")} value={path} onChange={(event) => setPath(event.target.value)} />
-      </Field>
-      <Button type="submit" look="primary" className="self-end" busy={busy} disabled={!path.trim() || path.endsWith("/")}>{t.common.create}</Button>
-    </form>
   );
 }

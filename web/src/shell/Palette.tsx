@@ -38,6 +38,8 @@ function Chooser({ onClose, isAdmin, onHelp }: { onClose: () => void; isAdmin: b
   });
 
   const pages: Choice[] = [
+    { id: "sessions", group: t.palette.pages, label: t.nav.sessions, run: () => void navigate({ to: "/sessions" }) },
+    { id: "inbox", group: t.palette.pages, label: t.nav.inbox, run: () => void navigate({ to: "/inbox" }) },
     { id: "projects", group: t.palette.pages, label: t.nav.projects, run: () => void navigate({ to: "/projects" }) },
     { id: "review", group: t.palette.pages, label: t.nav.review, run: () => void navigate({ to: "/review" }) },
     ...(project
@@ -48,6 +50,7 @@ function Chooser({ onClose, isAdmin, onHelp }: { onClose: () => void; isAdmin: b
     ...(isAdmin ? (["health", "tokens", "audit"] as const).map((page) => ({ id: `admin-${page}`, group: t.palette.pages, label: t.admin[page], hint: t.nav.admin, run: () => void navigate({ to: `/admin/${page}` }) })) : []),
   ];
   const actions: Choice[] = [
+    { id: "new-session", group: t.palette.actions, label: t.sessions.new, run: () => void navigate({ to: "/sessions/new", search: { project } }) },
     { id: "new", group: t.palette.actions, label: t.projects.new, run: () => void navigate({ to: "/projects", search: { new: true } }) },
     { id: "help", group: t.palette.actions, label: t.shortcuts.title, hint: "?", run: onHelp },
     ...shortcuts

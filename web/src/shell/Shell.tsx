@@ -1,10 +1,11 @@
 // The frame around every page: navigation, live status, the command palette, shortcuts, what just happened.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ErrorComponentProps, Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { FolderTree, GitMerge, type LucideIcon, Search, ShieldCheck } from "lucide-react";
+import { FolderTree, GitMerge, Inbox, type LucideIcon, MessagesSquare, Search, ShieldCheck } from "lucide-react";
 import { useEffect, useState } from "react";
 import { meQuery, projectsQuery, reviewsQuery } from "../api/queries";
 import { useLiveStatus } from "../live/hooks";
+import { questionsQuery } from "../sessions/queries";
 import markUrl from "../mark.svg";
 import { useText } from "../text";
 import { classes, Empty, IconButton, Problem, Skeleton } from "../ui/basics";
@@ -16,7 +17,7 @@ import { Login } from "./Login";
 import { Palette } from "./Palette";
 import { ShortcutList } from "./ShortcutList";
 
-type Section = { to: "/projects" | "/review" | "/admin"; label: string; icon: LucideIcon; count?: number };
+type Section = { to: "/sessions" | "/inbox" | "/projects" | "/review" | "/admin"; label: string; icon: LucideIcon; count?: number };
 
 export function Shell() {
   const t = useText();
@@ -27,6 +28,8 @@ export function Shell() {
   useShortcut("mod+k", t.shortcuts.palette, () => setPalette((open) => !open), true, true);
   useShortcut("?", t.shortcuts.help, () => setHelp(true), true, true);
   useShortcut("g p", t.shortcuts.goProjects, () => void navigate({ to: "/projects" }), true, true);
+  useShortcut("g s", t.shortcuts.goSessions, () => void navigate({ to: "/sessions" }), true, true);
+  useShortcut("g i", t.shortcuts.goInbox, () => void navigate({ to: "/inbox" }), true, true);
   useShortcut("g r", t.shortcuts.goReview, () => void navigate({ to: "/review" }), true, true);
   useShortcut("u", t.common.undo, undoLast, true, true);
 
@@ -69,8 +72,11 @@ function useWaiting(): number {
 function Navigation({ isAdmin, onPalette }: { isAdmin: boolean; onPalette: () => void }) {
   const t = useText();
   const waiting = useWaiting();
+  const questions = useQuery(questionsQuery()).data?.length;
   const sections: Section[] = [
+    { to: "/sessions", label: t.nav.sessions, icon: MessagesSquare },
     { to: "/projects", label: t.nav.projects, icon: FolderTree },
+    { to: "/inbox", label: t.nav.inbox, icon: Inbox, count: questions },
     { to: "/review", label: t.nav.review, icon: GitMerge, count: waiting },
     ...(isAdmin ? [{ to: "/admin" as const, label: t.nav.admin, icon: ShieldCheck }] : []),
   ];

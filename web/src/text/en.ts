@@ -1,4 +1,6 @@
 // Every word the workbench says. A text with values in it is a function; zh.ts must have the same shape.
+import { example, inbox, sessions } from "./sessions.en";
+
 const s = (count: number, one: string, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
 export const en = {
@@ -38,7 +40,7 @@ export const en = {
   },
   shortcuts: {
     title: "Keyboard shortcuts", palette: "Command palette", help: "This list", nextItem: "Next", previousItem: "Previous",
-    goProjects: "Go to projects", goReview: "Go to review", everywhere: "Everywhere", here: "On this page", then: "then",
+    goProjects: "Go to projects", goReview: "Go to review", goSessions: "Go to sessions", goInbox: "Go to the inbox", everywhere: "Everywhere", here: "On this page", then: "then",
   },
   projects: {
     title: "Projects", count: (n: number) => s(n, "project"), new: "New project", name: "Name", description: "What is it about?",
@@ -143,6 +145,7 @@ export const en = {
     title: "Tokens", intro: "Agents, adapters and people come in with a token. It is shown once.", create: "New token", name: "For", kind: "Kind", actions: "May", expires: "Expires", revoke: "Revoke", revoked: "revoked", expired: "expired", project: "Project", any: "all projects",
     days: "Days", created: "The token was made. Copy it now; it is not shown again.", empty: "No tokens", revokedToast: (who: string) => `The token of ${who} was revoked.`, made: "Made", active: "active",
   },
+  sessions, inbox, example,
   count: s,
 };
 

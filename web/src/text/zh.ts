@@ -1,4 +1,5 @@
 import type { Messages } from "./en";
+import { example, inbox, sessions } from "./sessions.zh";
 
 const n = (count: number, unit: string) => `${count.toLocaleString("zh-CN")} ${unit}`;
 
@@ -30,7 +31,7 @@ export const zh: Messages = {
     searchFor: (q) => `在内容中搜索“${q}”`,
   },
   shortcuts: {
-    title: "键盘快捷键", palette: "命令面板", help: "本列表", nextItem: "下一项", previousItem: "上一项", goProjects: "前往项目", goReview: "前往评审",
+    title: "键盘快捷键", palette: "命令面板", help: "本列表", nextItem: "下一项", previousItem: "上一项", goProjects: "前往项目", goReview: "前往评审", goSessions: "前往会话", goInbox: "前往收件箱",
     everywhere: "全局", here: "本页", then: "然后",
   },
   projects: {
@@ -117,5 +118,6 @@ export const zh: Messages = {
     title: "令牌", intro: "智能体、适配器和人都凭令牌进入。令牌只显示一次。", create: "新建令牌", name: "给谁", kind: "类型", actions: "可以", expires: "到期", revoke: "吊销", revoked: "已吊销", expired: "已过期", project: "项目", any: "所有项目",
     days: "天数", created: "令牌已生成。请现在复制，之后不再显示。", empty: "没有令牌", revokedToast: (who) => `已吊销 ${who} 的令牌。`, made: "创建于", active: "有效",
   },
+  sessions, inbox, example,
   count: (count, one) => n(count, one),
 };
