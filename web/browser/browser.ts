@@ -1,9 +1,7 @@
 // A real Chromium against a real server, for the tests: see tests/e2e/web.
-import { mkdtempSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 
 export const url = process.env.WORKBENCH_URL ?? "http://127.0.0.1:8080";
 export const ownerToken = process.env.WORKBENCH_OWNER ?? "";
@@ -15,13 +13,17 @@ const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 export type Options = { token?: string | null; width?: number; height?: number; theme?: "light" | "dark"; language?: string };
 export type Visit = { page: Page; context: BrowserContext; problems: string[]; close: () => Promise<void> };
 
-/** A browser with nothing in it but a login. `problems` gathers errors of scripts and of the content security policy. */
+let started: Promise<Browser> | undefined;
+
+/** One browser for all tests of a file; it ends with the process. */
+function browser(): Promise<Browser> {
+  started ??= chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: FLAGS });
+  return started;
+}
+
+/** A profile with nothing in it but a login. `problems` gathers errors of scripts and of the content security policy. */
 export async function visit(options: Options = {}): Promise<Visit> {
-  const folder = mkdtempSync(join(tmpdir(), "workbench-"));
-  const context = await chromium.launchPersistentContext(folder, {
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    headless: true,
-    args: FLAGS,
+  const context = await (await browser()).newContext({
     viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
     colorScheme: options.theme ?? "light",
     locale: options.language ?? "en-GB",
@@ -39,18 +41,9 @@ export async function visit(options: Options = {}): Promise<Visit> {
     });
   };
   context.on("page", watch);
-  const page = context.pages()[0] ?? (await context.newPage());
-  watch(page);
+  const page = await context.newPage();
   page.setDefaultTimeout(Number(process.env.WORKBENCH_PATIENCE_MS ?? 60_000));
-  return {
-    page,
-    context,
-    problems,
-    close: async () => {
-      await context.close();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
+  return { page, context, problems, close: () => context.close() };
 }
 
 export async function open(page: Page, path: string): Promise<void> {
@@ -61,7 +54,7 @@ export async function open(page: Page, path: string): Promise<void> {
 /** What axe finds wrong with the page as it is now. */
 export async function violations(page: Page): Promise<string[]> {
   // As a file of the browser's own: the page's policy allows no scripts but the server's.
-  await page.evaluate(await import("node:fs").then((fs) => fs.readFileSync(AXE, "utf8")));
+  await page.evaluate(readFileSync(AXE, "utf8"));
   return await page.evaluate(async () => {
     const axe = (window as unknown as { axe: { run: (what: Document, options: object) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> } }).axe;
     const found = await axe.run(document, { resultTypes: ["violations"] });

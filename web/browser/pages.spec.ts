@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ask, open, type Visit, violations, visit } from "./browser";
-import { pages } from "./pages";
+import { open, type Visit, violations, visit } from "./browser";
+import { allPages } from "./pages";
 
-const reviews = await ask<{ reviews: { id: string; path: string }[] }>("GET", "/api/v1/reviews?project=notes&state=open");
-const all = pages(`notes/${reviews.reviews.find((one) => one.path === "shop.json")?.id}`);
+const all = await allPages("shop.json");
 
 describe.each([
   { theme: "light", width: 1440 },

@@ -1,8 +1,17 @@
+import { ask } from "./browser";
+
 // Every page of the workbench with something on it; tests and pictures go through all of them.
 export type Shown = { name: string; path: string; ready: string };
 
-export function pages(reviewItem: string): Shown[] {
+function pages(reviewItem: string, session: string): Shown[] {
   return [
+    { name: "session", path: `/sessions/${session}?panel=changes`, ready: '[data-testid="landing"]' },
+    { name: "session-agent", path: `/sessions/${session}?panel=agent`, ready: "text=syncing" },
+    { name: "session-files", path: `/sessions/${session}?panel=files`, ready: '[data-testid="landing"]' },
+    { name: "session-preview", path: `/sessions/${session}?panel=preview&file=plan.md`, ready: '[data-testid="landing"]' },
+    { name: "session-new", path: "/sessions/new?project=notes", ready: "textarea" },
+    { name: "example", path: "/sessions/example", ready: "text=Start the example" },
+    { name: "inbox", path: "/inbox", ready: "text=in review" },
     { name: "projects", path: "/projects", ready: "text=notes" },
     { name: "project-empty", path: "/projects/empty", ready: "text=contextbase import" },
     { name: "files", path: "/projects/notes/files/", ready: '[role="treeitem"]' },
@@ -24,4 +33,12 @@ export function pages(reviewItem: string): Shown[] {
     { name: "tokens", path: "/admin/tokens", ready: "table" },
     { name: "system-audit", path: "/admin/audit", ready: "table" },
   ];
+}
+
+/** With an item that waits in review, and the conversation that the tests' world has. */
+export async function allPages(inReview: string): Promise<Shown[]> {
+  const { reviews } = await ask<{ reviews: { id: string; path: string }[] }>("GET", "/api/v1/reviews?project=notes&state=open");
+  const { sessions } = await ask<{ sessions: { id: string }[] }>("GET", "/api/v1/sessions?project=notes");
+  const item = reviews.find((one) => one.path === inReview) ?? reviews[0];
+  return pages(`notes/${item?.id}`, sessions.at(-1)?.id ?? "");
 }

@@ -1,16 +1,15 @@
 // Takes a picture of every page, dark and light, wide and narrow: `npx vitest run --config vitest.browser.config.ts browser/pictures.run.ts`.
 import { mkdirSync } from "node:fs";
-import { ask, open, visit } from "./browser";
-import { pages } from "./pages";
+import { open, visit } from "./browser";
+import { allPages } from "./pages";
 
 export async function takePictures(folder: string, only?: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  const reviews = await ask<{ reviews: { id: string; path: string }[] }>("GET", "/api/v1/reviews?project=notes&state=open");
-  const plan = reviews.reviews.find((one) => one.path === "plan.md") ?? reviews.reviews[0];
+  const all = await allPages("plan.md");
   for (const theme of ["light", "dark"] as const) {
     for (const width of [1440, 360]) {
       const { page, close } = await visit({ theme, width, height: width === 360 ? 740 : 900 });
-      for (const shown of pages(`notes/${plan?.id}`)) {
+      for (const shown of all) {
         if (only && !only.split(",").includes(shown.name)) continue;
         await open(page, shown.path);
         await page.waitForSelector(shown.ready, { state: "attached" }).catch(() => console.log(`not ready: ${shown.name} ${width}`));

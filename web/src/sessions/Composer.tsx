@@ -22,13 +22,14 @@ type Props = {
   disabled?: string;
   modes?: Mode[];
   autoFocus?: boolean;
+  isInline?: boolean; // in the text, not at the end of a page
   onSend: (text: string, mode: Mode) => Promise<void>;
   onStop?: () => void;
   attach?: (files: File[]) => Promise<string[]>;
   children?: ReactNode;
 };
 
-export function Composer({ name, project, agent, isWorking, isStopping, disabled, modes = MODES, autoFocus, onSend, onStop, attach, children }: Props) {
+export function Composer({ name, project, agent, isWorking, isStopping, disabled, modes = MODES, autoFocus, isInline, onSend, onStop, attach, children }: Props) {
   const t = useText().sessions.composer;
   const box = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
@@ -139,7 +140,7 @@ export function Composer({ name, project, agent, isWorking, isStopping, disabled
 
   if (disabled) return <p className="border-t px-4 py-3 text-center text-sm text-muted">{disabled}</p>;
   return (
-    <div className="mx-auto w-full max-w-[752px] shrink-0 px-2 pb-3 sm:px-4">
+    <div className={isInline ? "" : "mx-auto w-full max-w-[752px] shrink-0 px-2 pb-3 sm:px-4"}>
       {children}
       <div
         className="relative rounded-xl border border-line-strong bg-panel focus-within:border-accent"

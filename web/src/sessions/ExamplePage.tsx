@@ -101,7 +101,7 @@ function Agent({ one }: { one: ExampleRun }) {
       ) : (
         <span><Chip tone={hasEnded(one.run.state) ? "written" : STATE_TONES[state]} dot>{hasEnded(one.run.state) ? t.sessions.states.stopped : one.run.state === "queued" ? t.sessions.thread.queuedRun : t.sessions.states[state]}</Chip></span>
       )}
-      <Link to="/sessions/$session" params={{ session: one.session }} className="link text-sm">{t.example.chat}</Link>
+      <Link to="/sessions/$session" params={{ session: one.session }} className="link text-sm">{t.example.see}</Link>
     </article>
   );
 }

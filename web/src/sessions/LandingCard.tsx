@@ -40,7 +40,7 @@ export function LandedPaths({ landing, project, onOpenFile }: { landing: Landing
   return (
     <ul className="flex flex-col">
       {shown.map((one) => (
-        <li key={one.path + one.status} className="flex min-h-8 items-center gap-2">
+        <li key={one.path + one.status} className="flex min-h-7 items-center gap-2">
           <span className="flex w-20 shrink-0">{word(one.status)}</span>
           {onOpenFile ? <button type="button" className="mono min-w-0 truncate text-left hover:underline" title={one.path} onClick={() => onOpenFile(one.path)}>{one.path}</button> : <span className="mono min-w-0 truncate" title={one.path}>{one.path}</span>}
           <span className="ml-auto flex min-w-0 items-center gap-2">
@@ -88,7 +88,7 @@ export function LandingCard({ landing, project, session, isLatest, onOpenFile }:
   if (landing.paths.length === 0 && !landing.held_back) return null;
   return (
     <section aria-label={t.sessions.landing.title} className="rounded-lg border px-3 py-2" data-testid="landing">
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
+      <div className="mb-1 flex flex-wrap items-center gap-x-2 gap-y-1 text-sm">
         {Object.entries(landing.counts).filter(([, count]) => count > 0).map(([status, count]) => (
           <Chip key={status} tone={COUNTED.find((one) => one.status === status)?.tone ?? "waiting"}>{count} {(t.outcome as unknown as Record<string, string>)[status] ?? (status === "uncommitted" ? t.sessions.landing.uncommitted : status)}</Chip>
         ))}

@@ -30,7 +30,8 @@ export function NewSessionPage() {
   const [land, setLand] = useState<(typeof LANDS)[number]>("auto");
   const kept = localStorage.getItem("project") ?? undefined;
   const names = (projects.data ?? []).map((one) => one.name);
-  const project = [search.project, kept, names[0]].find((name) => name !== undefined && names.includes(name));
+  const filled = projects.data?.find((one) => one.head > 0)?.name;
+  const project = [search.project, kept, filled, names[0]].find((name) => name !== undefined && names.includes(name));
   const provider = chosenProvider ?? agents.data?.default ?? "";
   const profiles = profilesOf(provider);
   const create = useMutation({
@@ -54,27 +55,15 @@ export function NewSessionPage() {
         <IconButton label={t.sessions.history} className="lg:hidden" onClick={openHistory}><PanelLeft size={16} strokeWidth={1.5} /></IconButton>
         <h1 className="text-base font-semibold">{t.sessions.new}</h1>
       </header>
-      <div className="flex min-h-0 flex-1 flex-col overflow-y-auto">
-        <div className="mx-auto flex w-full max-w-[752px] flex-1 flex-col justify-end gap-4 px-4 py-6">
-          <Link to="/sessions/example" className="flex flex-wrap items-baseline gap-x-3 rounded-lg border px-4 py-3 hover:bg-hover">
-            <span className="font-medium text-accent">{t.sessions.draft.example}</span>
-            <span className="text-sm text-muted">{t.sessions.draft.exampleHint}</span>
-          </Link>
-          {projects.isPending ? <Skeleton lines={3} /> : names.length === 0 ? (
+      <div className="min-h-0 flex-1 overflow-y-auto" tabIndex={0} role="region" aria-label={t.sessions.new}>
+        <div className="mx-auto flex w-full max-w-[752px] flex-col gap-4 px-4 py-6 md:pt-[12vh]">
+          {projects.isPending ? <Skeleton lines={3} className="p-0" /> : names.length === 0 ? (
             <Empty title={t.projects.empty} tall={false} action={<Link to="/projects" search={{ new: true }} className={buttonClass("primary")}>{t.projects.new}</Link>}>{t.sessions.draft.noProjects}</Empty>
           ) : (
             <>
               <h2 className="text-xl font-semibold">{t.sessions.draft.title}</h2>
-              <ul className="grid gap-2 sm:grid-cols-2">
-                {t.sessions.draft.cards.map((card) => (
-                  <li key={card.title}>
-                    <button type="button" className="h-full w-full rounded-lg border bg-panel px-3 py-2 text-left hover:border-line-strong hover:bg-hover" onClick={() => addToDraft(DRAFT, card.prompt)}>
-                      <span className="block font-medium">{card.title}</span>
-                      <span className="block text-sm text-muted">{card.prompt}</span>
-                    </button>
-                  </li>
-                ))}
-              </ul>
+              <Composer name={DRAFT} project={project} agent={providerName(provider)} isWorking={false} autoFocus isInline onSend={async (text) => void (await create.mutateAsync(text))} />
+              {create.error && <p role="alert" className="text-refused">{create.error.message}</p>}
               <div className="grid gap-3 sm:grid-cols-3">
                 <Field label={t.sessions.draft.project}>
                   <select className={inputClass} value={project} onChange={(event) => choose(event.target.value)}>{names.map((name) => <option key={name}>{name}</option>)}</select>
@@ -93,12 +82,24 @@ export function NewSessionPage() {
                   </Field>
                 )}
               </div>
+              <ul className="mt-2 grid gap-2 sm:grid-cols-2">
+                {t.sessions.draft.cards.map((card) => (
+                  <li key={card.title}>
+                    <button type="button" className="h-full w-full rounded-lg border bg-panel px-3 py-2 text-left hover:border-line-strong hover:bg-hover" onClick={() => addToDraft(DRAFT, card.prompt)}>
+                      <span className="block font-medium">{card.title}</span>
+                      <span className="block text-sm text-muted">{card.prompt}</span>
+                    </button>
+                  </li>
+                ))}
+              </ul>
             </>
           )}
-          {create.error && <p role="alert" className="text-refused">{create.error.message}</p>}
+          <Link to="/sessions/example" className="flex flex-wrap items-baseline gap-x-3 rounded-lg border px-3 py-2 hover:bg-hover">
+            <span className="font-medium text-accent">{t.sessions.draft.example}</span>
+            <span className="text-sm text-muted">{t.sessions.draft.exampleHint}</span>
+          </Link>
         </div>
       </div>
-      {names.length > 0 && <Composer name={DRAFT} project={project} agent={providerName(provider)} isWorking={false} autoFocus onSend={async (text) => void (await create.mutateAsync(text))} />}
     </>
   );
 }

@@ -9,9 +9,10 @@ export function blocksOf(text: string): string[] {
   let fence = "";
   for (const line of text.split("\n")) {
     const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
+    const isInside = fence !== "";
     if (mark && !fence) fence = mark;
     else if (mark && fence && mark[0] === fence[0] && mark.length >= fence.length && line.trim() === mark) fence = "";
-    if (!fence && block.length > 0 && block.at(-1)?.trim() === "" && line.trim() !== "" && !/^(\s|[-*+>|]|\d+[.)])/.test(line)) {
+    if (!isInside && block.length > 0 && block.at(-1)?.trim() === "" && line.trim() !== "" && !/^(\s|[-*+>|]|\d+[.)])/.test(line)) {
       blocks.push(block.join("\n"));
       block = [];
     }

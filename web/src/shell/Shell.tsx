@@ -92,11 +92,11 @@ function Navigation({ isAdmin, onPalette }: { isAdmin: boolean; onPalette: () =>
         <Link
           key={to}
           to={to}
-          className="relative flex flex-1 flex-col items-center gap-0.5 py-2 text-[11px] leading-4 text-muted hover:text-text md:mx-1 md:flex-none md:rounded-md md:hover:bg-hover"
+          className="relative flex flex-1 flex-col items-center gap-0.5 py-2 text-[11px] leading-4 text-muted md:text-[10.5px] hover:text-text md:mx-1 md:flex-none md:rounded-md md:hover:bg-hover"
           activeProps={{ className: "!text-text font-medium md:bg-hover", "aria-current": "page" }}
         >
           <Icon size={18} strokeWidth={1.5} aria-hidden />
-          <span className="max-w-full truncate px-0.5">{label}</span>
+          <span className="max-w-full truncate">{label}</span>
           {!!count && (
             <span className="absolute top-0.5 left-1/2 ml-1.5 min-w-4 rounded-full bg-waiting px-1 text-center text-[10px] leading-4 text-background tabular">{count}</span>
           )}

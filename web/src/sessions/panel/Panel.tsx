@@ -44,8 +44,8 @@ export function Panel(props: PanelProps) {
   return (
     <Tabs.Root value={props.tab} onValueChange={(panel) => props.onShow({ panel: panel as PanelTab })} className="flex min-h-0 flex-1 flex-col">
       <Tabs.List aria-label={t.panel} className="flex h-11 shrink-0 items-center gap-0.5 overflow-x-auto border-b px-2">
-        {PANEL_TABS.map((tab) => (
-          <Tabs.Trigger key={tab} value={tab} className="h-8 shrink-0 rounded-md border border-transparent px-2.5 text-sm text-muted hover:text-text data-[state=active]:border-line data-[state=active]:bg-panel data-[state=active]:font-medium data-[state=active]:text-text">
+        {PANEL_TABS.filter((tab) => tab !== "preview" || props.file !== undefined || props.tab === tab).map((tab) => (
+          <Tabs.Trigger key={tab} value={tab} className="h-8 shrink-0 rounded-md border border-transparent px-2 text-sm text-muted hover:text-text data-[state=active]:border-line data-[state=active]:bg-panel data-[state=active]:font-medium data-[state=active]:text-text">
             {t.panelTabs[tab]}{counts[tab] && <span className={tab === "ask" ? "ml-1.5 rounded-full bg-accent-soft px-1.5 text-xs text-accent tabular" : "ml-1.5 text-xs tabular"}>{counts[tab]}</span>}
           </Tabs.Trigger>
         ))}

@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ask, open, type Visit, violations, visit } from "./browser";
+
+type Session = { id: string };
+
+/** What the built-in model says and does, written into the message. */
+const script = (...steps: object[]) => `Do as the plan says.\n\`\`\`script\n${JSON.stringify(steps)}\n\`\`\``;
+
+async function textOf(path: string): Promise<string | null | undefined> {
+  const found = await ask<{ entries: { text: string | null }[] }>("POST", "/api/v1/checkouts", { project: "notes", paths: [path], contents: true });
+  return found.entries[0]?.text;
+}
+
+async function newSession(title: string, options: object = {}): Promise<string> {
+  return (await ask<Session>("POST", "/api/v1/sessions", { project: "notes", provider: "scripted", title, ...options })).id;
+}
+
+let browser: Visit;
+beforeEach(async () => {
+  browser = await visit();
+});
+afterEach(async () => {
+  const { problems } = browser;
+  await browser.close();
+  expect(problems).toEqual([]);
+});
+
+async function say(text: string): Promise<void> {
+  await browser.page.fill('textarea[aria-label="Message"]', text);
+  await browser.page.keyboard.press("Enter");
+}
+
+describe("a conversation", () => {
+  it("goes from the first message to a file in the project", async () => {
+    const { page } = browser;
+    await open(page, "/sessions/new?project=notes");
+    await page.waitForSelector("text=What should be done?");
+    await say(script({ reasoning: "A greeting is wanted." }, { text: "I write it **now**." }, { tool: "write", input: { path: "greeting.md", content: "Hello.\n" } }, { text: "It is written." }));
+    await page.waitForURL(/sessions\/[0-9a-f-]{36}/);
+    await page.waitForSelector('article strong:has-text("now")');
+    await page.waitForSelector('[data-tool="write"]:has-text("greeting.md")');
+    await page.waitForSelector('[data-testid="landing"]:has-text("1 written")');
+    await page.waitForSelector('[data-testid="reasoning"] [aria-expanded="false"]'); // open while it came in, folded now
+    await page.waitForSelector('[data-tool="write"]:has-text("written")');
+    expect(await textOf("greeting.md")).toBe("Hello.\n");
+    await page.click('[data-testid="landing"] button:has-text("greeting.md")');
+    await page.waitForSelector('aside .cm-line:has-text("Hello.")');
+    await page.waitForSelector('aside[aria-label="History"] a[aria-current="page"]');
+  });
+
+  it("is there again after a reload in the midst of an answer, and in another tab", async () => {
+    const { page, context } = browser;
+    const session = await newSession("Reload");
+    await open(page, `/sessions/${session}`);
+    await say(script({ text: "The first half." }, { tool: "bash", input: { command: "while [ ! -e go ]; do sleep 0.2; done", description: "Wait" } }, { text: "The second half." }));
+    await page.waitForSelector("text=The first half.");
+    await page.reload();
+    await page.waitForSelector("text=The first half.");
+    await page.waitForSelector('[data-tool="bash"]:has-text("running")');
+    const other = await context.newPage();
+    await open(other, `/sessions/${session}`);
+    await other.waitForSelector('[data-tool="bash"]:has-text("running")');
+    await page.click('[role="tab"]:has-text("Files")');
+    await page.setInputFiles('aside input[type="file"]', { name: "go", mimeType: "text/plain", buffer: Buffer.from("") });
+    for (const one of [page, other]) {
+      await one.waitForSelector("text=The second half.");
+      await one.waitForSelector('button:has-text("Send")');
+      expect(await one.locator('article:has-text("The first half.")').count()).toBe(1);
+    }
+  });
+
+  it("stops with Escape, and what was queued comes next", async () => {
+    const { page } = browser;
+    await open(page, `/sessions/${await newSession("Stop")}`);
+    await say(script({ text: "I wait." }, { pause: 600 }));
+    await page.waitForSelector("text=I wait.");
+    await page.fill('textarea[aria-label="Message"]', script({ text: "My turn." }));
+    await page.waitForSelector('[role="radio"][aria-checked="true"]:has-text("Queue")');
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('[data-testid="queued"]');
+    await page.keyboard.press("Escape");
+    await page.waitForSelector('article:has-text("Stopped")');
+    await page.waitForSelector("text=My turn.");
+    await page.waitForSelector('[data-testid="queued"]', { state: "detached" });
+  });
+
+  it("runs nothing of what agents and people write", async () => {
+    const { page } = browser;
+    const bad = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script><svg onload=window.hacked=1> [x](javascript:window.hacked=1) ![y](https://tracker.example/y.png) <iframe srcdoc="<script>parent.hacked=1</script>">';
+    await open(page, `/sessions/${await newSession(bad)}`);
+    await say(script({ reasoning: bad }, { text: bad }, { tool: "bash", input: { command: `printf '%s' '${bad.replaceAll("'", "")}'; printf '\\033]0;x\\007'`, description: bad } }, { tool: "write", input: { path: "bad <b>.md", content: bad } }, { text: `Done ${bad}` }));
+    await page.waitForSelector('[data-testid="landing"]');
+    await page.click('[data-tool="bash"] button[aria-expanded="false"]');
+    await page.waitForSelector("[data-tool=bash] pre:has-text('onerror')");
+    expect(await page.evaluate(() => (window as unknown as { hacked?: number }).hacked)).toBeUndefined();
+    expect(await page.locator("article img, article iframe, article script, article svg[onload]").count()).toBe(0);
+    expect(await page.locator('article a[href^="javascript"]').count()).toBe(0);
+    expect(await violations(page)).toEqual([]);
+  });
+
+  it("shows a failed run with its reason, and the inbox has it", async () => {
+    const { page } = browser;
+    const session = await newSession("This one fails");
+    await open(page, `/sessions/${session}`);
+    await say(script({ error: { status: 400, type: "invalid_request_error", message: "The model refuses." } }));
+    await page.waitForSelector('[role="alert"]:has-text("The run failed")');
+    await open(page, "/inbox");
+    await page.click('button:has-text("This one fails")');
+    await page.waitForURL(new RegExp(session));
+  });
+
+  it("keeps work out of the project until it is landed", async () => {
+    const { page } = browser;
+    await open(page, `/sessions/${await newSession("Later", { land: "after_review" })}`);
+    await say(script({ tool: "write", input: { path: "later.md", content: "Later.\n" } }, { text: "Written." }));
+    await page.waitForSelector('[data-testid="landing"]:has-text("waits here")');
+    expect(await textOf("later.md")).toBeUndefined();
+    await page.click('[data-testid="landing"] button:has-text("Land it")');
+    await page.waitForSelector("text=The work is in the project.");
+    expect(await textOf("later.md")).toBe("Later.\n");
+  });
+});
+
+describe("on a phone", () => {
+  it("history and details open over the conversation", async () => {
+    await browser.close();
+    browser = await visit({ width: 360, height: 740, theme: "dark" });
+    const { page } = browser;
+    await open(page, "/sessions");
+    await page.waitForURL(/sessions\/[0-9a-f-]{36}/);
+    await page.click('button[aria-label="History"]');
+    await page.waitForSelector('[role="dialog"]:has-text("New session")');
+    await page.keyboard.press("Escape");
+    await page.click('button[aria-label="Details"]');
+    await page.waitForSelector('[role="dialog"] [role="tab"]:has-text("Agent")');
+    expect(await violations(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
+  });
+});
+
+it("a newcomer sees three agents collide, and decides what is left", async () => {
+  const { page } = browser;
+  await open(page, "/sessions/example");
+  await page.click('button:has-text("Start the example")');
+  await page.waitForSelector('[data-testid="example-result"]', { timeout: 180_000 });
+  for (const word of ["written", "merged", "in review"]) await page.waitForSelector(`article:has-text("${word}")`);
+  await page.click("text=Decide it");
+  await page.waitForSelector('[role="radio"]:has-text("Sow in May")');
+});
+
