@@ -1,9 +1,11 @@
 """A server's data for the web workbench: a project with a history of several people and agents, and what waits."""
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from tests.support.scripted_model import script
 
 __all__ = ["HOSTILE_NAME", "HOSTILE_TEXT", "WorkbenchWorld", "made_workbench_world"]
 
@@ -11,6 +13,20 @@ HOSTILE_NAME = "<img src=x onerror=window.hacked=1>&\"'`{{x}}%2e#?.md"
 HOSTILE_TEXT = "<script>window.hacked=1</script>\n[x](javascript:window.hacked=1)\n<svg onload=window.hacked=1>\n"
 _PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFUlEQVR4nGNgkN+MFTEMLYn/WNDQkgAAZ0Rt4R5iNTkAAAAASUVORK5CYII="
+)
+_PATIENCE = 120.0
+_STEPS: tuple[dict[str, Any], ...] = (
+    {"reasoning": "The date stands in the plan, and the terms name July already."},
+    {"text": "The date appears in `research/01.md` and in the budget. I look at both first."},
+    {"tool": "bash", "input": {"command": "ls; cat budget.md", "description": "Look around"}},
+    {"tool": "edit", "input": {"path": "budget.md", "old": "Travel: 500", "new": "Travel: 700"}},
+    {"tool": "edit", "input": {"path": "research/01.md", "old": "Notes 1", "new": "Notes 1\nLaunch: July"}},
+    {"tool": "write", "input": {"path": "pricing/july.csv", "content": "item,price\nbasic,12\npro,32\n"}},
+    {"tool": "read", "input": {"path": "missing.md"}},
+    {
+        "text": "I changed two files and added **pricing/july.csv**:\n\n| item | May | July |\n|---|---|---|\n"
+        "| basic | 10 | 12 |\n| pro | 30 | 32 |\n\n- The audit ends on 30 June.\n- Beta stays in spring."
+    },
 )
 _PLAN = ["# Plan", "", "## Timeline", "We launch in May.", "Beta starts in spring.", "", "Ben tests.", ""]
 
@@ -80,7 +96,32 @@ def made_workbench_world(url: str, owner: str) -> WorkbenchWorld:
             timeout=60,
         )
         workspace.raise_for_status()
+        with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {secrets['ann']}"}, timeout=60) as ann:
+            _conversation(client, ann)
     return WorkbenchWorld(url=url, owner=owner, reader=reader)
+
+
+def _conversation(owner: httpx.Client, ann: httpx.Client) -> None:
+    """An agent and Ann change the same files: some is merged, and some waits."""
+    body = {"project": "notes", "provider": "scripted", "land": "after_review", "title": "Move the launch to July"}
+    session = _asked(owner, "POST", "/api/v1/sessions", json=body)["id"]
+    run = _asked(owner, "POST", f"/api/v1/sessions/{session}/runs", json={"message": script(*_STEPS)})["id"]
+    deadline = time.monotonic() + _PATIENCE
+    while (state := _asked(owner, "GET", f"/api/v1/runs/{run}")["state"]) != "succeeded":
+        assert state not in {"failed", "canceled"}, state
+        assert time.monotonic() < deadline, state
+        time.sleep(0.1)
+    head = _asked(owner, "GET", "/api/v1/projects/notes")["head"]
+    changes = [_write("budget.md", "# Budget\n\nPrint: 200\n\nTravel: 900\n")]
+    _asked(ann, "POST", "/api/v1/commits", json={"project": "notes", "base_seq": head, "changes": changes})
+    _asked(owner, "POST", f"/api/v1/sessions/{session}/land")
+
+
+def _asked(client: httpx.Client, method: str, path: str, **options: Any) -> dict[str, Any]:
+    answer = client.request(method, path, **options)
+    answer.raise_for_status()
+    found: dict[str, Any] = answer.json()
+    return found
 
 
 def _history(writers: dict[str, _Writer]) -> None:
@@ -91,6 +132,7 @@ def _history(writers: dict[str, _Writer]) -> None:
         "Start the plan",
         _write("plan.md", _plan()),
         _write("shop.json", shop),
+        _write("budget.md", "# Budget\n\nPrint: 200\n\nTravel: 500\n"),
         _write("legal/terms.md", "# Terms\n\nJuly is named here.\n"),
         _write("pricing/v1.csv", "item,price\nbasic,10\npro,30\n"),
         _write("research/interviews/anna.md", "# Anna\n\nWants fewer tools.\n"),

@@ -3,6 +3,8 @@ import { ask, open, type Visit, violations, visit } from "./browser";
 
 type Session = { id: string };
 
+const ours = Math.random().toString(36).slice(2, 8); // names that no test took before
+
 /** What the built-in model says and does, written into the message. */
 const script = (...steps: object[]) => `Do as the plan says.\n\`\`\`script\n${JSON.stringify(steps)}\n\`\`\``;
 
@@ -25,6 +27,9 @@ afterEach(async () => {
   expect(problems).toEqual([]);
 });
 
+/** Not the reader's own words, which have the script. */
+const said = (text: string) => `article[aria-label="Agent"]:has-text("${text}")`;
+
 async function say(text: string): Promise<void> {
   await browser.page.fill('textarea[aria-label="Message"]', text);
   await browser.page.keyboard.press("Enter");
@@ -35,15 +40,14 @@ describe("a conversation", () => {
     const { page } = browser;
     await open(page, "/sessions/new?project=notes");
     await page.waitForSelector("text=What should be done?");
-    await say(script({ reasoning: "A greeting is wanted." }, { text: "I write it **now**." }, { tool: "write", input: { path: "greeting.md", content: "Hello.\n" } }, { text: "It is written." }));
+    await say(script({ text: "I write it **now**." }, { tool: "write", input: { path: `greeting-${ours}.md`, content: "Hello.\n" } }, { text: "It is written." }));
     await page.waitForURL(/sessions\/[0-9a-f-]{36}/);
     await page.waitForSelector('article strong:has-text("now")');
-    await page.waitForSelector('[data-tool="write"]:has-text("greeting.md")');
+    await page.waitForSelector(`[data-tool="write"]:has-text("greeting-${ours}.md")`);
     await page.waitForSelector('[data-testid="landing"]:has-text("1 written")');
-    await page.waitForSelector('[data-testid="reasoning"] [aria-expanded="false"]'); // open while it came in, folded now
     await page.waitForSelector('[data-tool="write"]:has-text("written")');
-    expect(await textOf("greeting.md")).toBe("Hello.\n");
-    await page.click('[data-testid="landing"] button:has-text("greeting.md")');
+    expect(await textOf(`greeting-${ours}.md`)).toBe("Hello.\n");
+    await page.click(`[data-testid="landing"] button:has-text("greeting-${ours}.md")`);
     await page.waitForSelector('aside .cm-line:has-text("Hello.")');
     await page.waitForSelector('aside[aria-label="History"] a[aria-current="page"]');
   });
@@ -53,19 +57,20 @@ describe("a conversation", () => {
     const session = await newSession("Reload");
     await open(page, `/sessions/${session}`);
     await say(script({ text: "The first half." }, { tool: "bash", input: { command: "while [ ! -e go ]; do sleep 0.2; done", description: "Wait" } }, { text: "The second half." }));
-    await page.waitForSelector("text=The first half.");
+    await page.waitForSelector(said("The first half."));
     await page.reload();
-    await page.waitForSelector("text=The first half.");
+    await page.waitForSelector(said("The first half."));
     await page.waitForSelector('[data-tool="bash"]:has-text("running")');
     const other = await context.newPage();
     await open(other, `/sessions/${session}`);
     await other.waitForSelector('[data-tool="bash"]:has-text("running")');
     await page.click('[role="tab"]:has-text("Files")');
+    await page.waitForSelector('[role="treeitem"]:has-text("plan.md")');
     await page.setInputFiles('aside input[type="file"]', { name: "go", mimeType: "text/plain", buffer: Buffer.from("") });
     for (const one of [page, other]) {
-      await one.waitForSelector("text=The second half.");
+      await one.waitForSelector(said("The second half."));
       await one.waitForSelector('button:has-text("Send")');
-      expect(await one.locator('article:has-text("The first half.")').count()).toBe(1);
+      expect(await one.locator(said("The first half.")).count()).toBe(1);
     }
   });
 
@@ -73,22 +78,22 @@ describe("a conversation", () => {
     const { page } = browser;
     await open(page, `/sessions/${await newSession("Stop")}`);
     await say(script({ text: "I wait." }, { pause: 600 }));
-    await page.waitForSelector("text=I wait.");
+    await page.waitForSelector(said("I wait."));
     await page.fill('textarea[aria-label="Message"]', script({ text: "My turn." }));
     await page.waitForSelector('[role="radio"][aria-checked="true"]:has-text("Queue")');
     await page.keyboard.press("Enter");
     await page.waitForSelector('[data-testid="queued"]');
     await page.keyboard.press("Escape");
-    await page.waitForSelector('article:has-text("Stopped")');
-    await page.waitForSelector("text=My turn.");
+    await page.waitForSelector(said("Stopped"));
+    await page.waitForSelector(said("My turn."));
     await page.waitForSelector('[data-testid="queued"]', { state: "detached" });
   });
 
   it("runs nothing of what agents and people write", async () => {
     const { page } = browser;
     const bad = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script><svg onload=window.hacked=1> [x](javascript:window.hacked=1) ![y](https://tracker.example/y.png) <iframe srcdoc="<script>parent.hacked=1</script>">';
-    await open(page, `/sessions/${await newSession(bad)}`);
-    await say(script({ reasoning: bad }, { text: bad }, { tool: "bash", input: { command: `printf '%s' '${bad.replaceAll("'", "")}'; printf '\\033]0;x\\007'`, description: bad } }, { tool: "write", input: { path: "bad <b>.md", content: bad } }, { text: `Done ${bad}` }));
+    await open(page, `/sessions/${await newSession(bad.slice(0, 200))}`);
+    await say(script({ text: bad }, { tool: "bash", input: { command: `printf '%s' '${bad.replaceAll("'", "")}'; printf '\\033]0;x\\007'`, description: bad } }, { tool: "write", input: { path: `bad <b> ${ours}.md`, content: bad } }, { text: `Done ${bad}` }));
     await page.waitForSelector('[data-testid="landing"]');
     await page.click('[data-tool="bash"] button[aria-expanded="false"]');
     await page.waitForSelector("[data-tool=bash] pre:has-text('onerror')");
@@ -112,12 +117,12 @@ describe("a conversation", () => {
   it("keeps work out of the project until it is landed", async () => {
     const { page } = browser;
     await open(page, `/sessions/${await newSession("Later", { land: "after_review" })}`);
-    await say(script({ tool: "write", input: { path: "later.md", content: "Later.\n" } }, { text: "Written." }));
+    await say(script({ tool: "write", input: { path: `later-${ours}.md`, content: "Later.\n" } }, { text: "Written." }));
     await page.waitForSelector('[data-testid="landing"]:has-text("waits here")');
-    expect(await textOf("later.md")).toBeUndefined();
+    expect(await textOf(`later-${ours}.md`)).toBeUndefined();
     await page.click('[data-testid="landing"] button:has-text("Land it")');
     await page.waitForSelector("text=The work is in the project.");
-    expect(await textOf("later.md")).toBe("Later.\n");
+    expect(await textOf(`later-${ours}.md`)).toBe("Later.\n");
   });
 });
 

@@ -19,7 +19,10 @@ from contextbase.interfaces.workbench.build import WorkbenchBuild
 
 WEB = Path(__file__).parents[3] / "web"
 VITEST = WEB / "node_modules" / "vitest" / "vitest.mjs"
-SPECS = sorted(path.name for path in (WEB / "browser").glob("*.spec.ts"))
+# Those that only look come first: all share one server.
+SPECS = sorted(
+    (path.name for path in (WEB / "browser").glob("*.spec.ts")), key=lambda name: (name != "pages.spec.ts", name)
+)
 _SECONDS = 1100
 
 
@@ -31,7 +34,7 @@ def node() -> str:
     return shutil.which("node") or str(wheel)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def world() -> Iterator[WorkbenchWorld]:
     with reachable_folder() as folder:
         try:

@@ -10,7 +10,7 @@ import { tellError } from "../ui/toasts";
 import { mentionAt } from "./mentions";
 import type { Mode } from "./useSessionChat";
 
-const MODES: Mode[] = ["queue", "steer", "interrupt"];
+const MODES: Mode[] = ["queue", "interrupt"];
 const kept = (name: string) => `draft:${name}`;
 
 type Props = {
@@ -158,9 +158,8 @@ export function Composer({ name, project, agent, isWorking, isStopping, disabled
           ref={box}
           rows={1}
           autoFocus={autoFocus}
-          role="combobox"
-          aria-expanded={files.length > 0}
-          aria-controls="mentions"
+          aria-haspopup="listbox"
+          aria-controls={files.length > 0 ? "mentions" : undefined}
           aria-autocomplete="list"
           aria-activedescendant={files.length > 0 ? `mention-${at}` : undefined}
           aria-label={t.label}

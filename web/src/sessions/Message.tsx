@@ -8,7 +8,7 @@ import { tell, tellError } from "../ui/toasts";
 import { LandingCard } from "./LandingCard";
 import { Markdown } from "./Markdown";
 import { safeUrl } from "./markdownText";
-import { type ChatMessage, type ChatPart, type DataParts, projectPath, textOf, type ToolPart } from "./parts";
+import { type ChatMessage, type ChatPart, type DataParts, projectPath, textOf, type ToolPart, wholeLanding } from "./parts";
 import { QuestionCard } from "./QuestionCard";
 import { formatCost, formatCount, formatDuration, hasEnded } from "./states";
 import { Output, ToolCard, toolPath } from "./ToolCard";
@@ -87,7 +87,7 @@ function Part({ part, step, outcomes, isLive, isLast, runId }: PartProps): React
     case "data-question":
       return <QuestionCard question={{ run_id: runId, ...part.data }} withKeys={isLast} />;
     case "data-landing":
-      return <LandingCard landing={part.data} project={project} session={session} isLatest={isLast} onOpenFile={openFile} />;
+      return <LandingCard landing={wholeLanding(part.data)} project={project} session={session} isLatest={isLast} onOpenFile={openFile} />;
     case "data-run":
       return <RunLine run={part.data} />;
     case "data-todos":

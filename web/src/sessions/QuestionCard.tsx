@@ -26,7 +26,7 @@ export function QuestionCard({ question, withKeys = false }: { question: Questio
   return (
     <section aria-label={question.kind === "permission" ? t.permission : t.waits} data-question={question.question_id} className="flex flex-col gap-2 rounded-xl border border-accent bg-accent-soft p-4">
       <div className="flex flex-wrap items-baseline gap-x-3">
-        <h3 className="min-w-0 flex-1 font-semibold break-words whitespace-pre-wrap">{question.prompt}</h3>
+        <p className="min-w-0 flex-1 font-semibold break-words whitespace-pre-wrap">{question.prompt}</p>
         {question.deadline && <Deadline at={question.deadline} />}
       </div>
       <Context context={question.context} />

@@ -86,7 +86,7 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
     <ThreadContext value={actions}>
       <SessionHeader session={session} project={project} run={current} totals={totals} questions={questions.filter(isPending).length} profile={chosen} onProfile={(value) => { keepProfile(session.id, value); setProfile(value); }} onPanel={() => setSheet(true)} />
       <div className="flex min-h-0 flex-1">
-        <section className="flex min-h-0 min-w-0 flex-1 flex-col" aria-label={t.sessions.thread.label}>
+        <div className="flex min-h-0 min-w-0 flex-1 flex-col">
           <Thread messages={messages} liveId={current?.id} isStreaming={chat.isStreaming} hasOlder={chat.hasOlder} loadOlder={chat.loadOlder}>
             <Ending chat={chat} messages={messages} />
           </Thread>
@@ -104,7 +104,7 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
           >
             <QueuedMessages session={session.id} runs={queued} />
           </Composer>
-        </section>
+        </div>
         <aside aria-label={t.sessions.panel} className="hidden w-[400px] shrink-0 flex-col border-l xl:flex">{panel}</aside>
       </div>
       <Sheet title={t.sessions.panel} side="right" open={sheet} onClose={() => setSheet(false)}>{panel}</Sheet>

@@ -26,7 +26,7 @@ export type DataParts = {
   run: RunData;
   question: Question;
   todos: { todos: Todo[] };
-  landing: Landing;
+  landing: Partial<Landing> & Pick<Landing, "state">;
   files: { paths: string[] };
   "rate-limited": { retry_after: number };
   note: { text: string };
@@ -52,6 +52,9 @@ export function questionsOf(messages: ChatMessage[]): Question[] {
   return [...found.values()];
 }
 
+/** What was not said of a landing is nothing. */
+export const wholeLanding = (told: Partial<Landing> & Pick<Landing, "state">): Landing => ({ counts: {}, paths: [], held_back: 0, ...told });
+
 export const isPending = (question: Question) => (question.state ?? "pending") === "pending";
 
 export type LandingOf = { runId: string; landing: Landing };
@@ -60,7 +63,7 @@ export type LandingOf = { runId: string; landing: Landing };
 export function landingsOf(messages: ChatMessage[]): LandingOf[] {
   const found = new Map<string, Landing>();
   for (const message of messages)
-    for (const part of message.parts) if (part.type === "data-landing") found.set(part.id ?? message.id, part.data);
+    for (const part of message.parts) if (part.type === "data-landing") found.set(part.id ?? message.id, wholeLanding(part.data));
   return [...found].map(([runId, landing]) => ({ runId, landing })).reverse();
 }
 

@@ -133,6 +133,7 @@ export function useSessionChat(session: string, initial: MessagePage, options: {
       body: JSON.stringify({ ...body, id: session, mode, messages: [{ id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] }] }),
     });
     await answer.body?.cancel(); // it is followed like every run, in its turn
+    if (mode === "interrupt") await ask("POST", `/api/v1/chat/${session}/stop`);
     await client.invalidateQueries({ queryKey: sessionKeys.one(session) });
     void sync();
   }

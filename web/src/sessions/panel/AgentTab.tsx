@@ -63,7 +63,7 @@ export function AgentTab({ session, messages, totals, questions }: PanelProps) {
         })}
       </ol>
       <section>
-        <h3 className="mb-1 text-xs text-muted">{t.agent.lastError}</h3>
+        <h2 className="mb-1 text-xs text-muted">{t.agent.lastError}</h2>
         <p className={classes("text-sm break-words", error ? "text-refused" : "text-muted")}>{error || t.agent.noError}</p>
       </section>
       <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-sm">

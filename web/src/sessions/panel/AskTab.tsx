@@ -11,7 +11,7 @@ export function AskTab({ questions }: { questions: Question[] }) {
     <div className="flex min-h-0 flex-1 flex-col gap-3 overflow-auto p-4">
       {pending.map((question) => <QuestionCard key={question.question_id} question={question} />)}
       {pending.length === 0 && <Empty title={t.none} tall={false}>{t.noneHint}</Empty>}
-      {answered.length > 0 && <h3 className="text-xs text-muted">{t.history}</h3>}
+      {answered.length > 0 && <h2 className="text-xs text-muted">{t.history}</h2>}
       {answered.map((question) => <QuestionCard key={question.question_id} question={question} />)}
     </div>
   );

@@ -42,7 +42,7 @@ export function ChangesTab(props: PanelProps) {
         )}
         {shown.map(({ run, landing }) => (
           <section key={run.id} aria-label={t.sessions.changes.run(run.number)}>
-            <h3 className="mb-1 flex items-center gap-2 text-xs text-muted">{scope === "since" ? t.sessions.changes.since : t.sessions.changes.run(run.number)}{landing.seq != null && project && <Link to="/projects/$project/compare" params={{ project }} search={{ old: String(Math.max(0, landing.seq - 1)), new: String(landing.seq) }} className="link ml-auto">{t.sessions.landing.landed(landing.seq)}</Link>}</h3>
+            <h2 className="mb-1 flex items-center gap-2 text-xs text-muted">{scope === "since" ? t.sessions.changes.since : t.sessions.changes.run(run.number)}{landing.seq != null && project && <Link to="/projects/$project/compare" params={{ project }} search={{ old: String(Math.max(0, landing.seq - 1)), new: String(landing.seq) }} className="link ml-auto">{t.sessions.landing.landed(landing.seq)}</Link>}</h2>
             {landing.paths.length ? <LandedPaths landing={landing} project={project ?? ""} onOpenFile={openFile} /> : <p className="text-sm text-muted">{t.sessions.landing.none}</p>}
             {landing.held_back > 0 && <p className="text-sm text-waiting">{t.sessions.landing.heldBack(landing.held_back)}</p>}
           </section>
@@ -88,7 +88,7 @@ function Uncommitted({ session, project, isQuiet }: PanelProps & { isQuiet: bool
   if (diff.data.files.length === 0) return isQuiet ? null : <Empty title={t.sessions.changes.none} tall={false}>{t.sessions.changes.noneHint}</Empty>;
   return (
     <section>
-      <h3 className="mb-2 text-xs text-muted">{t.sessions.changes.uncommitted} · {t.workspaces.changed(diff.data.files.length)}</h3>
+      <h2 className="mb-2 text-xs text-muted">{t.sessions.changes.uncommitted} · {t.workspaces.changed(diff.data.files.length)}</h2>
       {diff.data.files.map((file) => (
         <DiffFile key={file.path} diff={file} open={!closed.has(file.path)} onToggle={() => setClosed((now) => { const next = new Set(now); if (!next.delete(file.path)) next.add(file.path); return next; })} onLine={(line, text) => addToDraft(session.id, `@${file.path}:${line}\n> ${text}\n`)} />
       ))}

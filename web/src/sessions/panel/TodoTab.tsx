@@ -26,7 +26,7 @@ export function TodoTab({ todos, messages }: { todos: Todo[]; messages: ChatMess
         const Icon = ICONS[group.status];
         return (
           <section key={group.status}>
-            <h3 className="mb-1 text-xs text-muted">{t[group.status]} · {group.todos.length}</h3>
+            <h2 className="mb-1 text-xs text-muted">{t[group.status]} · {group.todos.length}</h2>
             <ul className="flex flex-col gap-1.5">
               {group.todos.map((todo) => (
                 <li key={todo.todo_id} className={classes("flex items-start gap-2", todo.status === "canceled" && "text-muted line-through", todo.status === "done" && "text-muted")}>
@@ -40,7 +40,7 @@ export function TodoTab({ todos, messages }: { todos: Todo[]; messages: ChatMess
       })}
       {past.length > 1 && (
         <section>
-          <h3 className="mb-1 text-xs text-muted">{t.timeline}</h3>
+          <h2 className="mb-1 text-xs text-muted">{t.timeline}</h2>
           <div className="flex flex-wrap gap-1">
             {past.map((one) => <Button key={one.id} small look={chosen === one.id ? "plain" : "quiet"} aria-pressed={chosen === one.id} onClick={() => setChosen(one.id)}>{one.at ? formatMoment(one.at) : one.id.slice(0, 8)}</Button>)}
             <Button small look={chosen === null ? "plain" : "quiet"} aria-pressed={chosen === null} onClick={() => setChosen(null)}>{t.now}</Button>

@@ -3,7 +3,7 @@ import { api, body, problem, type Schemas } from "../../api/client";
 import { ask, type OpenedSession } from "../queries";
 
 /** The workspace goes by its agent's name. */
-export const folderName = (session: OpenedSession) => session.agent.replace(/^agent:/, "");
+export const folderName = (session: OpenedSession) => session.agent;
 
 export const inPath = (path: string) => path.split("/").map(encodeURIComponent).join("/");
 
