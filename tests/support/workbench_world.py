@@ -17,10 +17,10 @@ _PICTURE = (
 _PATIENCE = 120.0
 _STEPS: tuple[dict[str, Any], ...] = (
     {"reasoning": "The date stands in the plan, and the terms name July already."},
-    {"text": "The date appears in `research/01.md` and in the budget. I look at both first."},
+    {"text": "The date appears in `research/20.md` and in the budget. I look at both first."},
     {"tool": "bash", "input": {"command": "ls; cat budget.md", "description": "Look around"}},
     {"tool": "edit", "input": {"path": "budget.md", "old": "Travel: 500", "new": "Travel: 700"}},
-    {"tool": "edit", "input": {"path": "research/01.md", "old": "Notes 1", "new": "Notes 1\nLaunch: July"}},
+    {"tool": "edit", "input": {"path": "research/20.md", "old": "Notes 20", "new": "Notes 20\nLaunch: July"}},
     {"tool": "write", "input": {"path": "pricing/july.csv", "content": "item,price\nbasic,12\npro,32\n"}},
     {"tool": "read", "input": {"path": "missing.md"}},
     {

@@ -114,6 +114,44 @@ describe("a conversation", () => {
     await page.waitForURL(new RegExp(session));
   });
 
+  it("asks, and goes on with the answer of one key", async () => {
+    const { page } = browser;
+    await open(page, `/sessions/${await newSession("A question")}`);
+    await say(script({ text: "Two price lists." }, { tool: "ask", input: { question: "Which prices?", options: ["Current", "Draft"] } }, { text: "Thank you." }));
+    await page.waitForSelector('[data-question]:has-text("Which prices?")');
+    await page.waitForSelector('[data-testid="state"]:has-text("waiting for you")');
+    await page.waitForSelector('nav a[href="/inbox"]:has-text("1")');
+    expect(await violations(page)).toEqual([]);
+    await page.locator('[data-testid="thread"]').focus();
+    await page.keyboard.press("2");
+    await page.waitForSelector(said("Thank you."));
+    await page.waitForSelector('[data-question]:has-text("Draft"):has-text("answered")');
+  });
+
+  it("goes back to a message, and on from one in a session of its own", async () => {
+    const { page } = browser;
+    const session = await newSession("Back");
+    await open(page, `/sessions/${session}`);
+    for (const word of ["One", "Two"]) {
+      await say(script({ text: `${word} it is.` }));
+      await page.waitForSelector(said(`${word} it is.`));
+      await page.waitForSelector('button:has-text("Send")');
+    }
+    await page.locator(said("One it is.")).hover();
+    await page.locator(said("One it is.")).getByLabel("Continue from here in a new session").click();
+    await page.waitForURL((found) => !found.href.includes(session));
+    await page.waitForSelector("text=This is a new session");
+    await page.waitForSelector(said("One it is."));
+    expect(await page.locator(said("Two it is.")).count()).toBe(0);
+    await open(page, `/sessions/${session}`);
+    await page.waitForSelector(said("Two it is."));
+    await page.locator('article[aria-label="You"]').last().hover();
+    await page.locator('article[aria-label="You"]').last().getByLabel("Go back to here").click();
+    await page.click('[role="dialog"] button:has-text("Go back to here")');
+    await page.waitForSelector(said("Two it is."), { state: "detached" });
+    expect(await page.inputValue('textarea[aria-label="Message"]')).toContain("Two it is.");
+  });
+
   it("keeps work out of the project until it is landed", async () => {
     const { page } = browser;
     await open(page, `/sessions/${await newSession("Later", { land: "after_review" })}`);

@@ -51,7 +51,7 @@ export function InboxPage() {
           {(filter === "all" || filter === "question") && waiting.map((question, index) => (
             <div key={question.question_id} className="flex flex-col gap-1">
               <QuestionCard question={question} withKeys={index === 0} />
-              {(question as { session_id?: string }).session_id && <Link to="/sessions/$session" params={{ session: (question as { session_id?: string }).session_id ?? "" }} className="link self-end text-sm">{t.example.see}</Link>}
+              <Link to="/sessions/$session" params={{ session: question.session_id }} className="link self-end text-sm">{t.example.see}</Link>
             </div>
           ))}
           <ul className="flex flex-col" {...list.props}>

@@ -16,7 +16,7 @@ export function History({ active, onOpen }: { active?: string; onOpen?: () => vo
   const [words, setWords] = useState("");
   const all = sessions.data?.pages.flatMap((page) => page.sessions) ?? [];
   const shown = all.filter((one) => matches(`${one.title} ${names?.get(one.project_id) ?? ""}`, words));
-  const waiting = (session: Session) => questions.filter((question) => (question as { session_id?: string }).session_id === session.id).length;
+  const waiting = (session: Session) => questions.filter((question) => question.session_id === session.id).length;
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <div className="flex shrink-0 flex-col gap-2 p-2">

@@ -8,7 +8,7 @@ import { projectsQuery } from "../api/queries";
 import { useText } from "../text";
 import { buttonClass, Empty, Field, IconButton, inputClass, Problem, Skeleton } from "../ui/basics";
 import { addToDraft, Composer } from "./Composer";
-import { keepProfile, profilesOf, providerName } from "./profiles";
+import { type Profile, PROFILES, providerName } from "./profiles";
 import { agentsQuery, sessionKeys } from "./queries";
 import { useHistorySheet } from "./SessionsLayout";
 import { giveFirstMessage } from "./firstMessage";
@@ -26,18 +26,16 @@ export function NewSessionPage() {
   const projects = useQuery(projectsQuery());
   const agents = useQuery(agentsQuery());
   const [chosenProvider, setProvider] = useState<string>();
-  const [profile, setProfile] = useState<string>();
+  const [profile, setProfile] = useState<Profile>("default");
   const [land, setLand] = useState<(typeof LANDS)[number]>("auto");
   const kept = localStorage.getItem("project") ?? undefined;
   const names = (projects.data ?? []).map((one) => one.name);
   const filled = projects.data?.find((one) => one.head > 0)?.name;
   const project = [search.project, kept, filled, names[0]].find((name) => name !== undefined && names.includes(name));
   const provider = chosenProvider ?? agents.data?.default ?? "";
-  const profiles = profilesOf(provider);
   const create = useMutation({
     mutationFn: async (text: string) => {
-      const made = await body(api.POST("/api/v1/sessions", { body: { project: project ?? "", provider: provider || null, land, title: "", options: {} } }));
-      if (profile) keepProfile(made.id, profile);
+      const made = await body(api.POST("/api/v1/sessions", { body: { project: project ?? "", provider: provider || null, land, profile, title: "", options: {} } }));
       giveFirstMessage(made.id, text);
       return made;
     },
@@ -64,7 +62,7 @@ export function NewSessionPage() {
               <h2 className="text-xl font-semibold">{t.sessions.draft.title}</h2>
               <Composer name={DRAFT} project={project} agent={providerName(provider)} isWorking={false} autoFocus isInline onSend={async (text) => void (await create.mutateAsync(text))} />
               {create.error && <p role="alert" className="text-refused">{create.error.message}</p>}
-              <div className="grid gap-3 sm:grid-cols-3">
+              <div className="grid gap-3 sm:grid-cols-2 lg:grid-cols-4">
                 <Field label={t.sessions.draft.project}>
                   <select className={inputClass} value={project} onChange={(event) => choose(event.target.value)}>{names.map((name) => <option key={name}>{name}</option>)}</select>
                 </Field>
@@ -76,11 +74,9 @@ export function NewSessionPage() {
                 <Field label={t.sessions.draft.land}>
                   <select className={inputClass} value={land} onChange={(event) => setLand(event.target.value as (typeof LANDS)[number])}>{LANDS.map((one) => <option key={one} value={one}>{t.sessions.draft.lands[one]}</option>)}</select>
                 </Field>
-                {profiles.length > 0 && (
-                  <Field label={t.sessions.composer.profile}>
-                    <select className={inputClass} value={profile ?? profiles[0]} onChange={(event) => setProfile(event.target.value)}>{profiles.map((one) => <option key={one}>{one}</option>)}</select>
-                  </Field>
-                )}
+                <Field label={t.sessions.composer.profile}>
+                  <select className={inputClass} value={profile} onChange={(event) => setProfile(event.target.value as Profile)}>{PROFILES.map((one) => <option key={one} value={one}>{t.sessions.composer.profiles[one]}</option>)}</select>
+                </Field>
               </div>
               <ul className="mt-2 grid gap-2 sm:grid-cols-2">
                 {t.sessions.draft.cards.map((card) => (

@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { MoreHorizontal, PanelLeft, PanelRight } from "lucide-react";
 import { DropdownMenu as Menu } from "radix-ui";
@@ -9,17 +9,18 @@ import { Button, Chip, classes, IconButton } from "../ui/basics";
 import { Dialog } from "../ui/dialog";
 import { tell, tellError } from "../ui/toasts";
 import type { Totals } from "./parts";
-import { profilesOf, providerName } from "./profiles";
-import { type OpenedSession, type Run, sessionKeys } from "./queries";
+import { type Profile, PROFILES, providerName, type Wishes } from "./profiles";
+import { agentsQuery, type OpenedSession, type Run, sessionKeys } from "./queries";
 import { useHistorySheet } from "./SessionsLayout";
 import { agentState, formatClock, formatCost, formatCount, hasEnded, STATE_TONES } from "./states";
 
-type Props = { session: OpenedSession; project?: string; run?: Run; totals: Totals; questions: number; profile?: string; onProfile: (profile: string) => void; onPanel: () => void };
+type Props = { session: OpenedSession; project?: string; run?: Run; totals: Totals; questions: number; wishes: Wishes; onWishes: (wishes: Wishes) => void; onPanel: () => void };
 
-export function SessionHeader({ session, project, run, totals, questions, profile, onProfile, onPanel }: Props) {
+export function SessionHeader({ session, project, run, totals, questions, wishes, onWishes, onPanel }: Props) {
   const t = useText().sessions;
   const openHistory = useHistorySheet();
-  const profiles = profilesOf(session.provider);
+  const agents = (useQuery(agentsQuery()).data?.agents ?? []).filter((one) => one.is_installed);
+  const provider = wishes.provider ?? session.provider;
   return (
     <header className="flex h-12 shrink-0 items-center gap-2 border-b px-2 sm:px-4">
       <IconButton label={t.history} className="lg:hidden" onClick={openHistory}><PanelLeft size={16} strokeWidth={1.5} /></IconButton>
@@ -31,17 +32,19 @@ export function SessionHeader({ session, project, run, totals, questions, profil
       <StateChip run={run} questions={questions} />
       <span className="ml-auto" />
       {totals.tokens > 0 && <span className="hidden shrink-0 text-sm text-muted tabular md:inline">{t.thread.tokens(formatCount(totals.tokens))}{totals.cost > 0 && ` · ${formatCost(totals.cost)}`}</span>}
-      <span className="hidden shrink-0 sm:block"><Chip>{providerName(session.provider)}</Chip></span>
-      {profiles.length > 0 && (
-        <select aria-label={t.composer.profile} className="hidden h-7 max-w-36 rounded-full border border-line-strong bg-panel px-2 text-xs md:block" value={profile} onChange={(event) => onProfile(event.target.value)}>
-          {profiles.map((one) => <option key={one}>{one}</option>)}
-        </select>
-      )}
+      <select aria-label={t.draft.provider} className={choice} value={provider} onChange={(event) => onWishes({ ...wishes, provider: event.target.value })}>
+        {[...new Set([provider, ...agents.map((one) => one.name)])].map((one) => <option key={one} value={one}>{providerName(one)}</option>)}
+      </select>
+      <select aria-label={t.composer.profile} className={choice} value={wishes.executionProfile ?? session.profile} onChange={(event) => onWishes({ ...wishes, executionProfile: event.target.value as Profile })}>
+        {PROFILES.map((one) => <option key={one} value={one}>{t.composer.profiles[one]}</option>)}
+      </select>
       <SessionMenu session={session} />
       <IconButton label={t.panel} className="xl:hidden" onClick={onPanel}><PanelRight size={16} strokeWidth={1.5} /></IconButton>
     </header>
   );
 }
+
+const choice = "hidden h-7 max-w-40 rounded-md border border-line-strong bg-panel px-1.5 text-xs md:block";
 
 function StateChip({ run, questions }: { run?: Run; questions: number }) {
   const t = useText().sessions;

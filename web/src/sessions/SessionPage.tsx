@@ -11,7 +11,7 @@ import { takeFirstMessage } from "./firstMessage";
 import { type ThreadActions, ThreadContext } from "./Message";
 import { type ChatMessage, isPending, projectPath, questionsOf, textOf, totalsOf } from "./parts";
 import type { PanelTab } from "./panel/tabs";
-import { keepProfile, keptProfile, profilesOf, providerName } from "./profiles";
+import { keepWishes, keptWishes, providerName } from "./profiles";
 import { type MessagePage, type OpenedSession, projectNamesQuery, readMessages, sessionQuery } from "./queries";
 import { QueuedMessages } from "./QueuedMessages";
 import { useForking } from "./rewinding";
@@ -39,8 +39,8 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
   const search = route.useSearch();
   const project = useQuery(projectNamesQuery()).data?.get(session.project_id);
   useLiveProjects(project ? [project] : []);
-  const [profile, setProfile] = useState(() => keptProfile(session.id));
-  const chat = useSessionChat(session.id, initial, { executionProfile: profile });
+  const [wishes, setWishes] = useState(() => keptWishes(session.id));
+  const chat = useSessionChat(session.id, initial, wishes);
   const [sheet, setSheet] = useState(false);
   const { dialog, ...forking } = useForking(session.id, chat.sync);
 
@@ -76,7 +76,6 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
     }),
     [project, session.id, session.state, openFile, isWorking, forking.rewind, forking.fork, lastPrompt],
   );
-  const chosen = profile ?? profilesOf(session.provider)[0];
   const panel = (
     <Suspense fallback={<Skeleton lines={6} />}>
       <Panel session={session} project={project} messages={messages} questions={questions} totals={totals} tab={search.panel ?? "changes"} file={search.file} onShow={(changes) => void navigate({ to: "/sessions/$session", params: { session: session.id }, search: { ...search, ...changes }, replace: true })} onSettled={chat.sync} />
@@ -84,7 +83,7 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
   );
   return (
     <ThreadContext value={actions}>
-      <SessionHeader session={session} project={project} run={current} totals={totals} questions={questions.filter(isPending).length} profile={chosen} onProfile={(value) => { keepProfile(session.id, value); setProfile(value); }} onPanel={() => setSheet(true)} />
+      <SessionHeader session={session} project={project} run={current} totals={totals} questions={questions.filter(isPending).length} wishes={wishes} onWishes={(next) => { keepWishes(session.id, next); setWishes(next); }} onPanel={() => setSheet(true)} />
       <div className="flex min-h-0 flex-1">
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
           <Thread messages={messages} liveId={current?.id} isStreaming={chat.isStreaming} hasOlder={chat.hasOlder} loadOlder={chat.loadOlder}>
@@ -93,7 +92,7 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
           <Composer
             name={session.id}
             project={project}
-            agent={providerName(session.provider)}
+            agent={providerName(wishes.provider ?? session.provider)}
             isWorking={isWorking}
             isStopping={chat.isStopping}
             disabled={session.state === "closed" ? t.sessions.closedHint : undefined}

@@ -84,7 +84,7 @@ async function makeProject(): Promise<string> {
 
 async function begin(agent: ExampleAgent, project: string): Promise<ExampleRun> {
   const { task, steps } = TASKS[agent];
-  const session = await body(api.POST("/api/v1/sessions", { body: { project, provider: "scripted", model: "scripted", land: "after_review", title: task, options: {} } }));
+  const session = await body(api.POST("/api/v1/sessions", { body: { project, provider: "scripted", model: "scripted", land: "after_review", profile: "default", title: task, options: {} } }));
   const message = `${task}\n\n\`\`\`script\n${JSON.stringify(steps)}\n\`\`\`\n`;
   const run = await body(api.POST("/api/v1/sessions/{session}/runs", { params: { path: { session: session.id } }, body: { message } }));
   return { agent, session: session.id, run };

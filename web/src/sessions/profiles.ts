@@ -1,21 +1,22 @@
-// The modes of work that each agent program has, under the program's own names.
-
-const PROFILES: Record<string, string[]> = {
-  opencode: ["build", "plan", "general", "explore"],
-  claude: ["default", "acceptEdits", "plan", "bypassPermissions"],
-  codex: ["default", "read-only", "workspace-write", "full-access"],
-};
+// Which program works, and how much it does by itself; both can change from message to message.
+export const PROFILES = ["default", "ask", "plan"] as const;
+export type Profile = (typeof PROFILES)[number];
+export type Wishes = { provider?: string; executionProfile?: Profile };
 
 const NAMES: Record<string, string> = { claude: "Claude Code", codex: "Codex", opencode: "Opencode", scripted: "contextbase agent", acp: "ACP agent" };
 
 export const providerName = (provider: string) => NAMES[provider] ?? provider;
 
-export function profilesOf(provider: string): string[] {
-  return PROFILES[provider] ?? [];
+const key = (session: string) => `wishes:${session}`;
+
+export function keptWishes(session: string): Wishes {
+  try {
+    return JSON.parse(localStorage.getItem(key(session)) ?? "{}") as Wishes;
+  } catch {
+    return {};
+  }
 }
 
-const key = (session: string) => `profile:${session}`;
-export const keptProfile = (session: string): string | undefined => localStorage.getItem(key(session)) ?? undefined;
-export function keepProfile(session: string, profile: string): void {
-  localStorage.setItem(key(session), profile);
+export function keepWishes(session: string, wishes: Wishes): void {
+  localStorage.setItem(key(session), JSON.stringify(wishes));
 }

@@ -58,13 +58,15 @@ export async function readMessages(session: string, before?: number | string, si
   return await ask<MessagePage>("GET", `/api/v1/chat/${session}/messages?${query}`, undefined, signal);
 }
 
+export type WaitingQuestion = Question & { session_id: string };
+
 export const questionsQuery = () =>
   queryOptions({
     queryKey: ["questions", "pending"] as const,
-    refetchInterval: 30_000,
-    queryFn: async ({ signal }): Promise<Question[]> => {
-      const found = await ask<{ questions: Question[] } | null>("GET", "/api/v1/human-loop?state=pending", undefined, signal).catch(missing);
-      return found?.questions ?? [];
+    refetchInterval: 20_000,
+    queryFn: async ({ signal }): Promise<WaitingQuestion[]> => {
+      const { questions } = await body(api.GET("/api/v1/human-loop", { params: { query: { state: "pending" } }, signal }));
+      return questions.map((one) => ({ ...one, state: one.status }));
     },
   });
 

@@ -2,13 +2,14 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useState } from "react";
+import { api, body } from "../api/client";
 import { useText } from "../text";
 import { Button } from "../ui/basics";
 import { Dialog } from "../ui/dialog";
 import { tell, tellError } from "../ui/toasts";
 import { addToDraft } from "./Composer";
-import { type ChatMessage, textOf } from "./parts";
-import { ask, type Session, sessionKeys } from "./queries";
+import type { ChatMessage } from "./parts";
+import { sessionKeys } from "./queries";
 
 export function useForking(session: string, onRewound: () => Promise<void>): { rewind: (message: ChatMessage) => void; fork: (message: ChatMessage) => void; dialog: ReactNode } {
   const t = useText();
@@ -17,18 +18,18 @@ export function useForking(session: string, onRewound: () => Promise<void>): { r
   const [asked, setAsked] = useState<ChatMessage | null>(null);
   const [files, setFiles] = useState(true);
   const rewinding = useMutation({
-    mutationFn: (message: ChatMessage) => ask("POST", `/api/v1/sessions/${session}/rewind`, { message_id: message.id, files }),
-    onSuccess: async (_, message) => {
+    mutationFn: (message: ChatMessage) => body(api.POST("/api/v1/sessions/{session}/rewind", { params: { path: { session } }, body: { message_id: message.id, files } })),
+    onSuccess: async (rewound) => {
       setAsked(null);
       await client.invalidateQueries({ queryKey: sessionKeys.one(session) });
       await onRewound();
-      addToDraft(session, textOf(message));
+      if (rewound.prompt) addToDraft(session, rewound.prompt);
       tell(t.sessions.thread.rewound);
     },
     onError: tellError,
   });
   const forking = useMutation({
-    mutationFn: (message: ChatMessage) => ask<Session>("POST", `/api/v1/sessions/${session}/fork`, { message_id: message.id }),
+    mutationFn: (message: ChatMessage) => body(api.POST("/api/v1/sessions/{session}/fork", { params: { path: { session } }, body: { message_id: message.id } })),
     onSuccess: async (made) => {
       await client.invalidateQueries({ queryKey: sessionKeys.all });
       await navigate({ to: "/sessions/$session", params: { session: made.id } });

@@ -3,11 +3,12 @@
 import { useChat } from "@ai-sdk/react";
 import { useQueryClient } from "@tanstack/react-query";
 import { DefaultChatTransport } from "ai";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { ApiError, problem } from "../api/client";
 import { live } from "../live/hooks";
 import { tellError } from "../ui/toasts";
 import type { ChatMessage } from "./parts";
+import type { Wishes } from "./profiles";
 import { ask, type MessagePage, type OpenedSession, readMessages, sessionKeys, sessionQuery } from "./queries";
 
 export type Mode = "queue" | "steer" | "interrupt";
@@ -34,7 +35,7 @@ export function joined(known: ChatMessage[], page: ChatMessage[]): ChatMessage[]
   return start > 0 ? [...known.slice(0, start), ...page] : page;
 }
 
-export function useSessionChat(session: string, initial: MessagePage, options: { executionProfile?: string }) {
+export function useSessionChat(session: string, initial: MessagePage, wishes: Wishes) {
   const client = useQueryClient();
   const [older, setOlder] = useState(initial.next_before);
   const [isStopping, setStopping] = useState(false);
@@ -82,7 +83,9 @@ export function useSessionChat(session: string, initial: MessagePage, options: {
     };
     const stops = [
       live().subscribe(`session:${session}`, (item) => {
-        if (item.type === "event" && /^(run|human_loop|session|message\.user)/.test(item.kind)) soon();
+        if (item.type !== "event") return;
+        if (item.kind.startsWith("human_loop")) void client.invalidateQueries({ queryKey: ["questions"] });
+        if (/^(run|human_loop|session|message\.user)/.test(item.kind)) soon();
       }),
       live().onRestart((scope) => scope === `session:${session}` && soon()),
     ];
@@ -118,19 +121,17 @@ export function useSessionChat(session: string, initial: MessagePage, options: {
     return () => clearTimeout(timer);
   }, [isLost, error, sync]);
 
-  const body = useMemo(() => (options.executionProfile ? { executionProfile: options.executionProfile } : {}), [options.executionProfile]);
-
   /** Begins a run; while one works, it does what the mode says. */
   async function send(text: string, mode: Mode = "queue"): Promise<void> {
     const opened = client.getQueryData<OpenedSession>(sessionKeys.one(session));
     if (!isStreaming && !opened?.open_runs.length) {
-      void chat.sendMessage({ text }, { body });
+      void chat.sendMessage({ text }, { body: wishes });
       return;
     }
     const answer = await checkedFetch("/api/v1/chat", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ ...body, id: session, mode, messages: [{ id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] }] }),
+      body: JSON.stringify({ ...wishes, id: session, mode, messages: [{ id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] }] }),
     });
     await answer.body?.cancel(); // it is followed like every run, in its turn
     if (mode === "interrupt") await ask("POST", `/api/v1/chat/${session}/stop`);

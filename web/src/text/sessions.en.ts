@@ -51,6 +51,7 @@ export const sessions = {
   },
   composer: {
     label: "Message", placeholder: (agent: string) => `Message ${agent}, @ a file`, send: "Send", stop: "Stop", stopping: "Stopping…", escStops: "Esc stops", attach: "Attach", attaching: "Attaching…", attachHint: "Put a file into the session's folder", retry: "Try again", enter: "Enter sends, Shift Enter starts a new line", files: "Files to mention",
+    profiles: { default: "works by itself", ask: "asks before changes", plan: "only plans" },
     mode: "While the agent works", modes: { queue: "Queue", steer: "Steer", interrupt: "Interrupt" } as Record<string, string>,
     modeHints: { queue: "Begins when this run has ended", steer: "Reaches the agent in the midst of this run", interrupt: "Stops this run and begins at once" } as Record<string, string>,
     queued: "Next", dequeue: "Take it out of the queue", profile: "Mode of work", removeFile: (name: string) => `Remove ${name}`, failed: "That was not sent",

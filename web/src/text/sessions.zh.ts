@@ -48,6 +48,7 @@ export const sessions: typeof sessionsEn = {
   },
   composer: {
     label: "消息", placeholder: (agent) => `给 ${agent} 发消息，用 @ 提及文件`, send: "发送", stop: "停止", stopping: "停止中…", escStops: "Esc 停止", attach: "附件", attaching: "上传中…", attachHint: "把文件放进会话的文件夹", retry: "重试", enter: "Enter 发送，Shift Enter 换行", files: "可提及的文件",
+    profiles: { default: "自行工作", ask: "修改前询问", plan: "只做计划" },
     mode: "智能体工作时", modes: { queue: "排队", steer: "引导", interrupt: "打断" }, modeHints: { queue: "此次运行结束后开始", steer: "在此次运行中送达智能体", interrupt: "停止此次运行并立即开始" },
     queued: "接下来", dequeue: "移出队列", profile: "工作方式", removeFile: (name) => `移除 ${name}`, failed: "没有发送成功",
   },
