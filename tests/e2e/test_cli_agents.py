@@ -272,3 +272,42 @@ def test_agent_programs_are_listed_with_how_to_install_them(cb: Cli) -> None:
     missing = [each["name"] for each in listed["agents"] if not each["is_installed"]]
     assert all(f"{name}: " in shown for name in missing)
     assert cb("agent", "x", "--provider", "nobody", "--json").error["code"] == "invalid_input"
+
+
+ASKS: Steps = [
+    {"tool": "ask", "input": {"question": "Which colour?", "options": ["Blue", "Red"]}},
+    {"tool": "todo", "input": {"todos": [{"content": "Paint it", "status": "doing"}]}},
+    {"text": "I paint."},
+]
+
+
+def test_a_question_is_shown_and_answered_in_the_conversation(cb: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed(monkeypatch, script(ASKS), "2")
+    done = cb("chat")
+    assert done.code == 0, done.stderr
+    assert "? Which colour?" in done.stderr
+    assert "  2  Red" in done.stderr
+    assert done.stdout == "I paint.\n"
+    [asked] = [one for one in cb("session", "questions", "--all", "--json").json if one["prompt"] == "Which colour?"]
+    assert asked["response"]["answer"] == {"values": ["Red"]}
+    session = str(session_of(cb)["id"])
+    assert cb("session", "todos", session).stdout == "[>] Paint it\n"
+
+
+def test_a_person_who_left_answers_later_and_permits_a_change_they_see(
+    cb: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed(monkeypatch, script([WRITES[1], {"text": "I paint."}]))
+    done = cb("chat", "--profile", "ask")
+    assert done.code == 0, done.stderr
+    session = str(session_of(cb)["id"])
+    assert f"contextbase session answer {session[-8:]}" in done.stderr
+    assert session[-8:] in cb("session", "questions").stdout
+    assert "+hello" in cb("session", "answer", session).stdout
+    assert cb("session", "answer", session, "perhaps", "--json").error["code"] == "invalid_input"
+    assert cb("session", "answer", session, "deny", "not", "now").code == 0
+    typed(monkeypatch)
+    shown = cb("chat", session)
+    assert "I paint." in shown.stdout + shown.stderr  # as it is said, or what was said last
+    assert cb("cat", "a.txt").code == 1
+    assert cb("session", "answer", session, "--json").error["code"] == "not_found"

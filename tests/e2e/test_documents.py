@@ -60,12 +60,14 @@ def tour(printed: list[str]) -> None:
 
 
 def agents(printed: list[str]) -> None:
-    listed, one, several, chat, waiting, rescued, ended, back = printed
+    listed, one, several, chat, asked, waiting, rescued, ended, back = printed
     assert "scripted" in listed
     assert "1 file written." in one
     assert "agent:session-" in one
     assert "3 agents: 3 succeeded." in several
     assert chat.count("1 file written.") == 2
+    assert "No agent asks you anything." in asked
+    assert "The agent has made no list." in asked
     assert "1 file waits in the session" in waiting
     assert "1 file written." in waiting
     assert "written to rescued." in rescued

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 import typer
 from rich.live import Live
 
+from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.agent_text import AgentAtWork, drawn_agents, drawn_ends, is_settled
 from contextbase.interfaces.cli.command import CommandResult, command
@@ -19,7 +20,7 @@ from contextbase.sdk import Client
 from contextbase.vocabulary import Land
 from contextbase.wire.event import MOST_SCOPES
 
-__all__ = ["LandOption", "ModelOption", "ProviderOption", "agent"]
+__all__ = ["LandOption", "ModelOption", "ProfileOption", "ProviderOption", "agent"]
 
 _START: Final = "start"
 
@@ -42,6 +43,13 @@ LandOption = Annotated[
         help="What becomes of its changes: auto (they go through the gate), after_review (a person lands them), never.",
     ),
 ]
+ProfileOption = Annotated[
+    ExecutionProfile,
+    typer.Option(
+        metavar="NAME",
+        help="What it asks you for: default (nothing), ask (each tool that changes something), plan (it only plans).",
+    ),
+]
 
 
 @command
@@ -56,6 +64,7 @@ def agent(
     model: ModelOption = None,
     folder: Folder = None,
     land: LandOption = Land.AUTO,
+    profile: ProfileOption = ExecutionProfile.DEFAULT,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the session open, to go on with `contextbase chat`.")
     ] = False,
@@ -73,7 +82,9 @@ def agent(
     agents: list[AgentAtWork] = []
     with told_if_interrupted(partial(_canceled, client, agents)):
         for _ in range(count):
-            session = client.sessions.create(project, provider=provider, model=model, folder=folder, land=land)
+            session = client.sessions.create(
+                project, provider=provider, model=model, folder=folder, land=land, profile=profile
+            )
             agents.append(AgentAtWork(session=session))
         for one in agents:
             one.run = client.sessions.send(one.session.id, words)
@@ -101,6 +112,9 @@ def _streamed(client: Client, one: AgentAtWork) -> None:
         for received in client.sessions.events(one.run_id):
             if received.item.type == "event":
                 printer.take(received.item.kind, received.item.payload)
+                if received.item.kind == "human_loop.requested":
+                    printer.note(f"? {received.item.payload.get('prompt')}", "yellow")
+                    printer.note(f"  Answer it: contextbase session answer {one.name}", "dim")
     finally:
         printer.close()
 

@@ -9,8 +9,9 @@ from uuid import UUID
 import typer
 from rich.text import Text
 
-from contextbase.errors import ContextbaseError
-from contextbase.interfaces.cli.agent import LandOption, ModelOption, ProviderOption
+from contextbase.agent_vocabulary import ExecutionProfile, QuestionStatus
+from contextbase.errors import ContextbaseError, InvalidInput
+from contextbase.interfaces.cli.agent import LandOption, ModelOption, ProfileOption, ProviderOption
 from contextbase.interfaces.cli.agent_text import AgentAtWork, drawn_end
 from contextbase.interfaces.cli.command import command
 from contextbase.interfaces.cli.connection import Project, named
@@ -18,6 +19,7 @@ from contextbase.interfaces.cli.identifiers import short_id
 from contextbase.interfaces.cli.landing_text import drawn_landing
 from contextbase.interfaces.cli.options import Folder
 from contextbase.interfaces.cli.output import error_console, on_one_line, report
+from contextbase.interfaces.cli.question_text import drawn_question, typed_answer
 from contextbase.interfaces.cli.run_printer import RunPrinter
 from contextbase.interfaces.cli.session_text import drawn_messages, drawn_rewind, drawn_session
 from contextbase.interfaces.cli.sessions import message_named, session_named
@@ -54,6 +56,7 @@ def chat(
     model: ModelOption = None,
     folder: Folder = None,
     land: LandOption = Land.AUTO,
+    profile: ProfileOption = ExecutionProfile.DEFAULT,
     *,
     as_json: bool,
 ) -> None:
@@ -66,12 +69,18 @@ def chat(
         conversation = _Conversation(client, known, model, as_json=as_json)
         conversation.go_on(known.open_runs)
     else:
-        made = client.sessions.create(named(project), provider=provider, model=model, folder=folder, land=land)
+        made = client.sessions.create(
+            named(project), provider=provider, model=model, folder=folder, land=land, profile=profile
+        )
         conversation = _Conversation(client, made, model, as_json=as_json)
     try:
         conversation.hold()
     finally:
         conversation.leave()
+
+
+class _PersonLeft(Exception):
+    """Nobody is there to answer what the agent asks."""
 
 
 class _Conversation:
@@ -84,6 +93,7 @@ class _Conversation:
         self._name = short_id(session.id)
         self._is_used = session.last_run > 0
         self._cursor: str | None = None  # of the last event that was shown
+        self._typed = _lines()
 
     def go_on(self, open_runs: list[RunView]) -> None:
         """Show where the conversation stands, and what its agent does at this moment."""
@@ -96,7 +106,7 @@ class _Conversation:
         """Until the person leaves."""
         place = f"the folder {self._session.folder}" if self._session.folder else "the project"
         self._note(f"{self._session.provider} works in {place}. /help lists commands; Ctrl-D leaves.")
-        for line in _lines():
+        for line in self._typed:
             try:
                 if line.startswith("/"):
                     if not self._obey(line):
@@ -125,6 +135,9 @@ class _Conversation:
             printer.note("Stopping it. Ctrl-C again leaves.", "yellow")
             self._client.sessions.cancel(run.id)
             self._print(printer, run.id)
+        except _PersonLeft:
+            self._note(f"The agent waits for an answer: contextbase session answer {self._name} ANSWER")
+            return
         finally:
             printer.close()
         if not self._as_json:
@@ -138,7 +151,28 @@ class _Conversation:
                 sys.stdout.flush()
             elif received.item.type == "event":
                 printer.take(received.item.kind, received.item.payload)
+                if received.item.kind == "human_loop.requested":
+                    printer.close()
+                    self._ask(run_id, str(received.item.payload.get("question_id")))
             self._cursor = received.cursor
+
+    def _ask(self, run_id: UUID, question_id: str) -> None:
+        """Let the person answer what the agent asks, unless somebody has."""
+        asked = self._client.sessions.questions(run_id).questions
+        question = next((one for one in asked if one.question_id == question_id), None)
+        if question is None or question.status is not QuestionStatus.PENDING:
+            return
+        _show(drawn_question(question))
+        for line in self._typed:
+            try:
+                self._client.sessions.answer(question_id, **typed_answer(question, line))
+            except ContextbaseError as error:
+                report(error, as_json=self._as_json)
+                if not isinstance(error, InvalidInput):
+                    return
+            else:
+                return
+        raise _PersonLeft
 
     def _obey(self, line: str) -> bool:
         """A command of the person's; False: leave."""

@@ -11,12 +11,12 @@ from rich.text import Text
 
 from contextbase.interfaces.cli.output import error_console, on_one_line, visible
 from contextbase.interfaces.cli.run_progress import RunProgress, duration, tool_words
+from contextbase.interfaces.cli.todo_marks import TODO_MARKS
 
 __all__ = ["RunPrinter"]
 
 _ERASE: Final = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
 _MARKS: Final = {"ok": ("✓", "green"), "error": ("✗", "red")}
-_TODO_MARKS: Final = {"todo": "[ ]", "doing": "[>]", "done": "[x]", "canceled": "[-]"}
 
 
 class RunPrinter:
@@ -98,7 +98,7 @@ class RunPrinter:
         todos = payload.get("todos")
         for todo in todos if isinstance(todos, list) else ():
             if isinstance(todo, dict):
-                mark = _TODO_MARKS.get(str(todo.get("status")), "[ ]")
+                mark = TODO_MARKS.get(str(todo.get("status")), "[ ]")
                 self.note(f"  {mark} {todo.get('content', '')}", "dim")
 
     def _show_status(self) -> None:

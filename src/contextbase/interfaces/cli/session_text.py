@@ -10,10 +10,12 @@ from contextbase.interfaces.cli.landing_text import landing_words
 from contextbase.interfaces.cli.output import on_one_line, subject, visible
 from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.interfaces.cli.run_progress import duration
+from contextbase.interfaces.cli.todo_marks import TODO_MARKS
 from contextbase.vocabulary import MessagePartKind, MessageRole, RunState
 from contextbase.wire.session import MessageView, OpenedSessionView, RunView, SessionRewoundView, SessionWorkerView
+from contextbase.wire.todo import TodoItemView
 
-__all__ = ["drawn_messages", "drawn_rewind", "drawn_session"]
+__all__ = ["drawn_messages", "drawn_rewind", "drawn_session", "drawn_todos"]
 
 _STYLES: Final = {RunState.SUCCEEDED: "green", RunState.FAILED: "red", RunState.CANCELED: "yellow"}
 _SHORTEST_PHASE: Final = 50  # milliseconds
@@ -69,6 +71,13 @@ _MEMORY: Final = {
     "rebuilt": "The agent is told what was said until then.",
     "empty": "The agent knows nothing yet.",
 }
+
+
+def drawn_todos(todos: Iterable[TodoItemView]) -> Iterator[Text]:
+    for todo in todos:
+        yield Text.assemble((f"{TODO_MARKS[todo.status]} ", "dim"), on_one_line(todo.content))
+
+
 _LANDS: Final = {
     "auto": "go through the gate after each run (auto)",
     "after_review": "wait until somebody lands them (after_review)",

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import typer
 
+from contextbase.agent_vocabulary import QuestionStatus
 from contextbase.errors import InvalidInput, NotFound
 from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.completion import complete_project
@@ -16,7 +17,8 @@ from contextbase.interfaces.cli.options import Limit, Yes
 from contextbase.interfaces.cli.output import told_if_interrupted
 from contextbase.interfaces.cli.paging import every_page
 from contextbase.interfaces.cli.phrases import counted, local_time
-from contextbase.interfaces.cli.session_text import drawn_messages, drawn_rewind, drawn_session
+from contextbase.interfaces.cli.question_text import drawn_question, typed_answer
+from contextbase.interfaces.cli.session_text import drawn_messages, drawn_rewind, drawn_session, drawn_todos
 from contextbase.interfaces.cli.unpacking import any_name_inside, unpack
 from contextbase.sdk import Client
 from contextbase.wire.session import LandingView, SessionView
@@ -104,6 +106,63 @@ def messages(client: Client, session: Name, limit: Limit = 50) -> CommandResult:
     """Print what was said in a session."""
     page = client.sessions.messages(session_named(client, session), limit=limit)
     return CommandResult(page.messages, drawn_messages(page.messages))
+
+
+@commands.command("todos")
+@command
+def todos(client: Client, session: Name) -> CommandResult:
+    """Print what the agent plans to do, and what of it is done: its list of the last run that had one."""
+    found = client.sessions.todos(session_named(client, session)).todos
+    return CommandResult(found, drawn_todos(found) if found else "The agent has made no list.")
+
+
+@commands.command("questions")
+@command
+def questions(
+    client: Client,
+    every: Annotated[bool, typer.Option("--all", help="Also those that were answered, or are over.")] = False,
+    limit: Limit = 50,
+) -> CommandResult:
+    """List what the agents of your sessions ask you, newest first."""
+    found = client.sessions.questions(state=None if every else QuestionStatus.PENDING, limit=limit).questions
+    rows = TableRows(
+        columns=("SESSION", "KIND", "STATUS", "ASKED", "QUESTION"),
+        rows=(
+            (short_id(one.session_id), str(one.kind), str(one.status), local_time(one.created_at), one.prompt)
+            for one in found
+        ),
+        empty="No agent asks you anything.",
+        whole=("SESSION",),
+    )
+    return CommandResult(found, rows)
+
+
+@commands.command("answer")
+@command
+def answer(
+    client: Client,
+    session: Name,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ANSWER",
+            help="The number or the words of an option, or words of your own; for a permission allow, session, or deny "
+            "and a reason. Left out: the question is shown.",
+            show_default=False,
+        ),
+    ] = None,
+) -> CommandResult:
+    """Answer what a session's agent asks; of several questions the oldest."""
+    found = session_named(client, session)
+    pages = every_page(lambda before: client.sessions.questions(state="pending", before=before))
+    asked = [one for page in pages for one in page.questions if one.session_id == found]
+    if not asked:
+        raise NotFound(f"The agent of the session {short_id(found)} asks nothing at the moment.")
+    question = asked[-1]
+    if not words:
+        return CommandResult(question, drawn_question(question))
+    answered = client.sessions.answer(question.question_id, **typed_answer(question, " ".join(words)))
+    return CommandResult(answered, "The agent goes on.")
 
 
 @commands.command("stop")
