@@ -1,9 +1,10 @@
-"""What the people of a place tell agents, in a file at its top. It is text for the agent, never configuration."""
+"""What the people of a place tell agents: a file at its top, and its skills. It is text, never configuration."""
 
-import os
-import stat
 from pathlib import Path
 from typing import Final
+
+from contextbase.agents.place_files import read_text
+from contextbase.agents.skills import place_skills
 
 __all__ = ["place_instructions"]
 
@@ -12,15 +13,12 @@ _LONGEST: Final = 48 << 10  # bytes; it is an argument of a program
 
 
 def place_instructions(workspace: Path) -> str | None:
-    """Of the first file that is there. Links are not followed."""
+    """Of the first file that is there, and the list of skills; None: there is neither."""
+    parts = []
     for name in _NAMES:
-        try:
-            descriptor = os.open(workspace / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:
-            continue
-        with os.fdopen(descriptor, "rb") as file:
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                text = file.read(_LONGEST).decode(errors="replace").replace("\0", "").strip()
-                if text:
-                    return f"Instructions of this place ({name}):\n\n{text}"
-    return None
+        if text := read_text(workspace / name, _LONGEST):
+            parts.append(f"Instructions of this place ({name}):\n\n{text}")
+            break
+    if skills := place_skills(workspace):
+        parts.append(skills)
+    return "\n\n".join(parts) or None

@@ -12,6 +12,7 @@ from contextbase.agents.options import profile_of
 from contextbase.agents.ports import AgentAdapter
 from contextbase.agents.program import is_older
 from contextbase.agents.registry import adapter_named, adapters
+from contextbase.agents.slash_commands import expanded_prompt
 from contextbase.agents.turns import RESUME_FAILED, named
 from contextbase.executor.event_writer import EventWriter, OutputLimitReached
 from contextbase.executor.journal import EventJournal
@@ -190,7 +191,8 @@ async def _resumed(
 ) -> TurnEnd:
     """A turn of a program that goes on with what it knows. If it cannot read that, it is told what was said; state of a
     newer program is left alone."""
-    turn = replace(turn, profile=profile_of(adapter.options, turn.options, turn.profile))
+    prompt = await asyncio.to_thread(expanded_prompt, turn.prompt, place.workspace)
+    turn = replace(turn, prompt=prompt, profile=profile_of(adapter.options, turn.options, turn.profile))
     if turn.resume and turn.state_version:
         version = await asyncio.to_thread(adapter.version, place)
         if version is not None and is_older(version, turn.state_version):

@@ -37,6 +37,7 @@ class Program:
     question_tool: str
     hostile: Mapping[str, str]  # files that it would read, were they its user's: they make `hooked` or `served`
     other_name: str
+    options: Mapping[str, Any]  # some of its own
 
     def run(self, prompt: str, **values: Any) -> dict[str, Any]:
         return run_body(prompt, **{"provider": self.name, "model": self.model} | values)
@@ -84,6 +85,7 @@ PROGRAMS = {
             model="claude-sonnet-4-5",
             question_tool="AskUserQuestion",
             other_name="claude-code",
+            options={"permissionMode": "bypassPermissions", "disallowedTools": ["WebFetch"], "maxTurns": 20},
             hostile={
                 ".claude/settings.json": CLAUDE_SETTINGS,
                 ".claude/settings.local.json": CLAUDE_SETTINGS,
@@ -95,6 +97,7 @@ PROGRAMS = {
             model="gpt-5.5",
             question_tool="request_user_input",
             other_name="codex-cli",
+            options={"approvalMode": "never", "sandboxMode": "workspace-write", "profile": "default"},
             hostile={
                 ".codex/config.toml": CODEX_SETTINGS,
                 ".codex/hooks.json": json.dumps({"hooks": HOOKS}),
@@ -107,6 +110,7 @@ PROGRAMS = {
             model="qwen3-coder",
             question_tool="question",
             other_name="opencode",
+            options={"agent": "general", "tools": {"webfetch": False}},
             hostile={
                 "opencode.json": OPENCODE_SETTINGS,
                 ".opencode/opencode.json": OPENCODE_SETTINGS,
@@ -229,7 +233,7 @@ async def test_it_is_canceled_in_the_middle_of_a_command_and_nothing_of_it_is_le
         await inside(there, f'[ -z "$({OF_A_RUN})" ]')
 
 
-async def test_hooks_settings_and_servers_of_the_tree_are_not_run_but_its_instructions_are_read(
+async def test_hooks_settings_and_servers_of_the_tree_are_not_run_but_its_words_are_read(
     one_site: Site, program: Program
 ) -> None:
     model = RecordedModel()
@@ -237,14 +241,19 @@ async def test_hooks_settings_and_servers_of_the_tree_are_not_run_but_its_instru
         for path, content in program.hostile.items():
             there.write(path, content)
         there.write("AGENTS.md", "Say please, in this place.")
+        there.write(".claude/skills/seeds/SKILL.md", "---\nname: seeds\ndescription: How to sow\n---\nDeep.")
         task = script({"tool": "bash", "input": {"command": "echo ran"}}, {"text": "Done."})
-        events = await there.run(program.run(task))
+        there.write(".claude/commands/sow.md", f"---\nallowed-tools: Bash\n---\nSow $ARGUMENTS.\n{task}")
+        events = await there.run(program.run("/sow the beans", options=program.options))
         assert outcome(events) == "completed", events
         assert of_type(events, "tool.end")[0]["output"].strip() == "ran"
         assert there.spec.folder is not None
         assert not (there.spec.folder / "hooked").exists()
         assert not (there.spec.folder / "served").exists()
-    assert any(b"Say please, in this place." in request.body for request in model.requests)
+    for words in (b"Say please, in this place.", b"- seeds: How to sow (.claude/skills/seeds/SKILL.md)"):
+        assert any(words in request.body for request in model.requests)
+    assert any(b"Sow the beans." in request.body for request in model.requests)
+    assert not model.offered & {"WebFetch", "webfetch"}  # its options say so
 
 
 async def test_a_server_that_is_killed_leaves_it_at_work_and_the_next_one_gets_every_event_once(
