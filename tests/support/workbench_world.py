@@ -17,9 +17,10 @@ _PICTURE = (
 _PATIENCE = 120.0
 _STEPS: tuple[dict[str, Any], ...] = (
     {"reasoning": "The date stands in the plan, and the terms name July already."},
-    {"text": "The date appears in `research/20.md` and in the budget. I look at both first."},
+    {"text": "The date appears in three places: the schedule, the budget and an interview. I look first."},
     {"tool": "bash", "input": {"command": "ls; cat budget.md", "description": "Look around"}},
     {"tool": "edit", "input": {"path": "budget.md", "old": "Travel: 500", "new": "Travel: 700"}},
+    {"tool": "edit", "input": {"path": "schedule.md", "old": "Launch: May", "new": "Launch: July, after the audit"}},
     {"tool": "edit", "input": {"path": "research/20.md", "old": "Notes 20", "new": "Notes 20\nLaunch: July"}},
     {"tool": "write", "input": {"path": "pricing/july.csv", "content": "item,price\nbasic,12\npro,32\n"}},
     {"tool": "read", "input": {"path": "missing.md"}},
@@ -28,6 +29,7 @@ _STEPS: tuple[dict[str, Any], ...] = (
         "| basic | 10 | 12 |\n| pro | 30 | 32 |\n\n- The audit ends on 30 June.\n- Beta stays in spring."
     },
 )
+_SCHEDULE = "# Schedule\n\nBeta: April\n\nAudit: June\n\nLaunch: May\n"
 _PLAN = ["# Plan", "", "## Timeline", "We launch in May.", "Beta starts in spring.", "", "Ben tests.", ""]
 
 
@@ -112,7 +114,10 @@ def _conversation(owner: httpx.Client, ann: httpx.Client) -> None:
         assert time.monotonic() < deadline, state
         time.sleep(0.1)
     head = _asked(owner, "GET", "/api/v1/projects/notes")["head"]
-    changes = [_write("budget.md", "# Budget\n\nPrint: 200\n\nTravel: 900\n")]
+    changes = [
+        _write("budget.md", "# Budget\n\nPrint: 200\n\nTravel: 900\n"),
+        _write("schedule.md", _SCHEDULE.replace("Beta: April", "Beta: 2 June")),
+    ]
     _asked(ann, "POST", "/api/v1/commits", json={"project": "notes", "base_seq": head, "changes": changes})
     _asked(owner, "POST", f"/api/v1/sessions/{session}/land")
 
@@ -133,6 +138,7 @@ def _history(writers: dict[str, _Writer]) -> None:
         _write("plan.md", _plan()),
         _write("shop.json", shop),
         _write("budget.md", "# Budget\n\nPrint: 200\n\nTravel: 500\n"),
+        _write("schedule.md", _SCHEDULE),
         _write("legal/terms.md", "# Terms\n\nJuly is named here.\n"),
         _write("pricing/v1.csv", "item,price\nbasic,10\npro,30\n"),
         _write("research/interviews/anna.md", "# Anna\n\nWants fewer tools.\n"),

@@ -7,7 +7,7 @@ import { useLiveProjects } from "../live/hooks";
 import { QuestionCard } from "../sessions/QuestionCard";
 import { useText } from "../text";
 import { Age, Chip, classes, Empty, PageHeader, Skeleton, type Tone } from "../ui/basics";
-import { baseName, shortName } from "../ui/format";
+import { shortName } from "../ui/format";
 import { useListKeys } from "../ui/list";
 import { questionsQuery } from "../sessions/queries";
 import { failedRunsQuery } from "./failedRuns";
@@ -29,7 +29,7 @@ export function InboxPage() {
   const reviews = useQueries({ queries: names.map((name) => reviewsQuery(name, "open")) });
   const failed = useQuery(failedRunsQuery());
   const items: Item[] = [
-    ...reviews.flatMap((list, index) => (list.data?.reviews ?? []).map((review) => ({ kind: "review" as const, id: review.id, title: baseName(review.path), detail: `${names[index]} · ${shortName(review.author)} · ${t.review.reasons[review.reason] ?? review.reason}`, at: review.created_at, open: () => void navigate({ to: "/review", search: { item: `${names[index]}/${review.id}` } }) }))),
+    ...reviews.flatMap((list, index) => (list.data?.reviews ?? []).map((review) => ({ kind: "review" as const, id: review.id, title: review.path, detail: `${names[index]} · ${shortName(review.author)} · ${t.review.reasons[review.reason] ?? review.reason}`, at: review.created_at, open: () => void navigate({ to: "/review", search: { item: `${names[index]}/${review.id}` } }) }))),
     ...(failed.data ?? []).map(({ session, run }) => ({ kind: "failed" as const, id: run.id, title: session.title || t.sessions.untitled, detail: run.message ?? run.reason ?? "", at: run.ended_at ?? run.created_at, open: () => void navigate({ to: "/sessions/$session", params: { session: session.id } }) })),
   ].sort((a, b) => b.at.localeCompare(a.at));
   const waiting = questions.data ?? [];

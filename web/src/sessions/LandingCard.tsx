@@ -33,7 +33,7 @@ export function LandingCounts({ counts }: { counts: Record<string, number> }) {
 }
 
 export function LandedPaths({ landing, project, onOpenFile }: { landing: Landing; project: string; onOpenFile?: (path: string) => void }) {
-  const t = useText().sessions.landing;
+  const { review, sessions: { landing: t } } = useText();
   const [all, setAll] = useState(false);
   const shown = all ? landing.paths : landing.paths.slice(0, 8);
   const word = (status: string) => (status === "uncommitted" ? <Chip tone="waiting">{t.uncommitted}</Chip> : status === "discarded" ? <Chip>{t.discarded}</Chip> : <Outcome what={status} />);
@@ -44,7 +44,7 @@ export function LandedPaths({ landing, project, onOpenFile }: { landing: Landing
           <span className="flex w-20 shrink-0">{word(one.status)}</span>
           {onOpenFile ? <button type="button" className="mono min-w-0 truncate text-left hover:underline" title={one.path} onClick={() => onOpenFile(one.path)}>{one.path}</button> : <span className="mono min-w-0 truncate" title={one.path}>{one.path}</span>}
           <span className="ml-auto flex min-w-0 items-center gap-2">
-            {one.reason && <span className="truncate text-sm text-muted" title={one.reason}>{one.reason}</span>}
+            {one.reason && <span className="truncate text-sm text-muted" title={review.reasons[one.reason] ?? one.reason}>{review.reasons[one.reason] ?? one.reason}</span>}
             {one.review_id && <Link to="/review" search={{ item: `${project}/${one.review_id}` }} className={buttonClass("plain", true)}>{t.review}</Link>}
           </span>
         </li>

@@ -1,9 +1,9 @@
 // What an agent did with a tool: one line that opens. An edit shows what it changes, a command what it printed.
-import { ChevronDown, ChevronRight, FilePen, FileText, Globe, ListTodo, type LucideIcon, Search, SquareTerminal, Wrench } from "lucide-react";
+import { ChevronDown, ChevronRight, FilePen, FileText, Globe, ListTodo, type LucideIcon, Search, SquareArrowOutUpRight, SquareTerminal, Wrench } from "lucide-react";
 import { memo, useMemo, useState } from "react";
 import { Counts, Hunk } from "../projects/DiffView";
 import { useText } from "../text";
-import { classes, Outcome } from "../ui/basics";
+import { classes, IconButton, Outcome } from "../ui/basics";
 import { counted, lineDiff } from "./lineDiff";
 import { plainTerminal } from "./markdownText";
 import { projectPath, type ToolPart } from "./parts";
@@ -54,7 +54,8 @@ function printed(value: unknown): string {
 }
 
 export const ToolCard = memo(function ToolCard({ part, outcome, onOpenFile }: { part: ToolPart; outcome?: string; onOpenFile?: (path: string) => void }) {
-  const t = useText().sessions.tools;
+  const all = useText();
+  const t = all.sessions.tools;
   const name = part.toolName;
   const lines = useMemo(() => diffOf(part), [part]);
   const [choice, setOpen] = useState<boolean | null>(null);
@@ -79,14 +80,15 @@ export const ToolCard = memo(function ToolCard({ part, outcome, onOpenFile }: { 
         {part.state === "output-denied" && <span className="text-xs text-refused">{t.denied}</span>}
         {failed !== undefined && <span className="text-xs text-refused">{t.error}</span>}
         {outcome && <Outcome what={outcome} />}
+        {path && onOpenFile && <IconButton label={`${all.sessions.thread.openFile}: ${path}`} className="-mr-2 size-7" onClick={() => onOpenFile(path)}><SquareArrowOutUpRight size={13} strokeWidth={1.5} /></IconButton>}
       </div>
       {failed !== undefined && !isOpen && <p className="truncate border-t px-3 py-1 text-sm text-refused" title={failed}>{plainTerminal(failed).split("\n")[0]}</p>}
-      {isOpen && <Opened part={part} lines={lines} failed={failed} path={path} onOpenFile={onOpenFile} />}
+      {isOpen && <Opened part={part} lines={lines} failed={failed} path={path} />}
     </div>
   );
 });
 
-function Opened({ part, lines, failed, path, onOpenFile }: { part: ToolPart; lines?: string[]; failed?: string; path?: string; onOpenFile?: (path: string) => void }) {
+function Opened({ part, lines, failed, path }: { part: ToolPart; lines?: string[]; failed?: string; path?: string }) {
   const t = useText();
   const command = part.toolName === "bash" ? textIn(part.input, "command") : undefined;
   const output = part.state === "output-available" ? printed(part.output) : "";
@@ -103,7 +105,6 @@ function Opened({ part, lines, failed, path, onOpenFile }: { part: ToolPart; lin
       {failed !== undefined && <Output label={t.sessions.tools.error} text={failed} isError />}
       {output && !lines && <Output label={t.sessions.tools.output} text={output} />}
       {part.state === "output-available" && !output && !lines && <p className="px-3 py-2 text-sm text-muted">{t.sessions.tools.noOutput}</p>}
-      {path && onOpenFile && <div className="border-t px-3 py-1.5"><button type="button" className="link text-sm" onClick={() => onOpenFile(path)}>{t.sessions.thread.openFile}</button></div>}
     </div>
   );
 }

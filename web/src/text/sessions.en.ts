@@ -46,7 +46,7 @@ export const sessions = {
   },
   landing: {
     title: "What became of the changes", landed: (seq: number) => `in snapshot #${seq}`, waits: "Not in the project yet", heldBack: (n: number) => `${s(n, "file")} held back: they look like credentials or have odd names`, none: "No file was changed.",
-    land: "Land it", discard: "Discard it", didLand: "The work is in the project.", didDiscard: "The work was thrown away.", review: "Decide", compare: "Compare", undo: "Undo this run…", more: (n: number) => `and ${n.toLocaleString("en")} more`, uncommitted: "waits here", discarded: "discarded",
+    land: "Land it", discard: "Discard it", didLand: "The work is in the project.", didDiscard: "The work was thrown away.", review: "Decide", compare: "Compare", undo: "Undo this run…", undoHint: "An undo keeps everyone's later edits.", more: (n: number) => `and ${n.toLocaleString("en")} more`, uncommitted: "waits here", discarded: "discarded",
     discardTitle: "Throw this work away?", discardHint: "What the runs of this session left uncommitted is gone for good.",
   },
   composer: {

@@ -43,7 +43,7 @@ export const sessions: typeof sessionsEn = {
   },
   landing: {
     title: "修改的结果", landed: (seq) => `见快照 #${seq}`, waits: "尚未进入项目", heldBack: (count) => `${n(count, "个文件")}被扣留：疑似凭据或名称异常`, none: "没有修改文件。",
-    land: "合入", discard: "丢弃", didLand: "成果已进入项目。", didDiscard: "成果已丢弃。", review: "决定", compare: "比较", undo: "撤销此次运行…", more: (count) => `另有 ${count.toLocaleString("zh-CN")} 个`, uncommitted: "等待中", discarded: "已丢弃",
+    land: "合入", discard: "丢弃", didLand: "成果已进入项目。", didDiscard: "成果已丢弃。", review: "决定", compare: "比较", undo: "撤销此次运行…", undoHint: "撤销会保留他人之后的修改。", more: (count) => `另有 ${count.toLocaleString("zh-CN")} 个`, uncommitted: "等待中", discarded: "已丢弃",
     discardTitle: "丢弃这些成果？", discardHint: "此会话的运行留下的未提交内容将永久消失。",
   },
   composer: {

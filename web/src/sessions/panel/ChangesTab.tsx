@@ -53,7 +53,7 @@ export function ChangesTab(props: PanelProps) {
       </div>
       {newest?.landing.seq != null && project && (
         <div className="flex shrink-0 items-center gap-2 border-t px-4 py-2">
-          <span className="min-w-0 flex-1 text-sm text-muted">{t.undo.intro}</span>
+          <span className="min-w-0 flex-1 text-sm text-muted">{t.sessions.landing.undoHint}</span>
           <Link to="/projects/$project/log" params={{ project }} search={{ run: newest.run.id, undo: newest.landing.seq }} className={buttonClass("plain", true)}>{t.sessions.landing.undo}</Link>
         </div>
       )}

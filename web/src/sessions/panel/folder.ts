@@ -55,5 +55,9 @@ export const readFile = (session: OpenedSession, path: string, offset: number, s
 
 type FileList = { entries: { path: string; kind: Schemas["Kind"] }[]; next_after: string | null };
 
-export const listFolder = (session: OpenedSession, path: string, after: string) =>
-  ask<FileList>("GET", `/api/v1/workspaces/${folderName(session)}/list?${new URLSearchParams({ ...(path ? { path } : {}), after })}`);
+const OWN = ".agent_data"; // what the agent program keeps for itself
+
+export async function listFolder(session: OpenedSession, path: string, after: string): Promise<FileList> {
+  const found = await ask<FileList>("GET", `/api/v1/workspaces/${folderName(session)}/list?${new URLSearchParams({ ...(path ? { path } : {}), after })}`);
+  return { ...found, entries: found.entries.filter((entry) => entry.path !== OWN) };
+}
