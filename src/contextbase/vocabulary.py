@@ -35,6 +35,7 @@ __all__ = [
     "SandboxState",
     "ScanProblem",
     "ScopeKind",
+    "SendMode",
     "SessionState",
     "SkipReason",
     "SliceEncoding",
@@ -279,6 +280,14 @@ class RunState(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELED = "canceled"
+
+
+class SendMode(StrEnum):
+    """What becomes of a message while a run of its session works."""
+
+    QUEUE = "queue"  # it waits
+    STEER = "steer"  # it goes into the working turn
+    INTERRUPT = "interrupt"  # the working run is ended first
 
 
 class Land(StrEnum):

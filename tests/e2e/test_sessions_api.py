@@ -13,7 +13,16 @@ from tests.support.server import ServerProcess
 
 from contextbase.errors import Conflict, CursorOutdated, InvalidInput, NotFound
 from contextbase.sdk import AsyncClient, AsyncSession, Client
-from contextbase.vocabulary import Land, LandingState, MessageRole, QueueState, RunState, SessionState, ToolStatus
+from contextbase.vocabulary import (
+    Land,
+    LandingState,
+    MessageRole,
+    QueueState,
+    RunState,
+    SendMode,
+    SessionState,
+    ToolStatus,
+)
 from contextbase.wire.feed import EventItem
 from contextbase.wire.session import RunEndItem, RunItem, RunView
 
@@ -122,6 +131,20 @@ async def test_a_run_that_waits_has_its_place_and_ends_when_it_is_canceled(clien
     assert canceled.landed.because
     assert (await client.sessions.cancel(first.id)).state is RunState.CANCELED
     assert await text_of(client, project, "plan.md") is None
+
+
+async def test_an_interruption_ends_the_working_run_and_comes_next(client: AsyncClient, project: str) -> None:
+    session = await opened(client, project)
+    first = await client.sessions.send(session.id, script(WRITE, {"pause": 3000}, {"text": "Never."}))
+    async with asyncio.timeout(_PATIENCE):
+        async with aclosing(client.sessions.events(first.id)) as events:
+            async for received in events:
+                if isinstance(received.item, EventItem) and received.item.kind == "tool.end":
+                    break
+        items = [item async for item in session.send(script({"text": "Now this."}), mode=SendMode.INTERRUPT)]
+    assert isinstance(items[-1], RunEndItem)
+    assert (items[-1].run.state, items[-1].run.mode) == (RunState.SUCCEEDED, SendMode.INTERRUPT)
+    assert (await client.sessions.run(first.id)).state is RunState.CANCELED
 
 
 async def ended_run(client: AsyncClient, run: RunView) -> RunView:

@@ -27,6 +27,7 @@ from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.service import SessionService
 from contextbase.sessions.states import RunState
+from contextbase.sessions.steering import SteeredMessages
 from contextbase.sessions.todos import TodoService
 from contextbase.streams.access import ReadableScope
 from contextbase.streams.model import Position, Scope, StreamEvent
@@ -115,7 +116,13 @@ class SessionWorld:
                 access=access,
                 runs=runs,
                 queue=queue,
-                log=RunLog(database=database, repository=repository, log=log, clock=clock),
+                log=RunLog(
+                    database=database,
+                    repository=repository,
+                    log=log,
+                    steering=SteeredMessages(database=database, repository=repository, clock=clock),
+                    clock=clock,
+                ),
                 todos=TodoService(database=database, access=access),
                 questions=QuestionService(
                     database=database,
@@ -144,7 +151,7 @@ class SessionWorld:
         return replace(caller, grant=replace(caller.grant, actions=allowed))
 
     async def session(self, who: Caller | None = None, **wishes: object) -> AgentSession:
-        request = SessionRequest(project_id=self.gate.project.id, provider="scripted", **wishes)  # type: ignore[arg-type]  # forwarded
+        request = SessionRequest(project_id=self.gate.project.id, **{"provider": "scripted", **wishes})  # type: ignore[arg-type]  # forwarded
         return await self.sessions.create(who or self.gate.owner, request)
 
     async def send(self, session: AgentSession, prompt: str = "Do it.", who: Caller | None = None) -> AgentRun:

@@ -14,13 +14,14 @@ from contextbase.agents.model import (
     AgentPlace,
     AgentTurn,
     Capability,
+    SteerMessage,
     TurnEnd,
     TurnOutcome,
 )
 from contextbase.agents.options import AgentOption, OptionKind
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram, found_program, program_version
-from contextbase.agents.turns import missing, program_died, worked
+from contextbase.agents.turns import missing, program_died, steered, worked
 
 __all__ = ["ClaudeAdapter"]
 
@@ -96,7 +97,7 @@ def _arguments(turn: AgentTurn, place: AgentPlace) -> list[str]:
     system = "\n\n".join(filter(None, (turn.system_prompt, place_instructions(place.workspace))))
     return [
         *("--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
-        *("--include-partial-messages", "--permission-prompt-tool", "stdio"),
+        *("--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio"),
         *("--permission-mode", _mode(turn)),
         *("--setting-sources=", "--settings", _SETTINGS),
         *("--strict-mcp-config", "--mcp-config", json.dumps({"mcpServers": servers})),
@@ -135,13 +136,15 @@ class _Conversation:
         self._translator = ClaudeTranslator(turn.key)
         self._asking: set[asyncio.Task[None]] = set()
         self._has_told_start = False
+        self._steered: set[str] = set()  # messages that it has not read yet
 
     async def finished(self) -> TurnEnd:
         await self._request("initialize", {"hooks": None})
         message = {"role": "user", "content": self._turn.message}
         await self._process.say({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""})
         try:
-            await worked(self._read(), self._canceled, lambda: self._request("interrupt", {}))
+            async with steered(self._sink, self._steer):
+                await worked(self._read(), self._canceled, lambda: self._request("interrupt", {}))
             return await self._end()
         finally:
             for task in self._asking:
@@ -152,6 +155,9 @@ class _Conversation:
         async for line in self._process.lines():
             if line.get("type") == "control_request":
                 self._answer_later(line)
+                continue
+            if line.get("isReplay"):
+                await self._replayed(str(line.get("uuid")))
                 continue
             for kind, data in self._translator.events(line):
                 await self._sink.emit(kind, data)
@@ -167,7 +173,21 @@ class _Conversation:
                     },
                 )
             if self._translator.end is not None:
-                return
+                if not self._steered:
+                    return
+                self._translator.end = None  # it goes on with what it has not read
+
+    async def _steer(self, message: SteerMessage) -> None:
+        self._steered.add(message.steer_id)
+        said = {"role": "user", "content": message.text}
+        about = {"parent_tool_use_id": None, "session_id": "", "uuid": message.steer_id}
+        await self._process.say({"type": "user", "message": said, **about})
+
+    async def _replayed(self, message_id: str) -> None:
+        """It says a message again when it reads it."""
+        if message_id in self._steered:
+            self._steered.remove(message_id)
+            await self._sink.emit("message.steered", {"steer_id": message_id})
 
     async def _end(self) -> TurnEnd:
         for kind, data in self._translator.closing():

@@ -5,6 +5,7 @@ import itertools
 import json
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from contextbase.agents.model import (
     AgentPlace,
     AgentTurn,
     Capability,
+    SteerMessage,
     TurnEnd,
     TurnOutcome,
 )
@@ -28,6 +30,7 @@ from contextbase.agents.turns import (
     program_died,
     read_beside,
     resume_failed,
+    steered,
     worked,
 )
 
@@ -182,10 +185,12 @@ class _Conversation:
         self._waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._asking: set[asyncio.Task[None]] = set()
         self._version = ""
+        self._has_begun = asyncio.Event()
 
     async def finished(self) -> TurnEnd:
         try:
-            await worked(read_beside(self._start(), self._read()), self._canceled, self._interrupt)
+            async with steered(self._sink, self._steer):
+                await worked(read_beside(self._start(), self._read()), self._canceled, self._interrupt)
         except _Forgotten as forgotten:
             return resume_failed("Codex", self._turn, str(forgotten))
         except _Refused as refused:
@@ -222,6 +227,7 @@ class _Conversation:
         status = {"state": "running", "provider": "codex", "sdk_session_id": thread_id, "cli_version": self._version}
         await self._sink.emit("run.status", status)
         await self._request("turn/start", self._turn_values(thread_id))
+        self._has_begun.set()
 
     def _turn_values(self, thread_id: str) -> dict[str, Any]:
         values: dict[str, Any] = {"threadId": thread_id, "input": [{"type": "text", "text": self._turn.message}]}
@@ -258,6 +264,17 @@ class _Conversation:
             return
         values = {"threadId": thread_id, "turnId": turn_id}
         await self._process.say({"id": "interrupt", "method": "turn/interrupt", "params": values})
+
+    async def _steer(self, message: SteerMessage) -> None:
+        await self._has_begun.wait()
+        values = {
+            "threadId": self._translator.thread_id,
+            "expectedTurnId": self._translator.turn_id,
+            "input": [{"type": "text", "text": message.text}],
+        }
+        with suppress(_Refused):  # the turn has just ended: the message gets one of its own
+            await self._request("turn/steer", values)
+            await self._sink.emit("message.steered", {"steer_id": message.steer_id})
 
     async def _request(self, method: str, values: Mapping[str, Any]) -> dict[str, Any]:
         name = f"ours-{next(self._numbers)}"

@@ -12,6 +12,7 @@ __all__ = [
     "AgentQuestion",
     "AgentTurn",
     "Capability",
+    "SteerMessage",
     "TurnEnd",
     "TurnFailure",
     "TurnOutcome",
@@ -28,6 +29,7 @@ class Capability(StrEnum):
     HUMAN_LOOP = "human_loop"
     PLAN = "plan"
     MCP = "mcp"
+    STEER = "steer"
 
 
 class TurnOutcome(StrEnum):
@@ -107,6 +109,14 @@ class AgentQuestion:
     options: tuple[Mapping[str, str], ...] = ()  # value, label and perhaps description
     multiple: bool = False  # more than one may be chosen
     context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SteerMessage:
+    """What a person says while the turn works, for this turn."""
+
+    steer_id: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -65,7 +65,7 @@ class OpencodeAdapter:
         ),
         AgentOption(name="tools", kind=OptionKind.SWITCHES, about="Tools that it has or does not have."),
     )
-    capabilities = frozenset(Capability)
+    capabilities = frozenset(Capability) - {Capability.STEER}
     paths = AgentPaths(folder="opencode", state=("opencode.db",), cache=("opencode.db.new*",))
 
     def version(self, place: AgentPlace) -> str | None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from contextbase.agents.model import AgentPaths, AgentPlace, AgentQuestion, AgentTurn, Capability, TurnEnd
+from contextbase.agents.model import AgentPaths, AgentPlace, AgentQuestion, AgentTurn, Capability, SteerMessage, TurnEnd
 from contextbase.agents.options import AgentOption
 
 __all__ = ["AgentAdapter", "EventSink"]
@@ -17,6 +17,12 @@ class EventSink(Protocol):
 
     async def ask(self, question: AgentQuestion) -> Mapping[str, Any]:
         """Ask a person, and wait for the answer, for as long as the turn may last."""
+        ...
+
+    @property
+    def steering(self) -> "asyncio.Queue[SteerMessage]":
+        """What people say to the working turn. An adapter with the capability gives it to the agent, and emits
+        `message.steered` with its `steer_id` once the agent has it; what is left at the end gets a turn of its own."""
         ...
 
 

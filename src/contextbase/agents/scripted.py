@@ -39,9 +39,7 @@ class ScriptedAdapter:
     name = "scripted"
     other_names = ()
     default_model = None
-    capabilities = frozenset(
-        {Capability.STREAM, Capability.STOP, Capability.RESUME, Capability.HUMAN_LOOP, Capability.TODO}
-    )
+    capabilities = frozenset(Capability) - {Capability.PLAN, Capability.MCP}
     how_to_install = None
     options = ()
     paths = AgentPaths(folder="scripted", state=("*.json",))
@@ -135,12 +133,22 @@ class _Turn:
                 return TurnFailure(code="model_unreachable", message=str(error), is_retryable=True)
             messages.append({"role": "assistant", "content": content or [{"type": "text", "text": "…"}]})
             calls = [block for block in content if block["type"] == "tool_use"]
-            if reason != "tool_use" or not calls:
-                await asyncio.to_thread(self._session.save)
-                return None
-            messages.append({"role": "user", "content": [await self._called(block) for block in calls]})
+            results = [await self._called(block) for block in calls] if reason == "tool_use" else []
+            steered = await self._steered()
+            if results or steered:
+                messages.append({"role": "user", "content": [*results, *steered]})
             await asyncio.to_thread(self._session.save)
+            if not (results or steered):
+                return None
         return TurnFailure(code="max_turns", message=f"The agent took more than {_MOST_STEPS} steps.")
+
+    async def _steered(self) -> list[dict[str, Any]]:
+        said = []
+        while not self._sink.steering.empty():
+            message = self._sink.steering.get_nowait()
+            said.append({"type": "text", "text": message.text})
+            await self._sink.emit("message.steered", {"steer_id": message.steer_id})
+        return said
 
     async def _answer(self) -> tuple[list[dict[str, Any]], str | None]:
         """Try again while nothing but the connection is wrong; what was said until then is said again."""

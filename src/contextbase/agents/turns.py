@@ -2,11 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from contextbase.agents.model import AgentTurn, TurnEnd, TurnFailure, TurnOutcome
+from contextbase.agents.model import AgentTurn, SteerMessage, TurnEnd, TurnFailure, TurnOutcome
+from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "program_died",
     "read_beside",
     "resume_failed",
+    "steered",
     "worked",
 ]
 
@@ -47,6 +50,22 @@ async def worked(
         for task in (working, stopping):
             task.cancel()
         await asyncio.gather(working, stopping, return_exceptions=True)
+
+
+@asynccontextmanager
+async def steered(sink: EventSink, steer: Callable[[SteerMessage], Awaitable[None]]) -> AsyncIterator[None]:
+    """Give the agent what people say to the working turn, one after the other, while the block lasts."""
+
+    async def give() -> None:
+        while True:
+            await steer(await sink.steering.get())
+
+    giving = asyncio.create_task(give())
+    try:
+        yield
+    finally:
+        giving.cancel()
+        await asyncio.gather(giving, return_exceptions=True)
 
 
 async def read_beside(start: Coroutine[Any, Any, None], read: Coroutine[Any, Any, None]) -> None:

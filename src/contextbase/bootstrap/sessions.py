@@ -25,6 +25,7 @@ from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.service import SessionService
 from contextbase.sessions.snapshot_archive import SnapshotArchives
 from contextbase.sessions.snapshot_repository import SnapshotRepository
+from contextbase.sessions.steering import SteeredMessages
 from contextbase.sessions.todos import TodoService
 from contextbase.streams.service import StreamService
 
@@ -97,6 +98,7 @@ def sessions_of(
             database=database,
             repository=repository,
             log=log,
+            steering=SteeredMessages(database=database, repository=repository, clock=clock),
             clock=clock,
             answer_within=timedelta(minutes=settings.question_minutes),
         ),

@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
+from uuid import UUID
 
-from contextbase.conversation.model import CONVERSATION_REBUILT, RunEvent
+from contextbase.conversation.model import CONVERSATION_REBUILT, MESSAGE_STEERED, RunEvent
 from contextbase.errors import InvalidInput, TooLarge
 
 __all__ = ["LARGEST_EVENT_BYTES", "REFUSED", "checked_event"]
@@ -33,6 +34,13 @@ _Check = Callable[[object], bool]
 
 def _is_id(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _LONGEST_ID and value.isprintable()
+
+
+def _is_uuid(value: object) -> bool:
+    try:
+        return isinstance(value, str) and str(UUID(value)) == value
+    except ValueError:
+        return False
 
 
 def _is_line(value: object) -> bool:
@@ -110,6 +118,7 @@ _REQUIRED: Final[dict[str, dict[str, _Check]]] = {
     "message.done": _PART,
     "message.stop": _MESSAGE,
     "message.restarted": _MESSAGE,
+    MESSAGE_STEERED: {"steer_id": _is_uuid},
     "reasoning.delta": _PART,
     "reasoning.done": _PART,
     "step.start": {"step": _is_number},

@@ -10,6 +10,7 @@ from contextbase.vocabulary import MessagePartKind, MessageRole, MessageState, T
 
 __all__ = [
     "CONVERSATION_REBUILT",
+    "MESSAGE_STEERED",
     "MESSAGE_USER",
     "RUN_STATE",
     "SESSION_REWOUND",
@@ -22,6 +23,9 @@ __all__ = [
 
 MESSAGE_USER: Final = "message.user"
 """A person's message: written by the server, never by an executor."""
+
+MESSAGE_STEERED: Final = "message.steered"
+"""A person's message went into the working turn: an executor says so, the server adds the text."""
 
 RUN_STATE: Final = "run.state"
 """A run moved to another state: written by the server."""

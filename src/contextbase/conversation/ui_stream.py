@@ -10,7 +10,13 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from contextbase.conversation.model import CONVERSATION_REBUILT, RUN_STATE, SESSION_REWOUND, SessionEvent
+from contextbase.conversation.model import (
+    CONVERSATION_REBUILT,
+    MESSAGE_STEERED,
+    RUN_STATE,
+    SESSION_REWOUND,
+    SessionEvent,
+)
 from contextbase.conversation.projection import LONGEST_PART, small_value
 from contextbase.vocabulary import RunState
 
@@ -171,6 +177,11 @@ class RunStream:
         self._over = {key for key in self._over if key[1:3] != message}
         return chunks
 
+    def steer(self, event: SessionEvent) -> list[Chunk]:
+        part = {"type": "text", "text": str(event.data.get("text", ""))}
+        message_id = user_message_id(UUID(str(event.data["steer_id"])))
+        return [{"type": "steering-message", "id": message_id, "parts": [part]}]
+
     def start_tool(self, event: SessionEvent) -> list[Chunk]:
         tool_id = _tool_id(event)
         if tool_id in self._known_tools:
@@ -295,6 +306,7 @@ _CHANGES: Final[Mapping[str, Callable[[RunStream, SessionEvent], list[Chunk]]]] 
     "message.done": RunStream.finish_part,
     "message.stop": RunStream.stop_message,
     "message.restarted": RunStream.restart_message,
+    MESSAGE_STEERED: RunStream.steer,
     "reasoning.delta": RunStream.say,
     "reasoning.done": RunStream.finish_part,
     "tool.start": RunStream.start_tool,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from contextbase.agents.model import AgentQuestion, AgentTurn
+from contextbase.agents.model import AgentQuestion, AgentTurn, SteerMessage
 from contextbase.agents.shortening import shortened, shortened_values
 from contextbase.executor.journal import EventJournal
 from contextbase.executor.questions import Questions
@@ -28,6 +28,8 @@ class EventWriter:
         self._journal = journal
         self._turn = turn
         self._questions = questions
+        self.steering: asyncio.Queue[SteerMessage] = asyncio.Queue()
+        self._steered: set[str] = set()
         self._written = 0
         self._pending: tuple[str, dict[str, Any]] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -54,6 +56,12 @@ class EventWriter:
             },
         )
         return await self._questions.answered(question)
+
+    def steer(self, message: SteerMessage) -> None:
+        """Once, however often it is told."""
+        if message.steer_id not in self._steered:
+            self._steered.add(message.steer_id)
+            self.steering.put_nowait(message)
 
     def last_words(self, kind: str, data: Mapping[str, Any]) -> None:
         """What is written in any case, however much was written before."""

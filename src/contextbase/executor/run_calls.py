@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
-from contextbase.agents.model import AgentTurn
+from contextbase.agents.model import AgentTurn, SteerMessage
 from contextbase.agents.registry import adapters
 from contextbase.executor.calls import CallAnswer, CallHandler, CallRefused, ExecutorCall
 from contextbase.executor.journal import EventJournal
@@ -24,6 +24,7 @@ class RunCalls:
         return {
             ("POST", "/run"): self.run,
             ("POST", "/cancel"): self.cancel,
+            ("POST", "/steer"): self.steer,
             ("GET", "/status"): self.status,
             ("GET", "/events"): self.events,
             ("POST", "/human-loop/reply"): self.reply,
@@ -52,6 +53,12 @@ class RunCalls:
         is_running = self._runs.cancel(None if run_id is None else str(run_id), str(body.get("reason") or "user"))
         return CallAnswer(values={"state": "canceling" if is_running else "idle"})
 
+    async def steer(self, call: ExecutorCall) -> CallAnswer:
+        body = await call.json()
+        message = SteerMessage(steer_id=str(body.get("steer_id")), text=str(body.get("text") or ""))
+        is_given = self._runs.steer(str(body.get("run_id")), message)
+        return CallAnswer(values={"state": "given" if is_given else "refused"})
+
     async def status(self, call: ExecutorCall) -> CallAnswer:
         del call
         current = self._runs.current
@@ -62,6 +69,7 @@ class RunCalls:
             "state": "idle" if current is None else "running",
             "run_id": None if current is None else current.run_id,
             "attempt": None if current is None else current.attempt,
+            "steering": self._runs.steering,
             "agents": [{"name": each.name, "capabilities": sorted(each.capabilities)} for each in adapters()],
         }
         return CallAnswer(values=values)

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any, Final
 
-from contextbase.agents.model import AgentPlace, AgentTurn, TurnEnd, TurnFailure, TurnOutcome
+from contextbase.agents.model import AgentPlace, AgentTurn, Capability, SteerMessage, TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.options import profile_of
 from contextbase.agents.ports import AgentAdapter
 from contextbase.agents.program import is_older
@@ -44,6 +44,7 @@ class RunSupervisor:
         self._place = place
         self._processes = processes
         self._turn: AgentTurn | None = None
+        self._writer: EventWriter | None = None  # of the turn
         self._task: asyncio.Task[None] | None = None
         self._canceled = asyncio.Event()
         self._reason: str | None = None
@@ -74,6 +75,21 @@ class RunSupervisor:
         self._canceled.set()
         return True
 
+    def steer(self, run_id: str, message: SteerMessage) -> bool:
+        """False: the run does not work, or its agent takes no messages in the middle of a turn."""
+        adapter = None if self._turn is None else adapter_named(self._turn.provider)
+        if self._writer is None or self._turn is None or self._turn.run_id != run_id or adapter is None:
+            return False
+        if Capability.STEER not in adapter.capabilities:
+            return False
+        self._writer.steer(message)
+        return True
+
+    @property
+    def steering(self) -> int:
+        """How many messages wait for the working turn to take them."""
+        return 0 if self._writer is None else self._writer.steering.qsize()
+
     def outcome(self, key: str) -> str | None:
         return self._ended.get(key)
 
@@ -100,7 +116,7 @@ class RunSupervisor:
         await self._processes.end_all()
 
     async def _run(self, turn: AgentTurn) -> None:
-        writer = EventWriter(self._journal, turn, self.questions)
+        writer = self._writer = EventWriter(self._journal, turn, self.questions)
         began = time.monotonic()
         end = TurnEnd(outcome=TurnOutcome.FAILED, sdk_session_id=turn.resume)
         try:
@@ -117,7 +133,7 @@ class RunSupervisor:
                 error_data = {"code": failure.code, "message": failure.message, "retryable": failure.is_retryable}
                 writer.last_words("run.error", error_data)
             self._ended[turn.key] = end.outcome
-            self._turn = None
+            self._turn = self._writer = None
             data = {
                 "outcome": end.outcome,
                 "sdk_session_id": end.sdk_session_id,

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from contextbase.conversation.log import ConversationLog, LoggedEvent
@@ -19,7 +20,7 @@ from contextbase.sessions.model import AgentRun, RunFacts, RunId, SessionId
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.states import ENDED, RunState, check_move
 
-__all__ = ["QUESTION_EXPIRED", "AgentRuns", "RunStep"]
+__all__ = ["QUESTION_EXPIRED", "AgentRuns", "RunStep", "state_event"]
 
 QUESTION_EXPIRED: Final = "question_expired"
 """Why a run failed: nobody answered in time."""
@@ -137,8 +138,12 @@ class AgentRuns:
         return LoggedEvent(kind=RESOLVED, run_id=run.id, attempt=run.attempt, ts=self.clock.now(), data=data)
 
     def state_event(self, run: AgentRun) -> LoggedEvent:
-        """Tells of the state that a run is in."""
-        told = {"reason": run.reason, "message": run.message, "machine": run.machine}
-        data: dict[str, object] = {"number": run.number, "state": str(run.state), "phases": dict(run.phases)}
-        data |= {name: one for name, one in told.items() if one}
-        return LoggedEvent(kind=RUN_STATE, run_id=run.id, attempt=run.attempt, ts=self.clock.now(), data=data)
+        return state_event(run, self.clock.now())
+
+
+def state_event(run: AgentRun, at: datetime) -> LoggedEvent:
+    """Tells of the state that a run is in."""
+    told = {"phases": dict(run.phases), "reason": run.reason, "message": run.message, "machine": run.machine}
+    data: dict[str, object] = {"number": run.number, "state": str(run.state), "mode": str(run.mode)}
+    data |= {name: one for name, one in told.items() if one}
+    return LoggedEvent(kind=RUN_STATE, run_id=run.id, attempt=run.attempt, ts=at, data=data)

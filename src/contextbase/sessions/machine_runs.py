@@ -86,6 +86,9 @@ class MachineRuns:
                 task.cancel()
             elif answers[run_id]:
                 work.cancel()
+        at_work = {work.session_id: work for work, _, _ in self._work.values()}
+        for session_id, messages in (await self._parts.queue.steering(at_work.keys())).items():
+            at_work[session_id].steer(messages)
 
     async def close(self) -> None:
         tasks = [task for _, task, _ in self._work.values()]

@@ -11,7 +11,7 @@ from contextbase.audit.model import WayIn
 from contextbase.errors import InvalidInput, TooLarge
 from contextbase.identity.model import Action, Caller, Grant, GrantSource, Principal
 from contextbase.ids import ProjectId, TreePath
-from contextbase.vocabulary import Land, QueueState, RunState, SessionState, SyncStatus, WorkerState
+from contextbase.vocabulary import Land, QueueState, RunState, SendMode, SessionState, SyncStatus, WorkerState
 
 __all__ = [
     "LONGEST_PROMPT_BYTES",
@@ -182,6 +182,7 @@ class AgentRun:
     started_at: datetime | None
     ended_at: datetime | None
     rewound_at: datetime | None  # the conversation went back behind it
+    mode: SendMode
 
     @property
     def is_canceled(self) -> bool:
@@ -206,6 +207,7 @@ class RunWishes:
     model: str | None = None
     profile: str | None = None
     options: Mapping[str, object] = field(default_factory=dict)
+    mode: SendMode = SendMode.QUEUE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

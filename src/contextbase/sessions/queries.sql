@@ -56,8 +56,9 @@ WHERE id = $1
 RETURNING last_run
 
 -- name: insert_run
-INSERT INTO agent_runs (id, session_id, number, prompt, provider, model, profile, options, idempotency_key, request_hash)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+INSERT INTO agent_runs
+    (id, session_id, number, prompt, provider, model, profile, options, idempotency_key, request_hash, mode)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- name: run_by_key
 SELECT id, request_hash FROM agent_runs WHERE session_id = $1 AND idempotency_key = $2
@@ -73,9 +74,11 @@ SELECT * FROM agent_runs WHERE id = $1 FOR NO KEY UPDATE
 SELECT * FROM agent_runs WHERE session_id = $1 AND ($2::integer IS NULL OR number < $2) ORDER BY number DESC LIMIT $3
 
 -- name: shown_runs_of_session
--- The same without those behind which the conversation went back.
+-- The same without those behind which the conversation went back, and those that another run took in.
 SELECT * FROM agent_runs
-WHERE session_id = $1 AND ($2::integer IS NULL OR number < $2) AND rewound_at IS NULL ORDER BY number DESC LIMIT $3
+WHERE session_id = $1 AND ($2::integer IS NULL OR number < $2) AND rewound_at IS NULL
+  AND reason IS DISTINCT FROM 'steered'
+ORDER BY number DESC LIMIT $3
 
 -- name: open_runs_of_session
 -- Those that have not ended, the oldest first.
@@ -233,6 +236,29 @@ UPDATE run_queue
 SET state = 'parked', parked_reason = $2, claimed_by = NULL, lease_until = NULL, starting = false
 WHERE run_id = $1 AND state <> 'behind'
 RETURNING true
+
+-- name: steering_runs
+-- Messages for the working turns of sessions $1, the oldest first.
+SELECT q.session_id, q.run_id FROM run_queue q JOIN agent_runs r ON r.id = q.run_id
+WHERE q.session_id = ANY ($1::uuid[]) AND q.state = 'behind' AND r.mode = 'steer' AND r.cancel_requested_at IS NULL
+ORDER BY q.number
+
+-- name: steered_prompts
+SELECT id, prompt FROM agent_runs WHERE session_id = $1 AND id = ANY ($2::uuid[]) AND mode = 'steer'
+
+-- name: lock_steering
+-- Messages of a session that its working turn has taken: those that still wait.
+SELECT q.run_id FROM run_queue q JOIN agent_runs r ON r.id = q.run_id
+WHERE q.session_id = $1 AND q.run_id = ANY ($2::uuid[]) AND q.state = 'behind' AND r.mode = 'steer'
+ORDER BY q.number
+FOR UPDATE OF q
+
+-- name: take_steering
+UPDATE agent_runs
+SET state = 'succeeded', state_at = clock_timestamp(), reason = 'steered', message = $2,
+    started_at = clock_timestamp(), ended_at = clock_timestamp()
+WHERE id = ANY ($1::uuid[])
+RETURNING *
 
 -- name: leave_queue
 DELETE FROM run_queue WHERE run_id = $1

@@ -3,7 +3,7 @@
 A claim is fenced by the run's attempt: a machine whose lease was over, and whose run went to another, changes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
@@ -102,6 +102,15 @@ class RunQueue:
                 _SQL.beat, machine, list(runs), list(runs.values()), self.limits.lease.total_seconds()
             )
         return {RunId(row["run_id"]): row["is_canceled"] for row in rows}
+
+    async def steering(self, sessions: Collection[SessionId]) -> dict[SessionId, list[RunId]]:
+        """Messages that wait for the working turns of these sessions, the oldest first."""
+        async with self.database.connection() as connection:
+            rows = await connection.fetch(_SQL.steering_runs, list(sessions))
+        found: dict[SessionId, list[RunId]] = {}
+        for row in rows:
+            found.setdefault(SessionId(row["session_id"]), []).append(RunId(row["run_id"]))
+        return found
 
     async def release(
         self,

@@ -28,6 +28,7 @@ from contextbase.sessions.model import (
     WorkerState,
 )
 from contextbase.sessions.states import RunState, check_move
+from contextbase.vocabulary import SendMode
 
 __all__ = ["SessionRepository", "run_of_row"]
 
@@ -143,6 +144,7 @@ class SessionRepository:
             json.dumps(dict(wishes.options)),
             idempotency_key,
             request_hash,
+            wishes.mode,
         )
         return await self.run(connection, run_id)
 
@@ -341,6 +343,7 @@ def run_of_row(row: asyncpg.Record) -> AgentRun:
         started_at=row["started_at"],
         ended_at=row["ended_at"],
         rewound_at=row["rewound_at"],
+        mode=SendMode(row["mode"]),
     )
 
 

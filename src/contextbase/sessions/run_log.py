@@ -10,7 +10,7 @@ import asyncpg
 
 from contextbase.conversation.events import REFUSED, checked_event
 from contextbase.conversation.log import ConversationLog, LoggedEvent
-from contextbase.conversation.model import RunEvent
+from contextbase.conversation.model import MESSAGE_STEERED, RunEvent
 from contextbase.conversation.questions import REQUESTED
 from contextbase.conversation.repository import ConversationRepository
 from contextbase.db.database import Connection, Database
@@ -19,6 +19,7 @@ from contextbase.ids import Clock
 from contextbase.sessions.model import AgentRun, RunFacts, RunId
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.states import ENDED
+from contextbase.sessions.steering import SteeredMessages
 
 __all__ = ["AppendedEvents", "RunLog"]
 
@@ -41,6 +42,7 @@ class RunLog:
     database: Database
     repository: SessionRepository
     log: ConversationLog
+    steering: SteeredMessages
     clock: Clock
     answer_within: timedelta = timedelta(minutes=60)  # for a person, until the question expires
     conversation: ConversationRepository = field(default_factory=ConversationRepository)
@@ -49,14 +51,17 @@ class RunLog:
         """Store what an executor sent, as it came; what was stored before is not stored again. Raises `LeaseLost` when
         another attempt works on the run, or it has ended."""
         checked, refused = self._checked(run_id, events[:MOST_AT_ONCE])
+        checked = await self.steering.with_texts(run_id, checked)
         for left in reversed(range(_TRIES)):
             logged = await self.log.prepared([_logged(run_id, attempt, event) for event in checked])
             try:
                 async with self.database.transaction() as connection:
-                    if any(event.data.get("sdk_session_id") for event in checked):
+                    if any(event.data.get("sdk_session_id") or event.kind == MESSAGE_STEERED for event in checked):
                         await self._lock_session(connection, run_id)
+                    taken = await self.steering.end(connection, run_id, checked)
                     run = await self._fenced(connection, run_id, attempt)
                     stored = await self._append(connection, run, list(zip(checked, logged, strict=True)))
+                    await self.log.append(connection, run.session_id, taken)
                 break
             except asyncpg.ForeignKeyViolationError as error:
                 # GC removed a body right after it was stored: store it again.

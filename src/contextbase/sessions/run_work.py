@@ -7,7 +7,7 @@ was: the executor has outlived us, and its journal tells what we missed.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -25,7 +25,7 @@ from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.earlier_turns import EarlierTurns
 from contextbase.sessions.event_batches import gathered
 from contextbase.sessions.landing import LandingReport, RunLanding
-from contextbase.sessions.model import AgentRun, ClaimedRun, RunFacts, SessionId
+from contextbase.sessions.model import AgentRun, ClaimedRun, RunFacts, RunId, SessionId
 from contextbase.sessions.periodic_snapshots import snapshot_every
 from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.run_log import RunLog
@@ -90,6 +90,8 @@ class RunWork:
         self._session = claimed.session
         self._run = claimed.run
         self._canceled = asyncio.Event()
+        self._steered: set[RunId] = set()
+        self._steering: asyncio.Queue[RunId] = asyncio.Queue()
         self._told = claimed.run.attempt  # the attempt by which the executor knows what it does for us
         self._may_be_known = claimed.run.attempt > 1 or claimed.run.state is not RunState.CLAIMED  # to the executor
 
@@ -100,6 +102,13 @@ class RunWork:
     def cancel(self) -> None:
         """Somebody wants the run to end."""
         self._canceled.set()
+
+    def steer(self, messages: Sequence[RunId]) -> None:
+        """These messages are for the working turn; told again, they are given to it once."""
+        for message in messages:
+            if message not in self._steered:
+                self._steered.add(message)
+                self._steering.put_nowait(message)
 
     async def run(self) -> None:
         extra = {"run_id": str(self._run.id), "attempt": self._run.attempt}
@@ -242,6 +251,7 @@ class RunWork:
         beside = [
             asyncio.create_task(self._tell_cancel(worker)),
             asyncio.create_task(watch.watch()),
+            asyncio.create_task(self._tell_steering(worker)),
             asyncio.create_task(snapshot_every(self._parts.snapshots, self._parts.host, self._session)),
         ]
         if (most := self._parts.host.limits.max_disk) is not None:
@@ -284,6 +294,14 @@ class RunWork:
         await self._canceled.wait()
         with suppress(ContextbaseError):
             await worker.link.call("POST", "/cancel", {"run_id": str(self._run.id), "reason": "user"})
+
+    async def _tell_steering(self, worker: LiveWorker) -> None:
+        """A message that the turn does not take, because it ends or its agent cannot, waits for its own run."""
+        while True:
+            message = await self._parts.runs.get(await self._steering.get())
+            body = {"run_id": str(self._run.id), "steer_id": str(message.id), "text": message.prompt}
+            with suppress(ContextbaseError):
+                await worker.link.call("POST", "/steer", body)
 
     async def _finish(self, end: RunEnd) -> None:
         """Land and store what was done. Both bear being done twice."""

@@ -4,9 +4,11 @@ import hashlib
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from contextbase.agents.model import Capability
+from contextbase.agents.registry import adapter_named
 from contextbase.audit.repository import AuditRepository
 from contextbase.conversation.log import ConversationLog, LoggedEvent
 from contextbase.conversation.model import MESSAGE_USER, AgentMessage, ToolExecution
@@ -35,7 +37,8 @@ from contextbase.sessions.model import (
 )
 from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.repository import SessionRepository
-from contextbase.sessions.states import ENDED, RunState
+from contextbase.sessions.states import ACTIVE, ENDED, RunState
+from contextbase.vocabulary import SendMode
 
 __all__ = ["RunDetails", "SessionDetails", "SessionService"]
 
@@ -158,7 +161,8 @@ class SessionService:
         idempotency_key: str | None = None,
     ) -> AgentRun:
         """Queue a message to the session's agent. The same key again gives the same run; with another message it is a
-        `Conflict`."""
+        `Conflict`. While a run works, the message waits for its turn, goes into the working turn (if the agent can be
+        steered, and does not end first; else it waits), or ends the working run: the run's `mode` says which."""
         checked_prompt(prompt)
         wishes = wishes or RunWishes()
         request_hash = _request_hash(prompt, wishes) if idempotency_key else None
@@ -175,14 +179,18 @@ class SessionService:
                 return await self.repository.run(connection, known[0])
             if session.state is not SessionState.OPEN:
                 raise Conflict("The session is closed; start a new one.")
-            if len(await self.repository.open_runs(connection, session_id)) >= _MOST_OPEN_RUNS:
+            open_runs = await self.repository.open_runs(connection, session_id)
+            if len(open_runs) >= _MOST_OPEN_RUNS:
                 raise TooBusy(f"{_MOST_OPEN_RUNS} messages wait in this session; wait until the agent has read some.")
+            working = next((run for run in open_runs if run.state in ACTIVE), None)
+            if wishes.mode is SendMode.INTERRUPT and working is not None:
+                await self._cancel(step, working.id)
             run = await self.repository.insert_run(
                 connection,
                 session,
                 run_id,
                 prompt,
-                wishes,
+                replace(wishes, mode=_mode(wishes.mode, working)),
                 title=_title(prompt),
                 at=self.clock.now(),
                 idempotency_key=idempotency_key,
@@ -351,6 +359,14 @@ class SessionService:
     async def _known_run(self, run_id: RunId) -> AgentRun:
         async with self.database.connection() as connection:
             return await self.repository.run(connection, run_id)
+
+
+def _mode(asked: SendMode, working: AgentRun | None) -> SendMode:
+    """What becomes of a message: an agent that cannot be steered is not."""
+    if asked is not SendMode.STEER:
+        return asked
+    adapter = None if working is None else adapter_named(working.provider)
+    return asked if adapter is not None and Capability.STEER in adapter.capabilities else SendMode.QUEUE
 
 
 def _folder(caller: Caller, asked: TreePath | None) -> TreePath | None:

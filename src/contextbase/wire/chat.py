@@ -5,6 +5,7 @@ from uuid import UUID
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
+from contextbase.vocabulary import SendMode
 from contextbase.wire.commit import ProjectName
 from contextbase.wire.session import RunView, SessionView
 
@@ -56,6 +57,7 @@ class ChatCreate(ChatStart):
         default={}, description="For the agent program.", max_length=100, validation_alias="providerOptions"
     )
     agent: str | None = Field(default=None, description="build or plan; `executionProfile` beats it.", max_length=200)
+    mode: SendMode = Field(default=SendMode.QUEUE, description="While a run works, as for runs.")
     trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
 
 

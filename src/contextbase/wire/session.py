@@ -16,6 +16,7 @@ from contextbase.vocabulary import (
     MessageState,
     QueueState,
     RunState,
+    SendMode,
     SessionState,
     SyncStatus,
     ToolStatus,
@@ -202,6 +203,7 @@ class RunView(AnswerView):
     model: str | None
     profile: str = Field(description="How the agent works: default, plan or ask.")
     options: dict[str, Any] = Field(description="For the agent program, beside the session's.")
+    mode: SendMode = Field(description="How the message was sent; `queue`, if it should steer an agent that cannot be.")
     state: RunState
     state_at: datetime
     attempt: int
@@ -250,6 +252,11 @@ class RunCreate(BaseModel):
         {},
         description="For the agent program, beside the session's; `GET /api/v1/agents` lists them.",
         max_length=100,
+    )
+    mode: SendMode = Field(
+        SendMode.QUEUE,
+        description="While a run works: `queue` waits for its turn, `steer` goes into the working turn if the agent "
+        "can be steered, `interrupt` ends the working run first.",
     )
 
 

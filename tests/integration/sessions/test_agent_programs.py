@@ -358,6 +358,31 @@ async def test_a_person_answers_its_question_and_permits_a_tool(one_site: Site, 
     assert any(b"Blue" in answer.encode() for answer in model.answers)
 
 
+async def test_what_a_person_says_meanwhile_reaches_the_model_in_the_same_turn(
+    one_site: Site, program: Program
+) -> None:
+    """Between two answers, or when all was said: in either case no turn of its own is needed."""
+    wait = {"tool": "bash", "input": {"command": "while [ ! -e /workspace/go ]; do sleep 0.1; done"}}
+    model = RecordedModel()
+    async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
+        body, steer_id = program.run(script(wait, {"text": "After the tool."})), str(uuid4())
+        await there.link.call("POST", "/run", body)
+        await there.events_until("tool.start")
+        steer = {"run_id": body["run_id"], "steer_id": steer_id, "text": "Use the blue one."}
+        for _ in range(2):  # told twice, it is said once
+            answer = (await there.link.call("POST", "/steer", steer)).json()
+        given = "given" if Capability.STEER in program.capabilities else "refused"
+        assert answer["state"] == given
+        there.write("go", "")
+        events = await there.events_until("run.finished")
+        assert outcome(events) == "completed"
+        taken = [event["steer_id"] for event in of_type(events, "message.steered")]
+        assert taken == ([steer_id] if given == "given" else [])
+        assert any(b"Use the blue one." in one.body for one in model.requests) is (given == "given")
+        late = (await there.link.call("POST", "/steer", steer)).json()
+        assert late["state"] == "refused"
+
+
 async def test_a_program_that_is_not_there_is_said_to_be_missing(one_site: Site, program: Program) -> None:
     async with attached(one_site, {}) as there:
         events = await there.run(program.run("Do it.", provider=program.other_name))

@@ -1,5 +1,6 @@
 """Runs from their message to what landed, on a real machine with sandboxes and executors."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from tests.support.scripted_model import script
 from contextbase.db.database import DatabaseAddress
 from contextbase.ids import TreePath
 from contextbase.sandbox.model import SandboxState
-from contextbase.sessions.model import Land
+from contextbase.sessions.model import Land, RunWishes
 from contextbase.sessions.states import RunState
+from contextbase.vocabulary import SendMode
 
 pytestmark = pytest.mark.timeout(1200)
+_BOUND = 600
 
 
 @pytest.fixture
@@ -64,6 +67,35 @@ async def test_two_sessions_edit_one_file_and_both_edits_are_in(agents: AgentWor
     merged = await agents.read("list.md")
     assert merged is not None
     assert {b"- two", b"- seventeen"} <= set(merged.splitlines())
+
+
+async def test_a_message_that_the_working_turn_takes_gets_no_run_of_its_own(agents: AgentWorld) -> None:
+    session = await agents.session()
+    wait = {"tool": "bash", "input": {"command": "while [ ! -e go ]; do sleep 0.1; done; rm go"}}
+    work = await agents.send(session, script(wait, {"text": "As planned."}))
+    await agents.told(session, "tool.start")
+    service, wishes = agents.services.core.sessions.service, RunWishes(mode=SendMode.STEER)
+    said = script({"text": "Steered."})
+    message = await service.send(agents.owner, session.id, said, wishes=wishes)
+    assert message.mode is SendMode.STEER
+    worker = agents.host.live(session.id)
+    assert worker is not None
+    async with asyncio.timeout(_BOUND):
+        while True:
+            if (await worker.link.call("GET", "/status")).json()["steering"] == 1:
+                break
+            await asyncio.sleep(0.05)
+    (await agents.folder(session) / "go").touch()
+    ended = await agents.ended(work)
+    assert ended.state is RunState.SUCCEEDED, (ended.reason, ended.message)
+    taken = await agents.ended(message)
+    assert (taken.state, taken.reason, taken.attempt) == (RunState.SUCCEEDED, "steered", 0)
+    page = await agents.services.core.sessions.chats.messages(agents.owner, session.id)
+    user, agent = page.messages
+    assert user["metadata"]["run_id"] == str(work.id)
+    [steering] = [part for part in agent["parts"] if part["type"] == "steering-message"]
+    assert (steering["id"], steering["parts"][0]["text"]) == (f"{message.id}:prompt", said)
+    assert [part["text"] for part in agent["parts"] if part["type"] == "text"] == ["Steered."]
 
 
 async def test_a_session_that_never_lands_keeps_its_work_in_the_folder(agents: AgentWorld) -> None:

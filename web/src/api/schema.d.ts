@@ -758,7 +758,8 @@ export interface paths {
         put?: never;
         /**
          * Send Message
-         * @description Send the agent a message: a run, which begins when those before it have ended and a machine has room.
+         * @description Send the agent a message: a run, which begins when those before it have ended and a machine has room. With the
+         *     mode `steer` the working run takes it in, and it ends with the reason `steered`.
          */
         post: operations["send_message_api_v1_sessions__session__runs_post"];
         delete?: never;
@@ -3706,7 +3707,7 @@ export interface components {
          */
         BudgetScope: "user" | "project";
         /** @enum {string} */
-        Capability: "stream" | "stop" | "resume" | "todo" | "human_loop" | "plan" | "mcp";
+        Capability: "stream" | "stop" | "resume" | "todo" | "human_loop" | "plan" | "mcp" | "steer";
         /** @description A notebook's cell that changed. Positions count from 0. */
         CellView: {
             kind: components["schemas"]["ValueChangeKind"];
@@ -3799,6 +3800,11 @@ export interface components {
             };
             /** @description build or plan; `executionProfile` beats it. */
             agent?: string | null;
+            /**
+             * @description While a run works, as for runs.
+             * @default queue
+             */
+            mode: components["schemas"]["SendMode"];
             /**
              * @default submit-message
              * @enum {string}
@@ -5552,6 +5558,11 @@ export interface components {
             options: {
                 [key: string]: unknown;
             };
+            /**
+             * @description While a run works: `queue` waits for its turn, `steer` goes into the working turn if the agent can be steered, `interrupt` ends the working run first.
+             * @default queue
+             */
+            mode: components["schemas"]["SendMode"];
         };
         /** @description The last item of a run's stream. */
         RunEndItem: {
@@ -5597,6 +5608,8 @@ export interface components {
             options: {
                 [key: string]: unknown;
             };
+            /** @description How the message was sent; `queue`, if it should steer an agent that cannot be. */
+            mode: components["schemas"]["SendMode"];
             state: components["schemas"]["RunState"];
             /** Format: date-time */
             state_at: string;
@@ -5787,6 +5800,11 @@ export interface components {
             /** @default true */
             ifMissingOnly: boolean;
         };
+        /**
+         * @description What becomes of a message while a run of its session works.
+         * @enum {string}
+         */
+        SendMode: "queue" | "steer" | "interrupt";
         ServerVersion: {
             /**
              * @default contextbase

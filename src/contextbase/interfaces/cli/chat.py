@@ -24,7 +24,7 @@ from contextbase.interfaces.cli.run_printer import RunPrinter
 from contextbase.interfaces.cli.session_text import drawn_messages, drawn_rewind, drawn_session
 from contextbase.interfaces.cli.sessions import message_named, session_named
 from contextbase.sdk import Client
-from contextbase.vocabulary import Land
+from contextbase.vocabulary import Land, SendMode
 from contextbase.wire.session import RunView, SessionView
 
 __all__ = ["chat"]
@@ -57,6 +57,9 @@ def chat(
     folder: Folder = None,
     land: LandOption = Land.AUTO,
     profile: ProfileOption = ExecutionProfile.DEFAULT,
+    mode: Annotated[
+        SendMode, typer.Option(help="While a run works: wait for its end, steer the working turn, or interrupt it.")
+    ] = SendMode.QUEUE,
     *,
     as_json: bool,
 ) -> None:
@@ -66,13 +69,14 @@ def chat(
     --json, each event is printed as a line."""
     if session is not None:
         known = client.sessions.get(session_named(client, session))
-        conversation = _Conversation(client, known, model, as_json=as_json)
-        conversation.go_on(known.open_runs)
+        conversation = _Conversation(client, known, model, mode, as_json=as_json)
+        if mode is SendMode.QUEUE:
+            conversation.go_on(known.open_runs)
     else:
         made = client.sessions.create(
             named(project), provider=provider, model=model, folder=folder, land=land, profile=profile
         )
-        conversation = _Conversation(client, made, model, as_json=as_json)
+        conversation = _Conversation(client, made, model, mode, as_json=as_json)
     try:
         conversation.hold()
     finally:
@@ -84,11 +88,14 @@ class _PersonLeft(Exception):
 
 
 class _Conversation:
-    def __init__(self, client: Client, session: SessionView, model: str | None, *, as_json: bool) -> None:
+    def __init__(
+        self, client: Client, session: SessionView, model: str | None, mode: SendMode, *, as_json: bool
+    ) -> None:
         self._client = client
         self._session = session
         self._model = model
         self._provider: str | None = None
+        self._mode = mode
         self._as_json = as_json
         self._name = short_id(session.id)
         self._is_used = session.last_run > 0
@@ -112,8 +119,12 @@ class _Conversation:
                     if not self._obey(line):
                         break
                 elif line.strip():
-                    run = self._client.sessions.send(self._session.id, line, model=self._model, provider=self._provider)
+                    run = self._client.sessions.send(
+                        self._session.id, line, model=self._model, provider=self._provider, mode=self._mode
+                    )
                     self._is_used = True
+                    if run.mode is not self._mode:
+                        self._note("The agent cannot be steered now; the message waits for its turn.")
                     self._follow(run)
             except ContextbaseError as error:
                 report(error, as_json=self._as_json)

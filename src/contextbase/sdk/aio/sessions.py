@@ -14,6 +14,7 @@ from contextbase.sdk.aio.following import followed
 from contextbase.sdk.arguments import checked, input_checked
 from contextbase.sdk.http import Body
 from contextbase.sdk.options import AnswerOptions, ProfileName, QuestionStatusName, Received, SessionOptions
+from contextbase.vocabulary import SendMode
 from contextbase.wire.agent import AgentList
 from contextbase.wire.question import QuestionPage, QuestionReplyBody, QuestionView
 from contextbase.wire.session import (
@@ -130,11 +131,14 @@ class AsyncSessions:
         profile: ProfileName | ExecutionProfile | None = None,
         provider: str | None = None,
         options: Mapping[str, Any] | None = None,
+        mode: SendMode = SendMode.QUEUE,
         key: str | None = None,
     ) -> RunView:
         """Send the agent a message; `events` tells what comes of it. It is sent again while the server does not
         answer, and queued once: `key` is what tells one message from another (None: a new one). `provider`: another
-        agent program than the session's, for this message. Raises `Conflict` for a session that is closed."""
+        agent program than the session's, for this message. `mode`: while a run works, the message waits, goes into
+        the working turn (the run that is answered has the mode `queue` if it cannot), or ends that first. Raises
+        `Conflict` for a session that is closed."""
         with input_checked("send()"):
             body = RunCreate.model_validate(
                 {
@@ -143,6 +147,7 @@ class AsyncSessions:
                     "profile": profile,
                     "provider": provider,
                     "options": dict(options or {}),
+                    "mode": mode,
                 }
             )
         headers = {"Idempotency-Key": key or uuid4().hex}
@@ -312,12 +317,14 @@ class AsyncSession:
         profile: ProfileName | ExecutionProfile | None = None,
         provider: str | None = None,
         options: Mapping[str, Any] | None = None,
+        mode: SendMode = SendMode.QUEUE,
         key: str | None = None,
     ) -> AsyncGenerator[RunItem, None]:
         """Send the agent a message, and yield what happens to the end of the run: the last is a `RunEndItem`. To stop
-        reading does not stop the agent; `cancel` does."""
+        reading does not stop the agent; `cancel` does. `mode`: while a run works, wait for its end, `steer` the working
+        turn, or `interrupt` it."""
         self.run = await self._sessions.send(
-            self.id, message, model=model, profile=profile, provider=provider, options=options, key=key
+            self.id, message, model=model, profile=profile, provider=provider, options=options, mode=mode, key=key
         )
         events = self._sessions.events(self.run.id)
         async with aclosing(events):

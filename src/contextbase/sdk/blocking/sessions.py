@@ -15,6 +15,7 @@ from contextbase.sdk.blocking.connection import Connection
 from contextbase.sdk.blocking.following import followed
 from contextbase.sdk.http import Body
 from contextbase.sdk.options import AnswerOptions, ProfileName, QuestionStatusName, Received, SessionOptions
+from contextbase.vocabulary import SendMode
 from contextbase.wire.agent import AgentList
 from contextbase.wire.question import QuestionPage, QuestionReplyBody, QuestionView
 from contextbase.wire.session import (
@@ -131,11 +132,14 @@ class Sessions:
         profile: ProfileName | ExecutionProfile | None = None,
         provider: str | None = None,
         options: Mapping[str, Any] | None = None,
+        mode: SendMode = SendMode.QUEUE,
         key: str | None = None,
     ) -> RunView:
         """Send the agent a message; `events` tells what comes of it. It is sent again while the server does not
         answer, and queued once: `key` is what tells one message from another (None: a new one). `provider`: another
-        agent program than the session's, for this message. Raises `Conflict` for a session that is closed."""
+        agent program than the session's, for this message. `mode`: while a run works, the message waits, goes into
+        the working turn (the run that is answered has the mode `queue` if it cannot), or ends that first. Raises
+        `Conflict` for a session that is closed."""
         with input_checked("send()"):
             body = RunCreate.model_validate(
                 {
@@ -144,6 +148,7 @@ class Sessions:
                     "profile": profile,
                     "provider": provider,
                     "options": dict(options or {}),
+                    "mode": mode,
                 }
             )
         headers = {"Idempotency-Key": key or uuid4().hex}
@@ -311,12 +316,14 @@ class Session:
         profile: ProfileName | ExecutionProfile | None = None,
         provider: str | None = None,
         options: Mapping[str, Any] | None = None,
+        mode: SendMode = SendMode.QUEUE,
         key: str | None = None,
     ) -> Generator[RunItem, None, None]:
         """Send the agent a message, and yield what happens to the end of the run: the last is a `RunEndItem`. To stop
-        reading does not stop the agent; `cancel` does."""
+        reading does not stop the agent; `cancel` does. `mode`: while a run works, wait for its end, `steer` the working
+        turn, or `interrupt` it."""
         self.run = self._sessions.send(
-            self.id, message, model=model, profile=profile, provider=provider, options=options, key=key
+            self.id, message, model=model, profile=profile, provider=provider, options=options, mode=mode, key=key
         )
         events = self._sessions.events(self.run.id)
         with closing(events):

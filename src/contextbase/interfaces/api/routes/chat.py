@@ -131,6 +131,7 @@ def _wishes(body: ChatCreate, session: AgentSession, services: CoreServices) -> 
         model=body.model,
         profile=body.execution_profile or body.agent,
         options=body.provider_options,
+        mode=body.mode,
     )
     return services.sessions.agents.wished(session.provider, wishes)
 

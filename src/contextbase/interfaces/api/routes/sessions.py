@@ -157,8 +157,11 @@ async def send_message(
         ),
     ] = None,
 ) -> RunView:
-    """Send the agent a message: a run, which begins when those before it have ended and a machine has room."""
-    wishes = RunWishes(model=body.model, profile=body.profile, provider=body.provider, options=body.options)
+    """Send the agent a message: a run, which begins when those before it have ended and a machine has room. With the
+    mode `steer` the working run takes it in, and it ends with the reason `steered`."""
+    wishes = RunWishes(
+        model=body.model, profile=body.profile, provider=body.provider, options=body.options, mode=body.mode
+    )
     if body.provider is not None or body.options:
         found = await services.sessions.service.get(caller, session)
         wishes = services.sessions.agents.wished(found.session.provider, wishes)
