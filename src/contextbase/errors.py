@@ -5,6 +5,7 @@
     │   ├── InvalidPath         a path breaks a TreePath rule
     │   └── InvalidSettings     a setting or settings file is wrong
     ├── Unauthenticated         no token, or one that is unknown, expired or revoked
+    ├── TooManyAttempts         too many logins failed; it says when to try again
     ├── Forbidden               the principal may not do this
     ├── NotFound                no such thing, or none the principal may know of
     │   └── ContentPurged       it was removed from all history, on purpose
@@ -66,6 +67,7 @@ __all__ = [
     "SchemaTooNew",
     "TooBusy",
     "TooLarge",
+    "TooManyAttempts",
     "Unauthenticated",
     "Unavailable",
     "error_of_code",
@@ -107,6 +109,10 @@ class InvalidSettings(InvalidInput):
 
 class Unauthenticated(ContextbaseError):
     code = "unauthenticated"
+
+
+class TooManyAttempts(ContextbaseError):
+    code = "too_many_attempts"
 
 
 class Forbidden(ContextbaseError):

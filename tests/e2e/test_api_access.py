@@ -115,14 +115,17 @@ async def test_the_login_address_sets_a_cookie_that_scripts_and_other_sites_cann
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
-    cookies = {"contextbase_token": api.owner_secret}
+    assert api.owner_secret not in cookie
+    headers = {"Cookie": cookie.partition(";")[0]}
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(api.app), base_url="http://api", cookies=cookies
+        transport=httpx.ASGITransport(api.app), base_url="http://api", headers=headers
     ) as browser:
         assert (await browser.get("/api/v1/me")).json()["principal"] == "owner"
         assert api.owner_secret not in (await browser.get("/")).text
         assert (await browser.get("/docs")).status_code == 200
-        assert "Max-Age=0" in (await browser.get("/logout")).headers["set-cookie"]
+        left = await browser.post("/logout", json={}, headers={"Origin": "http://api"})
+        assert "Max-Age=0" in left.headers["set-cookie"]
+        assert (await browser.get("/api/v1/me")).status_code == 401
 
 
 @pytest.mark.parametrize("token", ["", "x", "cb_" + "x" * 43, "<script>"])
@@ -148,13 +151,13 @@ async def test_a_wrong_login_address_is_401_and_sets_nothing(api: Api, token: st
     ],
 )
 async def test_a_page_of_another_site_cannot_change_anything_with_the_cookie(api: Api, origin: str | None) -> None:
-    headers = {"Cookie": f"contextbase_token={api.owner_secret}"} | ({} if origin is None else {"Origin": origin})
+    headers = {"Cookie": await api.login_cookie()} | ({} if origin is None else {"Origin": origin})
     answer = await api.stranger.post("/api/v1/projects", json={"name": "forged"}, headers=headers)
     assert_problem(answer, 403, "forbidden")
     assert_problem(await api.client.get("/api/v1/projects/forged"), 404, "not_found")
 
 
 async def test_a_page_of_this_server_can(api: Api) -> None:
-    headers = {"Cookie": f"contextbase_token={api.owner_secret}", "Origin": "http://api"}
+    headers = {"Cookie": await api.login_cookie(), "Origin": "http://api"}
     answer = await api.stranger.post("/api/v1/projects", json={"name": "from-the-page"}, headers=headers)
     assert answer.status_code == 201

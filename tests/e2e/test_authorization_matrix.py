@@ -24,7 +24,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 WORKBENCH = {path for section in SECTIONS for path in (f"/{section}", f"/{section}/{{rest:path}}")}
 OPEN_ROUTES = {"/healthz", "/readyz", "/", "/login", "/logout", "/assets/{name}"} | WORKBENCH
 KINDS = ("user", "agent", "adapter")
-OF_ONE = ("sandbox", "session", "app")  # they have tests of their own
+OF_ONE = ("sandbox", "session", "app", "password")  # they have tests of their own
 ACTIONS = frozenset({"read", "write", "admin"})
 READ_LEVELS = ("R", "RA", "RW-", "RW")
 LEVELS = ("hidden", *READ_LEVELS)
@@ -463,6 +463,11 @@ TABLE: dict[tuple[str, str], Route] = {
     ("PATCH", f"{API}/users/{{user}}"): route(
         "admin", "server", lambda *_: {"json": {"disabled": True}}, fill=by_user, first=A_USER
     ),
+    ("POST", f"{API}/users/{{user}}/invitation"): route("admin", "server", fill=by_user, first=A_USER, ok=201),
+    ("POST", f"{API}/users/{{user}}/password-reset"): route("admin", "server", fill=by_user, first=A_USER, ok=201),
+    ("POST", f"{API}/users/{{user}}/logout"): route("admin", "server", fill=by_user, first=A_USER),
+    # It is about the caller, who has no password here.
+    ("PUT", f"{API}/me/password"): route("", "password", lambda *_: {"json": {"old": "x", "new": "y"}}, ok=401),
     ("GET", f"{API}/departments"): route("admin", "server"),
     A_DEPARTMENT: route("admin", "server", a_department, ok=201),
     ("PATCH", f"{API}/departments/{{department}}"): route(

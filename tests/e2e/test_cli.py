@@ -334,7 +334,7 @@ def test_no_secret_is_in_the_log_or_on_any_command_line(here: Cli, server: Serve
     for secret in secrets:
         httpx.get(f"{server.url}/login", params={"token": secret})
         httpx.get(f"{server.url}/api/v1/me", headers={"Authorization": f"Bearer {secret}"})
-        httpx.get(f"{server.url}/", cookies={"contextbase_token": secret})
+        httpx.get(f"{server.url}/", cookies={"contextbase_login": secret})
         httpx.post(f"{server.url}/api/v1/projects", content=b"{", headers={"Authorization": f"Bearer {secret}"})
     here("token", "revoke", made["id"], "--json")
     here("token", "revoke", str(uuid4()), "--json")

@@ -134,7 +134,7 @@ async def test_who_acted_and_how_comes_from_the_token_and_the_way_in(project: Pr
     for kind in ("user", "agent", "adapter"):
         secret = await project.token(f"a-{kind}", kind=kind)
         await project.write(f"{kind}.txt", "x", who=secret)
-    headers = {"Cookie": f"contextbase_token={project.api.owner_secret}", "Origin": "http://api"}
+    headers = {"Cookie": await project.api.login_cookie(), "Origin": "http://api"}
     body = {"project": project.name, "base_seq": 0, "changes": [write("page.txt", "x")]}
     answer = await project.api.stranger.post(f"{API}/commits", json=body, headers=headers)
     assert answer.status_code == 200

@@ -218,7 +218,7 @@ async def test_a_tokens_folder_and_what_is_hidden_limit_every_tool(
 def test_nobody_gets_in_without_a_token_or_from_another_site(server: ServerProcess, agent: str) -> None:
     url, body = f"{server.url}/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     bearer = {"Authorization": f"Bearer {agent}", "Accept": "application/json, text/event-stream"}
-    for headers in ({}, {"Authorization": "Bearer cb_wrong"}, {"Cookie": f"contextbase_token={agent}"}):
+    for headers in ({}, {"Authorization": "Bearer cb_wrong"}, {"Cookie": f"contextbase_login={agent}"}):
         answer = httpx.post(url, json=body, headers=headers)
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
     assert httpx.post(url, json=body, headers=bearer | {"Origin": "http://evil.example"}).status_code == 403

@@ -355,10 +355,11 @@ async def test_a_terminal_is_refused_like_any_other_request(server: ServerProces
 
 
 def test_a_page_of_another_site_opens_no_terminal_with_the_login_cookie(server: ServerProcess) -> None:
+    login = httpx.get(f"{server.url}/login", params={"token": secret_of(server)})
     answer = httpx.get(
         f"{server.url}/api/v1/sandboxes/{uuid4()}/terminal",
         headers={
-            "Cookie": f"contextbase_token={secret_of(server)}",
+            "Cookie": f"contextbase_login={login.cookies['contextbase_login']}",
             "Origin": "https://elsewhere.example",
             "Connection": "Upgrade",
             "Upgrade": "websocket",

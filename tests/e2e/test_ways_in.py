@@ -23,7 +23,7 @@ def a_name() -> str:
 async def headers_of(api: Api, way: str) -> dict[str, str]:
     """As a caller who may do everything, by one of the ways."""
     if way == "web_ui":
-        return {"Cookie": f"contextbase_token={api.owner_secret}", "Origin": "http://api"}
+        return {"Cookie": await api.login_cookie(), "Origin": "http://api"}
     kind = {"api": "user", "external_agent": "agent", "saas_adapter": "adapter"}[way]
     return api.as_bearer((await api.token(principal=f"{kind}-{a_name()}", kind=kind, actions=EVERYTHING))["secret"])
 

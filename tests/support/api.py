@@ -13,6 +13,7 @@ from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import BlobCorrupted, Misconfigured
 from contextbase.interfaces.api.app import create_app
+from contextbase.interfaces.api.authentication import COOKIE
 
 __all__ = ["BROKEN_ROUTES", "MAX_BODY", "Api", "assert_problem", "opened_api", "url_of"]
 
@@ -31,6 +32,10 @@ class Api:
 
     def as_bearer(self, secret: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {secret}"}
+
+    async def login_cookie(self) -> str:
+        """Of a browser that is logged in as the owner."""
+        return f"{COOKIE}={await self.services.people.logins.start_with_token(self.owner_secret, origin='')}"
 
     async def token(self, **fields: Any) -> dict[str, Any]:
         answer = await self.client.post("/api/v1/tokens", json={"principal": "somebody"} | fields)

@@ -53,6 +53,7 @@ def _of_leader(core: CoreServices, models: ModelServices) -> list[Chore]:
         Chore(
             name="expire-questions", every=timedelta(seconds=15), run=core.sessions.questions.expire, where=Where.LEADER
         ),
+        Chore(name="prune-logins", every=timedelta(hours=1), run=core.people.logins.prune, where=Where.LEADER),
         Chore(
             name="narrow-sessions", every=timedelta(seconds=10), run=core.sessions.service.narrowed, where=Where.LEADER
         ),

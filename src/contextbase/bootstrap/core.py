@@ -1,7 +1,7 @@
 """The core: what a server can do without agents' folders and sandboxes."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -33,6 +33,7 @@ from contextbase.history.purge import Purge
 from contextbase.history.rollback import Rollback
 from contextbase.history.snapshots import Snapshots
 from contextbase.history.undo import Undo
+from contextbase.identity.logins.hashing import PasswordHashing
 from contextbase.identity.policies import PolicyService
 from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
@@ -119,6 +120,7 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
         open_gate(foundation) as door,
         _opened_leases(foundation) as lease_store,
         open_search(foundation, reads := _reads(foundation, door), door.repository) as search,
+        _opened_hashing() as hashing,
     ):
         gate, merges = door.gate, LongMerges(compute)
         projects = ProjectService(database=database, audit=audit, clock=clock)
@@ -146,7 +148,7 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             write_probe=WriteProbe(database=database, blobs=foundation.large_blobs),
             catalog=catalog,
             identity=identity,
-            people=people_of(foundation, identity, sessions.service),
+            people=people_of(foundation, identity, sessions.service, hashing),
             projects=projects,
             policies=PolicyService(
                 database=database,
@@ -231,6 +233,12 @@ async def _opened_leases(foundation: Foundation) -> AsyncIterator[LeaseStore]:
             wakes=wakes,
             hint=foundation.notifier.hint_project,
         )
+
+
+@asynccontextmanager
+async def _opened_hashing() -> AsyncIterator[PasswordHashing]:
+    with closing(PasswordHashing()) as hashing:
+        yield hashing
 
 
 def _retention(settings: Settings) -> dict[ScopeKind, timedelta]:

@@ -94,6 +94,18 @@ class Grant:
         of_person = None if self.narrowed_from is None else self.narrowed_from & actions
         return replace(self, actions=self.actions & actions, project_id=project_id, narrowed_from=of_person)
 
+    def inside(self, project_id: ProjectId, folder: TreePath | None) -> "Grant":
+        """For that place alone, where something else than a role in the project lets a person in: an app that they may
+        use. Whoever calls this has asked `authorize`."""
+        return replace(
+            self,
+            actions=self.ceiling,
+            rights=None,
+            narrowed_from=None,
+            project_id=project_id,
+            path_prefix=folder,
+        )
+
     def reaches(self, project_id: ProjectId) -> bool:
         """Whether it is good for that project. One that it does not reach does not exist, as far as it can tell."""
         if self.project_id not in (None, project_id):

@@ -1,6 +1,7 @@
 """Principals and tokens in PostgreSQL."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -96,6 +97,13 @@ class IdentityRepository:
     async def token(self, connection: Connection, token_id: TokenId) -> Token | None:
         row = await connection.fetchrow(_SQL.token_by_id, token_id)
         return None if row is None else _token(row)
+
+    async def token_with_account(self, connection: Connection, token_id: TokenId) -> Token | None:
+        token = await self.token(connection, token_id)
+        if token is None:
+            return None
+        accounts = await self.accounts(connection, {token.principal.id})
+        return replace(token, account=accounts.get(token.principal.id))
 
     async def revoke(self, connection: Connection, token_id: TokenId, at: datetime) -> bool:
         """Whether it was this call that revoked it."""

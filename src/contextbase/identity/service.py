@@ -45,6 +45,7 @@ class IdentityService:
         self._audit = audit
         self._clock = clock
         self._known: TtlCache[bytes, Token] = TtlCache()
+        self._by_id: TtlCache[TokenId, Token] = TtlCache()
         self._people: TtlCache[PrincipalId, tuple[PersonAccount | None]] = TtlCache()
         self._together = Coalescer(self._read, most=_MOST_AT_ONCE)
 
@@ -54,7 +55,28 @@ class IdentityService:
         """The caller a secret stands for; raises `Unauthenticated`, saying no more than needed."""
         if not _SECRET.fullmatch(secret):
             raise Unauthenticated("The token is malformed; make one with `contextbase token create`.")
-        token = await self._token(_hash(secret))
+        return self._caller(await self._token(_hash(secret)), source, origin=origin, trace_id=trace_id)
+
+    async def with_token_id(
+        self, token_id: TokenId, source: GrantSource, *, origin: str = "", trace_id: str = ""
+    ) -> Caller:
+        """The caller of a login that was made with a token; raises `Unauthenticated` when the token is no good."""
+        token = self._by_id.get(token_id)
+        if token is None:
+            async with self._database.connection() as connection:
+                token = await self._repository.token_with_account(connection, token_id)
+            if token is not None:
+                self._by_id.put(token_id, token)
+        return self._caller(token, source, origin=origin, trace_id=trace_id)
+
+    async def with_account(self, caller: Caller) -> Caller:
+        """A caller that came without a token, with the rights of its person. Raises `Unauthenticated` for somebody who
+        is disabled."""
+        account = await self._account(caller.principal.id)
+        _check_enabled(account)
+        return caller if account is None else replace(caller, grant=caller.grant.with_rights(account.rights))
+
+    def _caller(self, token: Token | None, source: GrantSource, *, origin: str, trace_id: str) -> Caller:
         if token is None:
             raise Unauthenticated("The token is unknown.")
         if token.revoked_at is not None:
@@ -89,6 +111,7 @@ class IdentityService:
     def forget(self) -> None:
         """What is remembered of tokens and people: somebody's roles or account changed."""
         self._known.forget()
+        self._by_id.forget()
         self._people.forget()
 
     async def _token(self, secret_hash: bytes) -> Token | None:

@@ -32,6 +32,7 @@ from contextbase.errors import (
     SchemaTooNew,
     TooBusy,
     TooLarge,
+    TooManyAttempts,
     Unauthenticated,
     Unavailable,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "SessionOptions",
     "TooBusy",
     "TooLarge",
+    "TooManyAttempts",
     "Unauthenticated",
     "Unavailable",
     "Uploadable",

@@ -115,8 +115,10 @@ def _as_unknown(run_id: RunId) -> Iterator[None]:
 
 
 def _check_grant(caller: Caller, session: AgentSession, actions: frozenset[Action]) -> None:
+    # Whoever loses the role to use an app keeps what was said in its sessions, and can do nothing more there.
+    grant = caller.grant if session.app_id is None else caller.grant.inside(session.project_id, None)
     for action in sorted(actions):
-        caller.require(action, session.project_id)
+        grant.require(action, session.project_id)
     below = caller.grant.path_prefix
     if below is not None and (
         session.folder is None or not (session.folder == below or session.folder.is_below(below))

@@ -81,7 +81,7 @@ class AppSessions:
             found = await self.configuration.of_user(connection, app, place, caller.principal.id, request.overrides)
             await self.apps.tree_access.open_for(connection, app, place, caller.principal)
         config, folder = found.effective.config, place.workspace(str(session_id))
-        narrowed = replace(caller, grant=replace(caller.grant, project_id=app.project_id, path_prefix=place.user))
+        narrowed = replace(caller, grant=caller.grant.inside(app.project_id, place.user))
         await self._make_folder(narrowed, app.project_id, folder)
         wanted = SessionRequest(
             project_id=app.project_id,

@@ -107,10 +107,12 @@ SET runtime_version = coalesce($3, runtime_version), image = coalesce($4, image)
 WHERE id = $1 AND attempt = $2
 
 -- name: sessions_without_leave
--- Those at work for people who are disabled, or have no role left in the session's project.
+-- Those at work for people who are disabled, or have no role left in the session's project or to use its app.
 SELECT s.id FROM agent_sessions s
 JOIN users u ON u.principal_id = s.owner_id
 JOIN principals p ON p.id = u.principal_id AND NOT p.is_owner
+LEFT JOIN app_sessions t ON t.session_id = s.id
+LEFT JOIN apps a ON a.id = t.app_id
 WHERE s.state <> 'deleted'
   AND (EXISTS (SELECT FROM run_queue q WHERE q.session_id = s.id)
        OR EXISTS (SELECT FROM session_workers w WHERE w.session_id = s.id AND w.desired_state = 'running'))
@@ -118,7 +120,10 @@ WHERE s.state <> 'deleted'
        OR NOT EXISTS (SELECT FROM user_role_bindings b
                       WHERE b.principal_id = u.principal_id
                         AND (b.role = 'platform_admin'
-                             OR (b.scope_kind = 'project' AND b.scope_id = s.project_id::text))))
+                             OR (b.scope_kind = 'project' AND b.scope_id = s.project_id::text)
+                             OR (a.id IS NOT NULL AND b.scope_kind = 'platform')
+                             OR (b.scope_kind = 'app' AND b.scope_id = a.name)
+                             OR (b.scope_kind = 'project' AND b.scope_id = a.name || '/' || t.project))))
 ORDER BY s.id
 
 -- name: request_cancel

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
 from contextbase.vocabulary import Action, PrincipalKind
 
-__all__ = ["ChoreView", "ChoresView", "Health", "LeaderView", "LoginCreate", "Me", "Readiness", "ServerVersion"]
+__all__ = ["ChoreView", "ChoresView", "Health", "LeaderView", "Me", "Readiness", "ServerVersion"]
 
 
 class Health(BaseModel):
@@ -32,14 +32,6 @@ class Me(BaseModel):
     is_owner: bool
     token: str
     actions: list[Action]
-
-
-class LoginCreate(BaseModel):
-    """A browser's login."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    token: str = Field(max_length=200)
 
 
 class LeaderView(BaseModel):

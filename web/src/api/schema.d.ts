@@ -2342,6 +2342,86 @@ export interface paths {
         patch: operations["rename_department_api_v1_departments__department__patch"];
         trace?: never;
     };
+    "/api/v1/users/{user}/invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Invite
+         * @description Make a link by which a person chooses a password. The links that were made before are no good any more.
+         */
+        post: operations["invite_api_v1_users__user__invitation_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user}/password-reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset Password
+         * @description Take a person's password away, log them out everywhere, and make a link by which they choose another.
+         */
+        post: operations["reset_password_api_v1_users__user__password_reset_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user}/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Log Out User
+         * @description Log a person out of every browser. Their tokens stay.
+         */
+        post: operations["log_out_user_api_v1_users__user__logout_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change Password
+         * @description Change your own password. Every other browser is logged out.
+         */
+        put: operations["change_password_api_v1_me_password_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/roles": {
         parameters: {
             query?: never;
@@ -4722,6 +4802,10 @@ export interface components {
             /** @description Pass as `before` for the next page; null on the last. A page may be short and still have a next. */
             next_before: number | null;
         };
+        LoggedOut: {
+            /** @description How many browsers were logged out. */
+            ended: number;
+        };
         MachineForgotten: {
             name: string;
             workspaces_given_up: number;
@@ -4999,6 +5083,17 @@ export interface components {
             pointer: string;
             /** @description One of the origins. */
             number: number;
+        };
+        PasswordLinkView: {
+            /** @description For the person, to choose a password by, once. Shown this once. */
+            url: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        PasswordPut: {
+            old: string;
+            /** @description At least 10 characters. */
+            new: string;
         };
         /** @description What differs in the folder from what it was made from, or from its last commit. */
         PendingChangeView: {
@@ -10152,6 +10247,99 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DepartmentView"];
+                };
+            };
+        };
+    };
+    invite_api_v1_users__user__invitation_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The person's slug. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasswordLinkView"];
+                };
+            };
+        };
+    };
+    reset_password_api_v1_users__user__password_reset_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The person's slug. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasswordLinkView"];
+                };
+            };
+        };
+    };
+    log_out_user_api_v1_users__user__logout_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The person's slug. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoggedOut"];
+                };
+            };
+        };
+    };
+    change_password_api_v1_me_password_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordPut"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoggedOut"];
                 };
             };
         };

@@ -42,11 +42,16 @@ export function AccountMenu() {
             {LANGUAGES.map(({ id, name }) => <Choice key={id} value={id}>{name}</Choice>)}
           </Menu.RadioGroup>
           <Menu.Separator className="my-1 h-px bg-line" />
-          <Menu.Item className={item} onSelect={() => window.location.assign("/logout")}>{t.login.logout}</Menu.Item>
+          <Menu.Item className={item} onSelect={() => void logOut()}>{t.login.logout}</Menu.Item>
         </Menu.Content>
       </Menu.Portal>
     </Menu.Root>
   );
+}
+
+async function logOut() {
+  await fetch("/logout", { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
+  window.location.assign("/");
 }
 
 function Choice({ value, children }: { value: string; children: ReactNode }) {

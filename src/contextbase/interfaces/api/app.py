@@ -44,6 +44,7 @@ from contextbase.interfaces.api.routes import (
     machines,
     models,
     pages,
+    passwords,
     policies,
     projects,
     reverting,
@@ -76,7 +77,7 @@ _WORK = (search, workspaces, tools, commands, sandboxes)
 _CONVERSATIONS = (chat, sessions, session_snapshots, runs, human_loop, todos, agents)
 _ADMINISTRATION = (policies, groups, models, projects, tokens, machines)
 _PLATFORM = (apps, app_settings)
-_PEOPLE = (users, roles)
+_PEOPLE = (users, passwords, roles)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)
 
 

@@ -8,7 +8,7 @@ from starlette.requests import HTTPConnection
 
 from contextbase.bootstrap import AgentServices, CoreServices
 from contextbase.errors import Forbidden, Unauthenticated
-from contextbase.identity.model import Caller, GrantSource
+from contextbase.identity.model import Caller
 from contextbase.logs import trace_id
 from contextbase.models.model import CURRENT_CALLER
 
@@ -16,17 +16,24 @@ __all__ = [
     "CALLER",
     "COOKIE",
     "FORWARDED_CALLER",
+    "LOGIN",
+    "RENEWED_COOKIE",
     "AuthenticatedAgents",
     "AuthenticatedCaller",
     "AuthenticatedServices",
     "agents_of",
     "authenticate",
+    "origin_of",
     "refuse_foreign_pages",
     "services_of",
     "stream_caller_of",
 ]
 
-COOKIE: Final = "contextbase_token"
+COOKIE: Final = "contextbase_login"
+LOGIN: Final = "login_id"
+"""Where a request's state has the browser login that it came with."""
+RENEWED_COOKIE: Final = "renewed_cookie"
+"""Where it has the secret that replaces the one in its cookie: the middleware sends it."""
 CALLER: Final = "caller"
 """Where a request's state has who sent it, once that is known."""
 FORWARDED_CALLER: Final = "contextbase.forwarded_caller"
@@ -60,14 +67,28 @@ async def authenticate(request: HTTPConnection) -> Caller:
 
 
 async def _with_token(request: HTTPConnection) -> Caller:
-    secret, source = _bearer(request), GrantSource.TOKEN
-    if secret is None and (secret := request.cookies.get(COOKIE)):
+    secret, origin = _bearer(request), origin_of(request)
+    if secret is None and (cookie := request.cookies.get(COOKIE)):
         refuse_foreign_pages(request)
-        source = GrantSource.LOGIN
+        return await _with_login(request, cookie, origin)
     if not secret:
         raise Unauthenticated("Send a token: 'Authorization: Bearer cb_…'. `contextbase token create` makes one.")
-    origin = request.client.host if request.client else ""
-    return await services_of(request).identity.authenticate(secret, source, origin=origin, trace_id=trace_id.get())
+    return await services_of(request).identity.authenticate(secret, origin=origin, trace_id=trace_id.get())
+
+
+async def _with_login(request: HTTPConnection, cookie: str, origin: str) -> Caller:
+    """A request that lasts is authenticated again and again: its login stays the same when its cookie is replaced."""
+    logins, state = services_of(request).people.logins, request.scope.setdefault("state", {})
+    if LOGIN in state:
+        return await logins.still(state[LOGIN], origin=origin, trace_id=trace_id.get())
+    known = await logins.caller(cookie, origin=origin, trace_id=trace_id.get())
+    state[LOGIN], state[RENEWED_COOKIE] = known.login_id, known.renewed
+    return known.caller
+
+
+def origin_of(request: HTTPConnection) -> str:
+    """The address that a request came from."""
+    return request.client.host if request.client else ""
 
 
 def stream_caller_of(request: HTTPConnection) -> Callable[[], Caller | None] | None:

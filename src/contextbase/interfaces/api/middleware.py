@@ -12,6 +12,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextbase.errors import TooLarge
+from contextbase.interfaces.api.authentication import RENEWED_COOKIE
+from contextbase.interfaces.api.login_cookie import login_cookie
 from contextbase.interfaces.api.metrics import Metrics
 from contextbase.interfaces.api.problems import problem_response, unexpected_problem
 from contextbase.logs import new_trace_id, trace_id
@@ -50,6 +52,7 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope.setdefault("state", {})
         headers = dict(scope["headers"])
         trace = _TRACEPARENT.fullmatch(headers.get(b"traceparent", b""))
         token = trace_id.set(trace[1].decode() if trace else new_trace_id())
@@ -62,6 +65,8 @@ class RequestMiddleware:
                 begun, status = True, message["status"]
                 own = dict(message["headers"])
                 added = [header for header in _HEADERS if header[0] not in own]
+                if (renewed := scope["state"].get(RENEWED_COOKIE)) is not None and b"set-cookie" not in own:
+                    added.append((b"set-cookie", login_cookie(renewed, scope["scheme"])))
                 message["headers"] = [*message["headers"], *added, (b"x-trace-id", trace_id.get().encode())]
             await send(message)
 

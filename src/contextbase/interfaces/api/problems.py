@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 _STATUS: Final[dict[type[errors.ContextbaseError], HTTPStatus]] = {
     errors.InvalidInput: HTTPStatus.BAD_REQUEST,
     errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
+    errors.TooManyAttempts: HTTPStatus.TOO_MANY_REQUESTS,
     errors.Forbidden: HTTPStatus.FORBIDDEN,
     errors.ContentPurged: HTTPStatus.GONE,
     errors.NotFound: HTTPStatus.NOT_FOUND,

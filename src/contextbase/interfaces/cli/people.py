@@ -6,6 +6,7 @@ import typer
 
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.command import CommandResult, TableRows, command
+from contextbase.interfaces.cli.phrases import local_day
 from contextbase.role_vocabulary import Right
 from contextbase.sdk import Client
 from contextbase.sdk.aio.people import RoleName
@@ -120,6 +121,30 @@ def enable(client: Client, user: User) -> CommandResult:
     """Let somebody in again."""
     found = client.users.update(user, disabled=False)
     return CommandResult(found, f"Enabled the account of {found.slug}.")
+
+
+@users.command("invite")
+@command
+def invite(client: Client, user: User) -> CommandResult:
+    """Print an address where a person chooses a password. It is printed once, and works once."""
+    link = client.users.invite(user)
+    return CommandResult(link, f"{link.url}\nGood until {local_day(link.expires_at)}. Earlier ones do not work.")
+
+
+@users.command("reset-password")
+@command
+def reset_password(client: Client, user: User) -> CommandResult:
+    """Take a password away, log the person out everywhere, and print an address to choose another at."""
+    link = client.users.reset_password(user)
+    return CommandResult(link, f"{link.url}\nGood until {local_day(link.expires_at)}. The old password is gone.")
+
+
+@users.command("logout")
+@command
+def logout(client: Client, user: User) -> CommandResult:
+    """Log a person out of every browser. Their tokens stay."""
+    ended = client.users.log_out(user)
+    return CommandResult(ended, f"Logged {user} out of {ended.ended} browsers.")
 
 
 @departments.command("list")

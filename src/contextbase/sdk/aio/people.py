@@ -7,6 +7,7 @@ from contextbase.role_vocabulary import Right, Role
 from contextbase.sdk.aio.connection import AsyncConnection
 from contextbase.sdk.arguments import checked
 from contextbase.vocabulary import Action
+from contextbase.wire.login import LoggedOut, PasswordLinkView, PasswordPut
 from contextbase.wire.people import (
     DepartmentCreate,
     DepartmentPatch,
@@ -90,6 +91,26 @@ class AsyncUsers:
             login_name=login_name, display_name=display_name, email=email, department=department, disabled=disabled
         )
         return await self._connection.call(UserView, "PATCH", f"{_USERS}/{quote(user, safe='')}", body)
+
+    @checked
+    async def invite(self, user: str) -> PasswordLinkView:
+        """Make a link by which a person chooses a password, once. The links made before are no good any more."""
+        return await self._connection.call(PasswordLinkView, "POST", f"{_USERS}/{quote(user, safe='')}/invitation")
+
+    @checked
+    async def reset_password(self, user: str) -> PasswordLinkView:
+        """Take a person's password away, log them out everywhere, and make a link to choose another by."""
+        return await self._connection.call(PasswordLinkView, "POST", f"{_USERS}/{quote(user, safe='')}/password-reset")
+
+    @checked
+    async def log_out(self, user: str) -> LoggedOut:
+        """Log a person out of every browser. Their tokens stay."""
+        return await self._connection.call(LoggedOut, "POST", f"{_USERS}/{quote(user, safe='')}/logout")
+
+    @checked
+    async def change_password(self, old: str, new: str) -> LoggedOut:
+        """Change your own password. Every browser is logged out."""
+        return await self._connection.call(LoggedOut, "PUT", "/api/v1/me/password", PasswordPut(old=old, new=new))
 
 
 class AsyncDepartments:

@@ -8,6 +8,7 @@ from contextbase.role_vocabulary import Right, Role
 from contextbase.sdk.arguments import checked
 from contextbase.sdk.blocking.connection import Connection
 from contextbase.vocabulary import Action
+from contextbase.wire.login import LoggedOut, PasswordLinkView, PasswordPut
 from contextbase.wire.people import (
     DepartmentCreate,
     DepartmentPatch,
@@ -91,6 +92,26 @@ class Users:
             login_name=login_name, display_name=display_name, email=email, department=department, disabled=disabled
         )
         return self._connection.call(UserView, "PATCH", f"{_USERS}/{quote(user, safe='')}", body)
+
+    @checked
+    def invite(self, user: str) -> PasswordLinkView:
+        """Make a link by which a person chooses a password, once. The links made before are no good any more."""
+        return self._connection.call(PasswordLinkView, "POST", f"{_USERS}/{quote(user, safe='')}/invitation")
+
+    @checked
+    def reset_password(self, user: str) -> PasswordLinkView:
+        """Take a person's password away, log them out everywhere, and make a link to choose another by."""
+        return self._connection.call(PasswordLinkView, "POST", f"{_USERS}/{quote(user, safe='')}/password-reset")
+
+    @checked
+    def log_out(self, user: str) -> LoggedOut:
+        """Log a person out of every browser. Their tokens stay."""
+        return self._connection.call(LoggedOut, "POST", f"{_USERS}/{quote(user, safe='')}/logout")
+
+    @checked
+    def change_password(self, old: str, new: str) -> LoggedOut:
+        """Change your own password. Every browser is logged out."""
+        return self._connection.call(LoggedOut, "PUT", "/api/v1/me/password", PasswordPut(old=old, new=new))
 
 
 class Departments:

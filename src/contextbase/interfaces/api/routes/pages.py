@@ -6,18 +6,24 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from contextbase.errors import Unauthenticated
-from contextbase.interfaces.api.authentication import COOKIE, AuthenticatedCaller, refuse_foreign_pages, services_of
+from contextbase.errors import InvalidInput, Unauthenticated
+from contextbase.interfaces.api.authentication import (
+    COOKIE,
+    AuthenticatedCaller,
+    authenticate,
+    origin_of,
+    refuse_foreign_pages,
+    services_of,
+)
 from contextbase.interfaces.api.login_codes import CODE_MINUTES, LoginCodes
+from contextbase.interfaces.api.login_cookie import ended_cookie, login_cookie
 from contextbase.interfaces.api.plain_page import plain_page
-from contextbase.wire.system import LoginCreate
+from contextbase.wire.login import LoginCreate, LogoutCreate
 
 __all__ = ["open_router", "router"]
 
 open_router = APIRouter(include_in_schema=False)
 router = APIRouter(include_in_schema=False)
-
-_LOGIN_SECONDS = 30 * 86400
 
 
 @open_router.get("/login")
@@ -39,24 +45,39 @@ async def login(
             )
         token = services.data.read_owner_token() or ""
     try:
-        await services.identity.authenticate(token)
+        secret = await services.people.logins.start_with_token(token, origin=origin_of(request))
     except Unauthenticated as error:
         return plain_page("Login failed", f"<p>{html.escape(error.message)}</p>", status=401)
-    return _logged_in(request, RedirectResponse("/", status_code=303), token)
+    return await _logged_in(request, RedirectResponse("/", status_code=303), secret)
 
 
 @open_router.post("/login")
-async def login_with_token(request: Request, body: LoginCreate) -> Response:
-    """For the workbench, where somebody pastes a token. It stays out of addresses and logs."""
+async def log_in(request: Request, body: LoginCreate) -> Response:
+    """For the workbench: with a login name and a password, with a link to choose a password by, or with a token that
+    somebody pastes. It stays out of addresses and logs."""
     refuse_foreign_pages(request)
-    await services_of(request).identity.authenticate(body.token)
-    return _logged_in(request, Response(status_code=204), body.token)
+    people, origin = services_of(request).people, origin_of(request)
+    if body.token is not None:
+        secret = await people.logins.start_with_token(body.token, origin=origin)
+    elif body.password is not None and body.login_name is not None:
+        secret = await people.passwords.log_in(body.login_name, body.password, origin=origin)
+    elif body.password is not None and body.link is not None:
+        secret = await people.passwords.use_link(body.link, body.password, origin=origin)
+    else:
+        raise InvalidInput("Send a login name and a password, a link and a password, or a token.")
+    return await _logged_in(request, Response(status_code=204), secret)
 
 
-@open_router.get("/logout")
-async def logout() -> Response:
-    response = RedirectResponse("/", status_code=303)
-    response.delete_cookie(COOKIE)
+@open_router.post("/logout")
+async def log_out(request: Request, body: LogoutCreate) -> Response:
+    """End this browser's login, or all of the person's."""
+    refuse_foreign_pages(request)
+    logins = services_of(request).people.logins
+    if body.everywhere:
+        await logins.end_own(await authenticate(request))
+    await logins.end(request.cookies.get(COOKIE, ""))
+    response = Response(status_code=204)
+    response.raw_headers.append((b"set-cookie", ended_cookie(request.url.scheme)))
     return response
 
 
@@ -83,13 +104,8 @@ async def docs(request: Request, caller: AuthenticatedCaller) -> HTMLResponse:  
     )
 
 
-def _logged_in(request: Request, response: Response, token: str) -> Response:
-    response.set_cookie(
-        COOKIE,
-        token,
-        httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
-        max_age=_LOGIN_SECONDS,
-    )
+async def _logged_in(request: Request, response: Response, secret: str) -> Response:
+    if before := request.cookies.get(COOKIE):  # somebody may have put it there: it ends, whoever's it is
+        await services_of(request).people.logins.end(before)
+    response.raw_headers.append((b"set-cookie", login_cookie(secret, request.url.scheme)))
     return response

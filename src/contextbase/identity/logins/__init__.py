@@ -1,0 +1,1 @@
+"""How people log in: passwords, the logins of browsers, and links to choose a password with."""

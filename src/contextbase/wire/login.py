@@ -1,0 +1,40 @@
+"""Bodies about logging in."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["LoggedOut", "LoginCreate", "LogoutCreate", "PasswordLinkView", "PasswordPut"]
+
+
+class LoginCreate(BaseModel):
+    """A browser's login: with a login name or a link, and a password; or with a token."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    login_name: str | None = Field(None, max_length=200)
+    link: str | None = Field(None, description="The secret of an invitation, to choose a password by.", max_length=200)
+    password: str | None = Field(None, max_length=1000)
+    token: str | None = Field(None, max_length=200)
+
+
+class LogoutCreate(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    everywhere: bool = False
+
+
+class PasswordPut(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    old: str = Field(max_length=1000)
+    new: str = Field(description="At least 10 characters.", max_length=1000)
+
+
+class PasswordLinkView(BaseModel):
+    url: str = Field(description="For the person, to choose a password by, once. Shown this once.")
+    expires_at: datetime
+
+
+class LoggedOut(BaseModel):
+    ended: int = Field(description="How many browsers were logged out.")
