@@ -310,7 +310,7 @@ class _Conversation:
             shown = {"command": given.get("command") or item.get("command"), "cwd": given.get("cwd")}
             if changes:
                 shown = {"path": ", ".join(str(change.get("path")) for change in changes), "changes": changes}
-            diff = "\n".join(f"{change.get('path')}\n{change.get('diff', '')}" for change in changes)
+            diff = "".join(map(_diff, changes))
             is_allowed, _ = await self._permissions.allowed(
                 item_id, _APPROVALS[method], shown, diff=lambda: diff, tool_id=item_id
             )
@@ -321,3 +321,11 @@ class _Conversation:
         elif method == "mcpServer/elicitation/request":
             answer = {"result": {"action": "decline", "content": None}}
         await self._process.say({"id": line["id"], **answer})
+
+
+def _diff(change: Mapping[str, Any]) -> str:
+    """Of a file that is new or removed Codex tells the content."""
+    kind, text = (change.get("kind") or {}).get("type"), str(change.get("diff") or "")
+    mark = {"add": "+", "delete": "-"}.get(str(kind), "")
+    lines = "".join(f"{mark}{line}\n" for line in text.splitlines())
+    return f"--- {change.get('path')}\n+++ {change.get('path')}\n{lines}"

@@ -162,6 +162,7 @@ async def test_it_says_uses_tools_writes_files_and_is_resumed_elsewhere(site: Si
         {"tool": "bash", "input": {"command": "echo hello"}},
         {"tool": "write", "input": {"path": "notes/new.md", "content": "written\n"}},
         {"tool": "todo", "input": {"todos": [{"content": "one", "status": "done"}, {"content": "two"}]}},
+        {"tool": "todo", "input": {"todos": [{"content": "new"}, {"content": "two", "status": "doing"}]}},
         {"text": "All is done."},
     )
     async with attached(site, handlers, **program.shown()) as there:
@@ -173,7 +174,9 @@ async def test_it_says_uses_tools_writes_files_and_is_resumed_elsewhere(site: Si
     assert [data["text"] for data in of_type(events, "reasoning.done")] == ["Let me see."]
     assert of_type(events, "tool.end")[0]["output"].strip() == "hello"
     assert Capability.TODO in program.capabilities
-    assert [todo["status"] for todo in of_type(events, "todo.snapshot")[0]["todos"]] == ["done", "todo"]
+    first, second = (data["todos"] for data in of_type(events, "todo.snapshot"))
+    assert [todo["status"] for todo in (*first, *second)] == ["done", "todo", "todo", "doing"]
+    assert first[1]["todo_id"] == second[1]["todo_id"]
     assert of_type(events, "usage")
     assert there.spec.folder is not None
     assert (there.spec.folder / "notes" / "new.md").read_text() == "written\n"
@@ -326,36 +329,53 @@ async def test_an_executor_that_is_killed_is_started_again_and_ends_the_run(site
         assert outcome(later) == "completed", later
 
 
-async def test_a_person_answers_its_question_and_permits_a_tool(one_site: Site, program: Program) -> None:
+async def test_a_person_answers_permits_refuses_and_comes_back_when_the_sandbox_is_gone(
+    one_site: Site, program: Program
+) -> None:
     assert Capability.HUMAN_LOOP in program.capabilities
     model = RecordedModel()
+    handlers = {"model": gateway_handler(model)}
     options = [{"label": "Blue", "description": "As the sky"}, {"label": "Red", "description": "As a rose"}]
     question = {"id": "colour", "header": "Colour", "question": "Which colour?", "options": options}
     task = script(
+        {"text": "I must ask."},
         {"tool": program.question_tool, "input": {"questions": [question | {"multiSelect": False}]}},
         {"tool": "bash", "input": {"command": "touch permitted"}},
-        {"tool": "bash", "input": {"command": "touch refused"}},
-        {"text": "All is done."},
+        {"tool": "write", "input": {"path": "refused.md", "content": "refused\n"}},
+        {"tool": "ask", "input": {"question": "Which shape?", "options": ["Round", "Square"]}},
+        {"text": "Never said."},
     )
-    wanted: dict[str, list[dict[str, object]]] = {
-        "question": [{"values": ["Blue"]}],
-        "permission": [{"decision": "allow_once"}, {"decision": "deny", "reason": "Not now."}],
-    }
-    async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
-        await there.link.call("POST", "/run", program.run(task, profile="ask"))
+    replies = [{"values": ["Blue"]}, {"decision": "allow_once"}, {"decision": "deny", "reason": "Not now."}]
+    async with attached(one_site, handlers, **program.shown()) as there:
+        body = program.run(task, profile="ask")
+        await there.link.call("POST", "/run", body)
         events = await there.events_until("human_loop.requested")
-        while wanted["permission"]:
-            asked = events[-1]["data"]
-            answer = {"question_id": asked["question_id"], "answer": wanted[asked["kind"]].pop(0)}
+        for reply in replies:
+            answer = {"question_id": events[-1]["data"]["question_id"], "answer": reply}
             assert (await there.link.call("POST", "/human-loop/reply", answer)).status == 200
-            kind = "human_loop.requested" if wanted["permission"] else "run.finished"
-            events += await there.events_until(kind, after=events[-1]["n"])
+            events += await there.events_until("human_loop.requested", after=events[-1]["n"])
+        await there.link.call("POST", "/cancel", {"run_id": body["run_id"], "reason": "parked"})
+        events += await there.events_until("run.finished", after=events[-1]["n"])
+        assert outcome(events) == "canceled", events
         assert there.spec.folder is not None
         assert (there.spec.folder / "permitted").exists()
-        assert not (there.spec.folder / "refused").exists()
-    assert not wanted["question"]
-    assert [option["value"] for option in of_type(events, "human_loop.requested")[0]["options"]] == ["Blue", "Red"]
+        assert not (there.spec.folder / "refused.md").exists()
+    asked = of_type(events, "human_loop.requested")
+    assert [one["kind"] for one in asked] == ["question", "permission", "permission", "question"]
+    assert [option["value"] for option in asked[0]["options"]] == ["Blue", "Red"]
+    assert "+refused" in asked[2]["context"]["diff"]
     assert any(b"Blue" in answer.encode() for answer in model.answers)
+
+    model.requests.clear()
+    session_id = of_type(events, "run.finished")[0]["sdk_session_id"]
+    said = "You asked: Which shape?\nThe answer: Round"
+    async with attached(one_site, handlers, **program.shown()) as elsewhere:
+        later = await elsewhere.run(
+            program.run(f"{said}\n\n{script({'text': 'Round it is.'})}", resume=session_id, attempt=2)
+        )
+    assert outcome(later) == "completed", later
+    assert [data["text"] for data in of_type(later, "message.done")] == ["Round it is."]
+    assert any(b"I must ask." in request.body for request in model.requests)
 
 
 async def test_what_a_person_says_meanwhile_reaches_the_model_in_the_same_turn(
