@@ -13,18 +13,32 @@ from contextbase.identity.model import Caller
 from contextbase.sessions.model import AgentSession, QueueState, RunId
 from contextbase.sessions.queue import QueueLimits
 
-SESSIONS = 4
+SESSIONS = 3
 LIMITS = QueueLimits(most_running=3, most_starting=3)
 
 # Each step takes a number that chooses a session, a machine or a run, whatever there is then.
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["send", "send", "claim", "claim", "fail", "release", "park", "unpark", "cancel", "expire", "late", "beat"]
+            [
+                "send",
+                "send",
+                "send",
+                "claim",
+                "claim",
+                "fail",
+                "release",
+                "park",
+                "unpark",
+                "cancel",
+                "expire",
+                "late",
+                "beat",
+            ]
         ),
         st.integers(0, 11),
     ),
-    min_size=5,
+    min_size=15,
     max_size=60,
 )
 
@@ -170,7 +184,7 @@ class Driven:
         return self.owners[session % 2]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 async def test_the_queue_does_what_its_model_does(
     embedded_database: Database, tmp_path: Path, steps: list[tuple[str, int]]
