@@ -26,6 +26,7 @@
     ├── Misconfigured           a part we depend on answers, but refuses us: the operator must act
     │   ├── BlobStoreDenied     wrong credentials, or no permission
     │   ├── BucketMissing
+    │   ├── SetupFailed         a project's setup script does not work
     │   ├── SchemaTooNew        the database was migrated by a newer contextbase
     │   └── MachineProblem      port taken, disk full, folder not writable, wrong major version
     └── Damaged                 stored data is not what was stored: fsck's business
@@ -65,6 +66,7 @@ __all__ = [
     "NotFound",
     "PreconditionFailed",
     "SchemaTooNew",
+    "SetupFailed",
     "TooBusy",
     "TooLarge",
     "TooManyAttempts",
@@ -197,6 +199,10 @@ class BucketMissing(Misconfigured):
 
 class SchemaTooNew(Misconfigured):
     code = "schema_too_new"
+
+
+class SetupFailed(Misconfigured):
+    code = "setup_failed"
 
 
 class MachineProblem(Misconfigured):

@@ -241,6 +241,10 @@ TABLE: dict[tuple[str, str], Route] = {
     ),
     ("GET", "/api/v1/projects/{project}/shared-folder"): route("read", "project", fill=by_name),
     ("DELETE", "/api/v1/projects/{project}"): route("read admin", "project", fill=by_name),
+    ("GET", "/api/v1/projects/{project}/environment"): route("read", "project", fill=by_name),
+    ("PUT", "/api/v1/projects/{project}/environment"): route(
+        "admin", "project", lambda _, __: {"json": {"setup": "true"}}, fill=by_name
+    ),
     ("GET", "/api/v1/projects/{project}/egress"): route("read", "project", fill=by_name),
     ("PUT", "/api/v1/projects/{project}/egress"): route(
         "admin", "project", lambda _, __: {"json": {"hosts": ["pypi.org"]}}, fill=by_name

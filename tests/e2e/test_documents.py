@@ -60,7 +60,7 @@ def tour(printed: list[str]) -> None:
 
 
 def agents(printed: list[str]) -> None:
-    listed, one, several, chat, asked, waiting, rescued, ended, back = printed
+    listed, one, several, chat, asked, waiting, rescued, ended, back, environment = printed
     assert "scripted" in listed
     assert "1 file written." in one
     assert "agent:session-" in one
@@ -75,6 +75,8 @@ def agents(printed: list[str]) -> None:
     assert "The new session: contextbase chat " in back
     assert "The conversation went back with its files; 1 message taken back." in back
     assert "contextbase undo --run " in back
+    assert "1 file written." in environment
+    assert environment.rstrip().endswith("setup  none")
 
 
 def sandboxes(printed: list[str]) -> None:

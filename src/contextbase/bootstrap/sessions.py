@@ -16,6 +16,7 @@ from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.app_sessions import AppSessions
 from contextbase.sessions.chats import Chats
+from contextbase.sessions.environments import ProjectEnvironments
 from contextbase.sessions.fork import SessionForks
 from contextbase.sessions.lifecycle import SessionLifecycle
 from contextbase.sessions.questions import QuestionService
@@ -45,6 +46,7 @@ class SessionServices:
     lifecycle: SessionLifecycle
     agents: AgentCatalog
     snapshots: SnapshotArchives
+    environments: ProjectEnvironments
     forks: SessionForks
 
 
@@ -125,5 +127,6 @@ def sessions_of(
             database=database, access=access, catalog=foundation.catalog, repository=SnapshotRepository()
         ),
         forks=SessionForks(database=database, access=access, service=service, runs=runs, log=log),
+        environments=ProjectEnvironments(database=database, audit=foundation.audit, clock=clock),
         agents=agents,
     )

@@ -16,6 +16,7 @@ from contextbase.gate.long_merges import LongMerges
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.app_folder import AppFolders
 from contextbase.sessions.earlier_turns import EarlierTurns
+from contextbase.sessions.environment_setup import EnvironmentSetup
 from contextbase.sessions.landing import RunLanding
 from contextbase.sessions.machine_runs import MachineRuns
 from contextbase.sessions.repository import SessionRepository
@@ -81,6 +82,8 @@ async def open_worker_services(
         clock=foundation.clock,
         homes=foundation.data.node / "homes",
         app_folders=_app_folders(foundation, core, agents),
+        environments=core.sessions.environments,
+        setup=EnvironmentSetup(folder=foundation.data.node / "environments"),
     )
     parts = RunParts(
         runs=core.sessions.runs,

@@ -62,6 +62,7 @@ RunStep = Started | Output | CommandOutcome | Completed | KeptWorkspace
 class SandboxEquipment:
     """What a sandbox has beside the workspace."""
 
+    image: str | None = None  # of Docker; None: the machine's
     home: Path | None = None  # a folder of this machine that is HOME inside; None: an empty one that goes with it
     read_only: tuple[tuple[Path, PurePosixPath], ...] = ()  # folders of this machine, and where they are inside
 

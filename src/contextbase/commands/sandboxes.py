@@ -177,6 +177,7 @@ class AgentSandboxes:
             limits=record.limits,
             network=record.network,
             environment=environment,
+            image=equipment.image,
             home=equipment.home,
             read_only=equipment.read_only,
             labels={"workspace": str(workspace.id), "project": str(workspace.project_id)},

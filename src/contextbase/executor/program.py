@@ -20,6 +20,7 @@ from contextbase.executor.loopback import LoopbackPorts
 from contextbase.executor.processes import RunProcesses
 from contextbase.executor.run_calls import RunCalls
 from contextbase.executor.runs import RunSupervisor
+from contextbase.executor.setup_calls import SetupCalls
 from contextbase.executor.terminals import Terminals
 from contextbase.executor.workspace_calls import WorkspaceCalls
 
@@ -62,7 +63,7 @@ async def _serve(folder: Path, build: str) -> None:
     place = _place(home, ports)
     runs = RunSupervisor(journal=journal, place=place, processes=processes)
     terminals = Terminals(place, processes)
-    groups = (RunCalls(runs=runs, journal=journal, about=about), WorkspaceCalls(place), terminals)
+    groups = (RunCalls(runs=runs, journal=journal, about=about), WorkspaceCalls(place), SetupCalls(place), terminals)
     calls = Calls({name: handler for group in groups for name, handler in group.handlers().items()})
 
     async def opened(stream: ChannelStream) -> None:
@@ -96,6 +97,7 @@ def _place(home: Path, ports: LoopbackPorts) -> AgentPlace:
     workspace = Path(os.environ.get("CONTEXTBASE_WORKSPACE", "/workspace"))
     proxy = ports.url("proxy")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
+    environment["PATH"] = f"{home}/.local/bin:{environment.get('PATH', '/usr/bin:/bin')}"  # what a setup installed
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         environment[name] = proxy
     for name in ("NO_PROXY", "no_proxy"):

@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 import tarfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -15,10 +15,11 @@ __all__ = ["archived"]
 _PIECE: Final = 1 << 16
 
 
-async def archived(root: Path, path: str) -> AsyncIterator[bytes]:
-    """Files, folders and links, links as links. What goes away meanwhile is left out."""
+async def archived(root: Path, path: str, *, without: Collection[str] = ()) -> AsyncIterator[bytes]:
+    """Files, folders and links, links as links. What goes away meanwhile is left out, and what is at the top and has
+    one of the names `without`."""
     reading, writing = os.pipe()
-    packing = asyncio.create_task(asyncio.to_thread(_pack, root, path, writing))
+    packing = asyncio.create_task(asyncio.to_thread(_pack, root, path, writing, without))
     pipe = os.fdopen(reading, "rb", buffering=0)
     try:
         while piece := await asyncio.to_thread(pipe.read, _PIECE):
@@ -29,11 +30,13 @@ async def archived(root: Path, path: str) -> AsyncIterator[bytes]:
         await asyncio.gather(packing, return_exceptions=True)
 
 
-def _pack(root: Path, path: str, writing: int) -> None:
+def _pack(root: Path, path: str, writing: int, without: Collection[str]) -> None:
     tree = WorkspaceTree(root)
     with os.fdopen(writing, "wb") as sink, tarfile.open(fileobj=sink, mode="w|", format=tarfile.PAX_FORMAT) as archive:
         entries, _ = tree.entries(path, depth=1 << 20, most=1 << 30)
         for entry in entries:
+            if entry["path"].partition("/")[0] in without:
+                continue
             try:
                 _add(archive, tree, entry)
             except (PathRefused, FileNotFoundError):

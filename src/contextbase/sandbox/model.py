@@ -58,6 +58,7 @@ class SandboxSpec:
 
     id: SandboxId
     folder: Path | None
+    image: str | None = None  # for drivers that have images; None: the driver's own
     is_read_only: bool = False  # the folder cannot be changed from inside
     home: Path | None = None  # bound at /home/agent, and kept when the sandbox is removed; None: in memory
     read_only: tuple[tuple[Path, PurePosixPath], ...] = ()  # folders here, and where below /opt they are

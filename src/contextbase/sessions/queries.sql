@@ -502,3 +502,10 @@ LIMIT $5
 -- name: overdue_questions
 SELECT question_id, run_id, session_id FROM human_loop_requests WHERE status = 'pending' AND deadline < $1
 ORDER BY deadline LIMIT $2
+
+-- name: project_environment
+SELECT image, setup FROM project_environments WHERE project_id = $1
+
+-- name: put_project_environment
+INSERT INTO project_environments (project_id, image, setup) VALUES ($1, $2, $3)
+ON CONFLICT (project_id) DO UPDATE SET image = excluded.image, setup = excluded.setup, updated_at = clock_timestamp()

@@ -17,7 +17,7 @@ from contextbase.agents.registry import default_model
 from contextbase.commands.occupancy import Occupancy
 from contextbase.conversation.model import CONVERSATION_REBUILT
 from contextbase.conversation.questions import REQUESTED
-from contextbase.errors import Conflict, ContextbaseError, LeaseLost, Unavailable
+from contextbase.errors import Conflict, ContextbaseError, LeaseLost, SetupFailed, Unavailable
 from contextbase.models.model import ModelContext
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.app_sessions import AppSessions
@@ -117,6 +117,8 @@ class RunWork:
         except LeaseLost:
             _log.warning("a run was given to somebody else while this machine worked on it", extra=extra)
             await self._stop_agent()
+        except SetupFailed as error:  # it would fail again
+            await self._parts.queue.fail(self._run.id, self._run.attempt, reason=error.code, message=error.message)
         except ContextbaseError as error:
             _log.warning("an attempt of a run failed", extra={**extra, "error": error.message, "code": error.code})
             await self._give_back(error.code, error.message)

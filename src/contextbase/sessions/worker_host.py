@@ -28,6 +28,8 @@ from contextbase.sandbox.model import Network, SandboxId
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.app_folder import AppFolders
+from contextbase.sessions.environment_setup import EnvironmentSetup
+from contextbase.sessions.environments import ProjectEnvironments
 from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
 from contextbase.sessions.model import AgentSession, Land, RunId, SessionId, SessionWorker, SyncStatus, WorkerState
 from contextbase.sessions.repository import SessionRepository
@@ -89,6 +91,8 @@ class WorkerHost:
     clock: Clock
     homes: Path
     app_folders: AppFolders
+    environments: ProjectEnvironments
+    setup: EnvironmentSetup
     rewinds: RewindRepository = field(default_factory=RewindRepository)
     _live: dict[SessionId, LiveWorker] = field(default_factory=dict, init=False)
     _turns: WeakValueDictionary[SessionId, asyncio.Lock] = field(default_factory=WeakValueDictionary, init=False)
@@ -223,7 +227,8 @@ class WorkerHost:
     async def _open(self, session: AgentSession) -> LiveWorker:
         await self.let_go(session.id)
         home = self.homes / str(session.id)
-        await in_thread(_make_home, home, self.workspaces.node.owner)
+        is_new = await in_thread(_make_home, home, self.workspaces.node.owner)
+        environment = await self.environments.of(session.project_id)
         mounts = await in_thread(self.programs.mounts)
         status, _ = await self.sandboxes.create(
             session.caller(),
@@ -232,12 +237,19 @@ class WorkerHost:
             limits=replace(self.limits, max_execution_time=None),
             network=Network.LOOPBACK,
             environment={},
-            equipment=SandboxEquipment(home=home, read_only=mounts),
+            equipment=SandboxEquipment(image=environment.image, home=home, read_only=mounts),
         )
         sandbox_id = status.record.id
         driver = await self.driving.driver(status.record.driver)
         await driver.start(sandbox_id)
+        if is_new:
+            await self.setup.seed(driver, sandbox_id, session.project_id, environment)
         link = await ExecutorLink.started(driver, sandbox_id, handlers=self.ways_out(session))
+        try:
+            await self.setup.run(link, session.project_id, environment, is_new=is_new)
+        except BaseException:
+            await link.close()
+            raise
         (await link.call("POST", "/workspace/link-agent-data")).checked()
         live = LiveWorker(
             session_id=session.id,
@@ -350,11 +362,14 @@ class WorkerHost:
         return self._turns.setdefault(session_id, asyncio.Lock())
 
 
-def _make_home(home: Path, owner: Owner) -> None:
+def _make_home(home: Path, owner: Owner) -> bool:
+    """False: it was there."""
+    is_new = not home.exists()
     home.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
     home.mkdir(mode=0o700, exist_ok=True)
     if owner != Owner.of_this_process():
         os.chown(home, owner.uid, owner.gid)
+    return is_new
 
 
 def _remove_home(home: Path) -> None:

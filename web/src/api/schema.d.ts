@@ -2047,6 +2047,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/environment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show
+         * @description The image and the setup script of a project's sessions.
+         */
+        get: operations["show_api_v1_projects__project__environment_get"];
+        /**
+         * Replace
+         * @description Set both, for sandboxes that are made from now on. Needs 'admin'.
+         */
+        put: operations["replace_api_v1_projects__project__environment_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects": {
         parameters: {
             query?: never;
@@ -4309,6 +4333,26 @@ export interface components {
             text?: string | null;
             /** @description The content, if asked for and it is not text. */
             base64?: string | null;
+        };
+        EnvironmentBody: {
+            /** @description An image of Docker; left out: the machine's own. */
+            image?: string | null;
+            /**
+             * @description A script for /bin/sh that installs what agents need below HOME. It is run once on each machine.
+             * @default
+             */
+            setup: string;
+        };
+        EnvironmentView: {
+            /** @description An image of Docker; left out: the machine's own. */
+            image?: string | null;
+            /**
+             * @description A script for /bin/sh that installs what agents need below HOME. It is run once on each machine.
+             * @default
+             */
+            setup: string;
+            /** @description Of the image and the script: what came of a script is kept by it. */
+            key: string;
         };
         EventAuthorView: {
             /** Format: uuid */
@@ -9761,6 +9805,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EgressHosts"];
+                };
+            };
+        };
+    };
+    show_api_v1_projects__project__environment_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The project's name or id. */
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvironmentView"];
+                };
+            };
+        };
+    };
+    replace_api_v1_projects__project__environment_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The project's name or id. */
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EnvironmentBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvironmentView"];
                 };
             };
         };

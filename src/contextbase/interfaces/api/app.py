@@ -33,6 +33,7 @@ from contextbase.interfaces.api.routes import (
     commands,
     commits,
     diffs,
+    environments,
     events,
     feed,
     files,
@@ -75,7 +76,7 @@ __all__ = ["create_app"]
 
 _WORK = (search, workspaces, tools, commands, sandboxes)
 _CONVERSATIONS = (chat, sessions, session_snapshots, runs, human_loop, todos, agents)
-_ADMINISTRATION = (policies, groups, models, projects, tokens, machines)
+_ADMINISTRATION = (policies, groups, models, environments, projects, tokens, machines)
 _PLATFORM = (apps, app_settings)
 _PEOPLE = (users, passwords, roles)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)

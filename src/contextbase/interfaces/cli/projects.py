@@ -1,8 +1,10 @@
 """`contextbase project …`"""
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 from uuid import UUID
 
@@ -156,6 +158,40 @@ def egress(
         wanted = [host for host in (*hosts, *(allow or ())) if host not in (disallow or ())]
         hosts = client.projects.set_egress(str(found.id), wanted).hosts
     return CommandResult(hosts, "\n".join(hosts) or "Sandboxes of this project reach no host.")
+
+
+@commands.command("environment")
+@command
+def environment(
+    client: Client,
+    name: Name,
+    image: Annotated[
+        str | None, typer.Option(help="An image of Docker; '' for the machine's own.", show_default=False)
+    ] = None,
+    setup: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A script that installs what agents need; - for standard input.", show_default=False
+        ),
+    ] = None,
+    no_setup: Annotated[bool, typer.Option("--no-setup", help="Run no script any more.")] = False,
+) -> CommandResult:
+    """Show or change what the project's sessions find in their sandboxes: an image, and what a script installs."""
+    found = str(_found(client, name).id)
+    now = client.projects.environment(found)
+    if image is not None or setup is not None or no_setup:
+        script = now.setup if setup is None else _script(setup)
+        wanted = now.image if image is None else (image or None)
+        now = client.projects.set_environment(found, image=wanted, setup="" if no_setup else script)
+    told = f"image  {now.image or 'of the machine'}\nsetup  {now.key if now.setup else 'none'}\n\n{now.setup}"
+    return CommandResult(now, told.rstrip())
+
+
+def _script(file: Path) -> str:
+    try:
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file} cannot be read as text: {error}.") from None
 
 
 @commands.command("delete")

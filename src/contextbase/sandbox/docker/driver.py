@@ -201,7 +201,7 @@ class DockerDriver:
             mode=mode,
             node=self._node,
             owner=self._owner,
-            image=self._image,
+            image=spec.image or self._image,
             now=self._clock.now(),
             processors=await self._checked_processors(),
         )

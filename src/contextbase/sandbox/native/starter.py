@@ -352,6 +352,8 @@ class Starter:
 def folder_of(spec: SandboxSpec) -> Path:
     if spec.folder is None:
         raise InvalidInput("Sandboxes of this kind work in a folder and hold no files themselves; Docker ones do.")
+    if spec.image is not None:
+        raise InvalidInput(f"Sandboxes of this kind have no images; the image {spec.image} needs Docker.")
     if not spec.folder.is_absolute():
         raise InvalidInput(f"The folder of a sandbox is an absolute path, not {spec.folder}.")
     for folder in (spec.folder, *(source for source, _ in spec.read_only), *((spec.home,) if spec.home else ())):

@@ -8,6 +8,7 @@ from typing import Final
 from contextbase.errors import InvalidInput
 from contextbase.sdk.arguments import checked
 from contextbase.sdk.blocking.connection import Connection
+from contextbase.wire.environment import EnvironmentBody, EnvironmentView
 from contextbase.wire.model import EgressHosts
 from contextbase.wire.project import NAME_OR_ID, ProjectChange, ProjectCreate, ProjectDetail, ProjectPage, ProjectView
 
@@ -53,6 +54,17 @@ class Projects:
     def delete(self, name_or_id: str) -> ProjectView:
         """Hide a project and free its name; its history stays stored. Raises `NotFound` if there is none."""
         return self._connection.call(ProjectView, "DELETE", _route(name_or_id))
+
+    @checked
+    def environment(self, name_or_id: str) -> EnvironmentView:
+        """The image and the setup script of a project's sessions."""
+        return self._connection.read(EnvironmentView, f"{_route(name_or_id)}/environment")
+
+    @checked
+    def set_environment(self, name_or_id: str, *, image: str | None = None, setup: str = "") -> EnvironmentView:
+        """Set both, for sandboxes that are made from now on. Needs a token that allows 'admin'."""
+        body = EnvironmentBody(image=image, setup=setup)
+        return self._connection.call(EnvironmentView, "PUT", f"{_route(name_or_id)}/environment", body)
 
     @checked
     def egress(self, name_or_id: str) -> EgressHosts:
