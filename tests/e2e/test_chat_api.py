@@ -2,22 +2,31 @@
 
 import asyncio
 import json
+import shutil
+import subprocess
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
-from tests.support.require import require_root
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.require import require_root, unavailable
 from tests.support.scripted_model import script
 from tests.support.server import ServerProcess
+from tests.support.ui_events import RUN_EVENTS, RawEvents, flat, placed, streamed
 
 from contextbase.conversation.ui_messages import built_message
+from contextbase.vocabulary import RunState
 
 pytestmark = pytest.mark.timeout(1200)
 
 CHAT = "/api/v1/chat"
 FIRST, HISTORY = "/api/chat-opencode", "/api/chat-opencode-history"
+WEB = Path(__file__).parents[2] / "web"
+ASK = {"tool": "ask", "input": {"question": "Which?", "options": ["red", "blue"]}}
 WRITE = {"tool": "write", "input": {"path": "plan.md", "content": "# Plan\n"}}
 Chunks = list[dict[str, Any]]
 
@@ -36,6 +45,38 @@ async def project(client: httpx.AsyncClient) -> str:
     name = f"p-{uuid4().hex[:10]}"
     (await client.post("/api/v1/projects", json={"name": name})).raise_for_status()
     return name
+
+
+@pytest.fixture
+def made_project(server: ServerProcess) -> str:
+    token = (server.data / "owner-token").read_text().strip()
+    name = f"p-{uuid4().hex[:10]}"
+    made = httpx.post(
+        f"{server.url}/api/v1/projects", json={"name": name}, headers={"Authorization": f"Bearer {token}"}, timeout=60
+    )
+    made.raise_for_status()
+    return name
+
+
+@pytest.fixture
+def node() -> str:
+    if not (WEB / "node_modules" / "@ai-sdk" / "react").exists():
+        unavailable("the packages of the web workbench are not installed here: run `make web`")
+    return shutil.which("node") or str(WEB.parent / ".venv" / "node" / "bin" / "node")
+
+
+def samples() -> list[dict[str, Any]]:
+    """Runs with every kind of event, as chunks and as the message that we make of them."""
+    found: list[dict[str, Any]] = []
+
+    @settings(max_examples=60, database=None, derandomize=True)
+    @given(RUN_EVENTS, st.sampled_from([RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELED, None]))
+    def collect(raw: RawEvents, state: RunState | None) -> None:
+        chunks = flat(streamed(placed(raw), state))
+        found.append({"chunks": chunks, "message": built_message(chunks)})
+
+    collect()
+    return found
 
 
 def asked(project: str, chat: str, *steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -177,6 +218,29 @@ async def test_the_first_documents_paths_answer_the_same(client: httpx.AsyncClie
     assert shown["messages"][-1] == built_message(chunks)
     assert (await client.get(HISTORY, params={"project": project})).json()["chats"][0]["id"] == made["id"]
     assert await resumed(client, made["id"], FIRST) is None
+
+
+def test_the_official_client_sends_streams_stops_resumes_and_answers(
+    server: ServerProcess, made_project: str, node: str
+) -> None:
+    steps = {
+        "written": script(WRITE, {"text": "The plan is there."}),
+        "endless": script(WRITE, {"pause": 3000}, {"text": "Never."}),
+        "failing": script({"error": {"status": 400}}),
+        "asking": script({"text": "First."}, ASK, {"text": "Thank you."}),
+    }
+    token = (server.data / "owner-token").read_text().strip()
+    given = {"url": server.url, "token": token, "project": made_project, "steps": steps, "samples": samples()}
+    done = subprocess.run(
+        [node, "test/useChat.mjs"],
+        cwd=WEB,
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=1000,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 async def test_a_chat_is_its_owners_and_errors_have_a_sentence_and_a_trace(
