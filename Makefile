@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
-BENCHES ?= storage merge landing feed history workspaces sandbox files worker web
+BENCHES ?= storage merge landing feed history workspaces sandbox files worker platform web
 BENCH_ARGS ?=
 
 .PHONY: help setup web run test check format bench lock build clean

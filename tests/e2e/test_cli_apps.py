@@ -7,6 +7,8 @@ from uuid import uuid4
 
 import pytest
 from tests.support.cli import Cli
+from tests.support.require import require_root
+from tests.support.scripted_model import script
 
 pytestmark = pytest.mark.xdist_group("cli")
 
@@ -83,3 +85,10 @@ def test_a_manifest_is_published_and_compared(cb: Cli, app: str, monkeypatch: py
     compared = cb("manifest", "compare", app, "1", "2").stdout
     assert "conflict_policy" in compared
     assert "required_paths" not in compared
+
+
+def test_an_agent_of_an_app_works_in_its_folder(cb: Cli, app: str) -> None:
+    require_root()
+    done = cb("agent", "--app", app, "--provider", "scripted", script({"tool": "read", "input": {"path": "TODO.md"}}))
+    assert done.code == 0, done.stderr
+    assert "read  TODO.md" in done.stderr

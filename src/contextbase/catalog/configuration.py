@@ -132,6 +132,8 @@ class AgentConfiguration:
     ) -> dict[str, bool]:
         """Which of the secrets that a configuration names are stored for the caller."""
         names = secrets_of(config)
+        if not names:
+            return {}
         async with self.database.connection() as connection:
             app = (await self.apps.entry(connection, caller, name)).app
             place = await self.apps.place(connection, app, project, caller.principal.name)

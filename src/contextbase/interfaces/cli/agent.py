@@ -11,7 +11,7 @@ from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.agent_text import AgentAtWork, drawn_agents, drawn_ends, is_settled
 from contextbase.interfaces.cli.command import CommandResult, command
 from contextbase.interfaces.cli.command_input import input_of
-from contextbase.interfaces.cli.connection import NamedProject
+from contextbase.interfaces.cli.connection import Project, named
 from contextbase.interfaces.cli.options import Folder
 from contextbase.interfaces.cli.output import error_console, told_if_interrupted
 from contextbase.interfaces.cli.phrases import counted
@@ -20,10 +20,28 @@ from contextbase.sdk import Client
 from contextbase.vocabulary import Land
 from contextbase.wire.event import MOST_SCOPES
 
-__all__ = ["LandOption", "ModelOption", "ProfileOption", "ProviderOption", "agent"]
+__all__ = [
+    "AppOption",
+    "AppProjectOption",
+    "LandOption",
+    "ModelOption",
+    "ProfileOption",
+    "ProviderOption",
+    "agent",
+]
 
 _START: Final = "start"
 
+AppOption = Annotated[
+    str | None,
+    typer.Option(
+        "--app", metavar="NAME", help="A session of this app; see `contextbase app list`.", show_default=False
+    ),
+]
+AppProjectOption = Annotated[
+    str | None,
+    typer.Option("--app-project", metavar="NAME", help="A project of the app; default: default.", show_default=False),
+]
 ProviderOption = Annotated[
     str | None,
     typer.Option(
@@ -65,11 +83,13 @@ def agent(
     folder: Folder = None,
     land: LandOption = Land.AUTO,
     profile: ProfileOption = ExecutionProfile.DEFAULT,
+    app: AppOption = None,
+    app_project: AppProjectOption = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the session open, to go on with `contextbase chat`.")
     ] = False,
+    project: Project = None,
     *,
-    project: NamedProject,
     as_json: bool,
 ) -> CommandResult:
     """Let an agent do a task in a folder and a sandbox of its own, and land what it changed.
@@ -82,9 +102,13 @@ def agent(
     agents: list[AgentAtWork] = []
     with told_if_interrupted(partial(_canceled, client, agents)):
         for _ in range(count):
-            session = client.sessions.create(
-                project, provider=provider, model=model, folder=folder, land=land, profile=profile
-            )
+            if app is not None:
+                overrides = {"provider": provider, "model": model}
+                session = client.sessions.create_from_app(app, app_project=app_project, overrides=overrides)
+            else:
+                session = client.sessions.create(
+                    named(project), provider=provider, model=model, folder=folder, land=land, profile=profile
+                )
             agents.append(AgentAtWork(session=session))
         for one in agents:
             one.run = client.sessions.send(one.session.id, words)

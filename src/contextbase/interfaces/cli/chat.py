@@ -11,7 +11,14 @@ from rich.text import Text
 
 from contextbase.agent_vocabulary import ExecutionProfile, QuestionStatus
 from contextbase.errors import ContextbaseError, InvalidInput
-from contextbase.interfaces.cli.agent import LandOption, ModelOption, ProfileOption, ProviderOption
+from contextbase.interfaces.cli.agent import (
+    AppOption,
+    AppProjectOption,
+    LandOption,
+    ModelOption,
+    ProfileOption,
+    ProviderOption,
+)
 from contextbase.interfaces.cli.agent_text import AgentAtWork, drawn_end
 from contextbase.interfaces.cli.command import command
 from contextbase.interfaces.cli.connection import Project, named
@@ -60,6 +67,8 @@ def chat(
     mode: Annotated[
         SendMode, typer.Option(help="While a run works: wait for its end, steer the working turn, or interrupt it.")
     ] = SendMode.QUEUE,
+    app: AppOption = None,
+    app_project: AppProjectOption = None,
     *,
     as_json: bool,
 ) -> None:
@@ -72,6 +81,10 @@ def chat(
         conversation = _Conversation(client, known, model, mode, as_json=as_json)
         if mode is SendMode.QUEUE:
             conversation.go_on(known.open_runs)
+    elif app is not None:
+        overrides = {"provider": provider, "model": model}
+        made = client.sessions.create_from_app(app, app_project=app_project, overrides=overrides)
+        conversation = _Conversation(client, made, model, mode, as_json=as_json)
     else:
         made = client.sessions.create(
             named(project), provider=provider, model=model, folder=folder, land=land, profile=profile
@@ -112,6 +125,7 @@ class _Conversation:
     def hold(self) -> None:
         """Until the person leaves."""
         place = f"the folder {self._session.folder}" if self._session.folder else "the project"
+        place = "a folder that the app made" if self._session.app_id is not None else place
         self._note(f"{self._session.provider} works in {place}. /help lists commands; Ctrl-D leaves.")
         for line in self._typed:
             try:

@@ -1,0 +1,216 @@
+"""Apps: how long the store and a configuration take, and composing and storing a session beside `tar` over
+`docker cp`."""
+
+import asyncio
+import shutil
+import statistics
+import subprocess
+import tarfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import httpx
+from tests.support.agent_world import AgentWorld, open_agent_world
+from tests.support.docker_engine import DockerEngine, running_docker_engine
+from tests.support.gate_world import write
+from tests.support.postgres import embedded_server
+
+from contextbase.catalog.model import App, NewApp
+from contextbase.db.database import Database, DatabaseAddress
+from contextbase.db.migrations.runner import migrate
+from contextbase.gate.model import CommitRequest
+from contextbase.ids import new_uuid
+from contextbase.interfaces.api.app import create_app
+from contextbase.sessions.app_sessions import AppSessionRequest
+from contextbase.sessions.model import AgentSession
+from contextbase.sessions.snapshot_model import SnapshotReason
+from contextbase.wire.agent_config import AgentConfig, ConfigLayer
+from contextbase.wire.manifest import RuntimeManifest
+from contextbase.workspaces.checkpoints import Wish
+
+__all__ = ["measure_apps"]
+
+_CONTENT: Final = b"A line of a template, as there are many.\n" * 25
+_BATCH: Final = 500
+
+
+def measure_apps(folder: Path, *, apps: int, users: int, files: int, changes: int, rounds: int) -> dict[str, float]:
+    with embedded_server() as address, running_docker_engine() as engine:
+        return asyncio.run(_measured(address, folder, engine, (apps, users, files, changes, rounds)))
+
+
+async def _measured(
+    address: DatabaseAddress, folder: Path, engine: DockerEngine, sizes: tuple[int, int, int, int, int]
+) -> dict[str, float]:
+    apps, users, files, changes, rounds = sizes
+    database = await Database.connect(address)
+    await migrate(database)
+    await database.close()
+    async with open_agent_world(address, folder) as world:
+        app = await _app(world, files)
+        await _crowd(world, apps, users)
+        figures = await _asked(world, app, rounds)
+        figures |= await _composed(world, app, files, changes)
+    return figures | await asyncio.to_thread(_by_docker, engine, folder, files)
+
+
+async def _app(world: AgentWorld, files: int) -> App:
+    core = world.services.core
+    app = await core.apps.apps.register(world.owner, NewApp(name="bench", title="Bench"))
+    prefix = "registry/runtime/1/template"
+    named = [f"{prefix}/folder-{number % 20}/file-{number}.md" for number in range(files)]
+    for start in range(0, files, _BATCH):
+        batch = [write(path, _CONTENT + path.encode(), 0) for path in named[start : start + _BATCH]]
+        await core.gate.commit(world.owner, CommitRequest(project_id=app.project_id, changes=tuple(batch)))
+    manifest = {
+        "appId": "bench",
+        "runtimeVersion": "1",
+        "workspaceTemplatePrefix": f"app/bench/{prefix}/",
+        "mountPoints": [{"name": "user_files", "targetPath": "/workspace/.user-files", "readOnly": False}],
+    }
+    await core.apps.manifests.publish(world.owner, "bench", RuntimeManifest.model_validate(manifest))
+    for layer, config in {
+        ConfigLayer.APP: {"model": "a", "limits": {"seconds": 60}, "environment": {"A": "1", "B": "2"}},
+        ConfigLayer.PROJECT: {"model": "b", "skills": ["x", "y"]},
+        ConfigLayer.USER: {"limits": {"seconds": 30}, "commands": {"go": "Go on."}},
+    }.items():
+        await core.apps.configuration.put(world.owner, "bench", layer, None, AgentConfig.model_validate(config))
+    return app
+
+
+async def _crowd(world: AgentWorld, apps: int, users: int) -> None:
+    """Rows alone: apps with rules and members, and people."""
+    people = [new_uuid() for _ in range(users)]
+    made = [(new_uuid(), new_uuid(), f"crowd-{number}") for number in range(apps - 1)]
+    owner = world.owner.principal.id
+    async with world.services.core.database.transaction() as connection:
+        await connection.executemany(
+            "INSERT INTO principals (id, kind, name) VALUES ($1, 'user', $2)",
+            [(person, f"person-{number}") for number, person in enumerate(people)],
+        )
+        await connection.executemany(
+            "INSERT INTO projects (id, name, description, epoch, created_by) VALUES ($1, $2, '', $3, $4)",
+            [(tree, f"app-{name}", new_uuid(), owner) for _, tree, name in made],
+        )
+        await connection.executemany(
+            "INSERT INTO apps (id, name, title, description, owner_id, project_id) VALUES ($1, $2, $3, $4, $5, $6)",
+            [(app, name, name.title(), "It does what it does.", owner, tree) for app, tree, name in made],
+        )
+        await connection.executemany(
+            "INSERT INTO app_visibility_rules (app_id, kind, subject) VALUES ($1, $2, $3)",
+            [(app, kind, f"{kind}-{n}") for app, _, _ in made for kind in ("department", "role") for n in range(5)],
+        )
+        await connection.executemany(
+            "INSERT INTO app_members (app_id, principal_id) VALUES ($1, $2)",
+            [(app, people[(place + n) % users]) for place, (app, _, _) in enumerate(made) for n in range(20)],
+        )
+        await connection.execute("ANALYZE")
+
+
+async def _asked(world: AgentWorld, app: App, rounds: int) -> dict[str, float]:
+    """Over HTTP, without a network."""
+    secret = world.services.core.data.read_owner_token()
+    transport = httpx.ASGITransport(create_app(world.services))
+    headers = {"Authorization": f"Bearer {secret}"}
+    async with httpx.AsyncClient(transport=transport, base_url="http://bench", headers=headers) as client:
+
+        async def get(path: str) -> None:
+            answer = await client.get(f"/api/v1/apps/{path}")
+            answer.raise_for_status()
+
+        async def bare() -> None:
+            (await client.get("/api/v1/version")).raise_for_status()
+
+        return {
+            "store_ms": await _median(lambda: get("store"), rounds),
+            "effective_config_ms": await _median(lambda: get(f"{app.name}/effective-config"), rounds),
+            "bare_request_ms": await _median(bare, rounds),
+        }
+
+
+async def _composed(world: AgentWorld, app: App, files: int, changes: int) -> dict[str, float]:
+    """A new session's folder, and what it takes to store what was changed in it."""
+    restored, synced = [], []
+    for number in range(3):
+        session = await _session(world, app, land="never")
+        restored.append(await _timed(world.host.folder(session)))
+        kept = await _session(world, app, land="auto")
+        folder = (await world.host.folder(kept)).record.path
+        await world.host.sync(kept, SnapshotReason.RUN_FINISHED)
+        for path in sorted(folder.glob("folder-*/*.md"))[:changes]:
+            path.write_bytes(_CONTENT + f"changed {number}".encode())
+        synced.append(await _timed(_stored(world, kept)))
+        assert len(list(folder.glob("folder-*/*.md"))) == files
+    return {"restore_1000_files_ms": statistics.median(restored), "sync_100_changes_ms": statistics.median(synced)}
+
+
+async def _session(world: AgentWorld, app: App, *, land: str) -> AgentSession:
+    overrides = AgentConfig.model_validate({"provider": "scripted", "landing": land})
+    request = AppSessionRequest(app=app.name, overrides=overrides)
+    return await world.services.core.sessions.apps.create(world.owner, request)
+
+
+async def _stored(world: AgentWorld, session: AgentSession) -> None:
+    await world.services.agents.workspaces.commit(session.caller(), session.project_id, wish=Wish())
+    await world.host.sync(session, SnapshotReason.RUN_FINISHED)
+
+
+def _by_docker(engine: DockerEngine, folder: Path, files: int) -> dict[str, float]:
+    """The same files as a tar, copied into a container and out of it."""
+    program = shutil.which("docker")
+    assert program is not None, "The engine's command line is what we compare with: apt-get install docker.io"
+    docker = [program, "-H", engine.address]
+    source = folder / "docker-source"
+    for number in range(files):
+        path = source / f"folder-{number % 20}" / f"file-{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_CONTENT)
+    container = _output(*docker, "run", "-d", "--network", "none", engine.image, "sleep", "600").strip()
+    into, out = [], []
+    try:
+        for _ in range(3):
+            into.append(_spent(lambda: _copy_in(docker, container, source)))
+            out.append(_spent(lambda: _copy_out(docker, container, folder / "docker-target")))
+    finally:
+        _output(*docker, "rm", "-f", container)
+    return {"docker_cp_in_ms": statistics.median(into), "docker_cp_out_ms": statistics.median(out)}
+
+
+def _copy_in(docker: list[str], container: str, source: Path) -> None:
+    with subprocess.Popen([*docker, "cp", "-", f"{container}:/workspace"], stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        with tarfile.open(fileobj=process.stdin, mode="w|") as tar:
+            tar.add(source, arcname=".")
+        process.stdin.close()
+        assert process.wait() == 0
+
+
+def _copy_out(docker: list[str], container: str, target: Path) -> None:
+    with subprocess.Popen([*docker, "cp", f"{container}:/workspace", "-"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        with tarfile.open(fileobj=process.stdout, mode="r|") as tar:
+            tar.extractall(target, filter="data")
+        assert process.wait() == 0
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _spent(work: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    work()
+    return 1000 * (time.perf_counter() - began)
+
+
+async def _timed(work: Awaitable[object]) -> float:
+    began = time.perf_counter()
+    await work
+    return 1000 * (time.perf_counter() - began)
+
+
+async def _median(work: Callable[[], Awaitable[None]], rounds: int) -> float:
+    await work()
+    return statistics.median([await _timed(work()) for _ in range(rounds)])
