@@ -142,7 +142,7 @@ async def test_a_session_is_composed_of_its_layers_and_stored_where_each_belongs
     assert "scratch" not in told
     assert "\n0\nk" in told
     shown = await client.sessions.get(session)
-    assert shown.app_id is not None
+    assert shown.app == app
 
 
 async def test_a_session_moves_to_a_new_manifest_between_runs_and_keeps_its_work(client: AsyncClient) -> None:
@@ -201,3 +201,21 @@ async def test_a_session_whose_manifest_is_not_met_does_not_begin(client: AsyncC
     await client.apps.change(app, enabled=False)
     with pytest.raises(Forbidden):
         await client.sessions.create_from_app(app)
+
+
+async def test_a_person_works_in_a_folder_of_their_own(client: AsyncClient, server: ServerProcess) -> None:
+    app, slug = await an_app(client), f"p-{uuid4().hex[:8]}"
+    await client.users.create(slug)
+    await client.roles.grant(slug, "member", f"app:{app}")
+    await client.apps.set_visibility(app, members=[f"user:{slug}"])
+    secret = (await client.tokens.create(slug, kind="user", actions=["read", "write"])).secret
+    async with AsyncClient(server.url, secret) as person:
+        session = (await person.sessions.create_from_app(app)).id
+        told = await printed(
+            person, session, "cat TODO.md; ls -A .user-files; echo own > .user-files/own.md; echo x > x.md"
+        )
+        assert "# To do" in told
+        assert "notes.md" not in told  # of somebody else
+        assert "own" in await printed(person, session, "cat .user-files/own.md x.md")
+    assert await text_of(client, app, f"project/default/{slug}/files/own.md") == "own\n"
+    assert await text_of(client, app, f"project/default/{slug}/session/{session}/workspace/x.md") == "x\n"

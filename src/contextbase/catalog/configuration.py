@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -12,18 +12,19 @@ from contextbase.catalog.app_keys import AppPlace
 from contextbase.catalog.effective_config import EffectiveConfig, effective_config, secrets_of
 from contextbase.catalog.model import App, ConfigScope, StoredConfig
 from contextbase.catalog.repository import AppRepository
-from contextbase.catalog.rights import AppRight, require_management
+from contextbase.catalog.rights import require_management
 from contextbase.catalog.service import AppService
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, InvalidInput, NotFound
 from contextbase.identity.model import Caller
 from contextbase.ids import Clock, PrincipalId, new_uuid
 from contextbase.models.sealing import KeySealer
+from contextbase.role_vocabulary import Right
 from contextbase.wire.agent_config import AgentConfig, ConfigLayer, SecretReference
 
 __all__ = ["AgentConfiguration", "EffectiveLayers", "parsed_config"]
 
-_RIGHT = AppRight.MANAGE_AGENTCONFIG
+_RIGHT: Final = Right.MANAGE_AGENTCONFIG
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,12 +7,13 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.catalog.app_keys import AppPlace
 from contextbase.catalog.model import App, ConfigScope, KnowledgeBase
 from contextbase.catalog.repository import AppRepository
-from contextbase.catalog.rights import AppRight, require_management
+from contextbase.catalog.rights import require_management
 from contextbase.catalog.service import AppService
 from contextbase.db.database import Connection, Database
 from contextbase.errors import NotFound
 from contextbase.identity.model import Caller
 from contextbase.ids import Clock, TreePath, new_uuid
+from contextbase.role_vocabulary import Right
 from contextbase.wire.agent_config import ConfigLayer
 
 __all__ = ["KnowledgeBases", "folder_of"]
@@ -82,7 +83,7 @@ class KnowledgeBases:
         app = (await self.apps.entry(connection, caller, name)).app
         place = await self.apps.place(connection, app, project, caller.principal.name)
         scope = ConfigScope.of(layer, place.project, caller.principal)
-        require_management(caller, app, AppRight.MANAGE_KB, scope)
+        require_management(caller, app, Right.MANAGE_KB, scope)
         return app, place, scope
 
     async def _note(

@@ -1,38 +1,32 @@
 """What callers may do with apps, asked in one place."""
 
-from enum import StrEnum
-
 from contextbase.catalog.model import App, ConfigScope, StoreEntry
-from contextbase.errors import Forbidden, NotFound
-from contextbase.identity.model import Action, Caller
+from contextbase.errors import NotFound
+from contextbase.identity.authorization import authorize, decide, standing
+from contextbase.identity.model import Caller
+from contextbase.identity.roles import RoleScope
+from contextbase.role_vocabulary import Right
 from contextbase.wire.agent_config import ConfigLayer
 from contextbase.wire.app import VisibilityKind
 
-__all__ = ["AppRight", "manages", "require_management", "seen_entry", "unknown_app"]
+__all__ = ["manages", "require_management", "seen_entry", "unknown_app"]
 
 
-class AppRight(StrEnum):
-    USE_APP = "use_app"
-    MANAGE_KB = "manage_kb"
-    MANAGE_AGENTCONFIG = "manage_agentconfig"
-
-
-def manages(caller: Caller, app: App, right: AppRight = AppRight.MANAGE_AGENTCONFIG) -> bool:
+def manages(caller: Caller, app: App) -> bool:
     """Whether the caller may change what the app gives to everybody."""
-    return _decided(caller, right, f"app:{app.name}")[0]
+    return decide(caller, Right.MANAGE_AGENTCONFIG, RoleScope.of_app(app.name)).allowed
 
 
-def require_management(caller: Caller, app: App, right: AppRight, scope: ConfigScope) -> None:
+def require_management(caller: Caller, app: App, right: Right, scope: ConfigScope) -> None:
     """Raise `Forbidden` unless the caller may change this layer. Whoever manages the app manages its projects."""
-    if scope.layer is ConfigLayer.USER:
-        asked = f"user:{scope.user.name}" if scope.user is not None else "platform"
-    else:
-        asked = f"app:{app.name}" if scope.layer is ConfigLayer.APP else f"project:{app.name}/{scope.project}"
-    allowed, reason = _decided(caller, right, asked)
-    if not allowed and scope.layer is ConfigLayer.PROJECT:
-        allowed, _ = _decided(caller, right, f"app:{app.name}")
-    if not allowed:
-        raise Forbidden(f"You may not do this ({right} in {asked}): {reason}.")
+    if scope.user is not None:
+        authorize(caller, right, RoleScope.of_user(scope.user.name))
+        return
+    of_app = RoleScope.of_app(app.name)
+    if scope.layer is ConfigLayer.PROJECT and not decide(caller, right, of_app).allowed:
+        authorize(caller, right, RoleScope.of_app_project(app.name, scope.project))
+        return
+    authorize(caller, right, of_app)
 
 
 def seen_entry(caller: Caller, app: App) -> StoreEntry | None:
@@ -42,8 +36,8 @@ def seen_entry(caller: Caller, app: App) -> StoreEntry | None:
         return None
     if not app.enabled:
         return StoreEntry(app=app, can_use=False, why_seen=why_seen, why_used="the app is disabled")
-    allowed, reason = _decided(caller, AppRight.USE_APP, f"app:{app.name}")
-    return StoreEntry(app=app, can_use=allowed, why_seen=why_seen, why_used=reason)
+    used = decide(caller, Right.USE_APP, RoleScope.of_app(app.name))
+    return StoreEntry(app=app, can_use=used.allowed, why_seen=why_seen, why_used=used.reason)
 
 
 def unknown_app(name: str) -> NotFound:
@@ -57,23 +51,9 @@ def _why_seen(caller: Caller, app: App) -> str | None:
         return "you own it"
     if app.is_member:
         return "it was granted to you"
-    roles = frozenset({"platform_admin"} if _administers(caller) else {"member"})
+    known = standing(caller)
     for rule in app.rules:
-        having = roles if rule.kind is VisibilityKind.ROLE else frozenset[str]()
+        having = known.departments if rule.kind is VisibilityKind.DEPARTMENT else known.roles
         if rule.subject in having:
             return f"it is shown to the {rule}"
     return None
-
-
-def _administers(caller: Caller) -> bool:
-    return caller.principal.is_owner or (Action.ADMIN in caller.grant.actions and caller.grant.project_id is None)
-
-
-def _decided(caller: Caller, right: AppRight, scope: str) -> tuple[bool, str]:
-    if _administers(caller):
-        return True, "administrators may"
-    if scope == f"user:{caller.principal.name}" and Action.WRITE in caller.grant.actions:
-        return True, "it is your own"
-    if right is AppRight.USE_APP and caller.grant.project_id is None and Action.READ in caller.grant.actions:
-        return True, "members may use apps"
-    return False, f"no role gives you '{right}' there"

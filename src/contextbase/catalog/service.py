@@ -9,13 +9,14 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.catalog.app_keys import DEFAULT_PROJECT, AppPlace, check_app_project
 from contextbase.catalog.model import App, AppChange, AppId, NewApp, StoreEntry, VisibilityRule
 from contextbase.catalog.repository import AppRepository
-from contextbase.catalog.rights import AppRight, manages, seen_entry, unknown_app
+from contextbase.catalog.rights import manages, seen_entry, unknown_app
 from contextbase.catalog.tree_access import AppTreeAccess
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, Forbidden, NotFound
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, PrincipalName
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import Clock, new_uuid
+from contextbase.role_vocabulary import Right
 from contextbase.storage.projects import ProjectService
 
 __all__ = ["AppService"]
@@ -128,7 +129,7 @@ class AppService:
         """Raises `NotFound` for an app that the caller may not see, `Forbidden` for one that others manage."""
         app = (await self.entry(connection, caller, name)).app
         if not manages(caller, app):
-            raise Forbidden(f"You may not change the app '{name}'; whoever has '{AppRight.MANAGE_AGENTCONFIG}' may.")
+            raise Forbidden(f"You may not change the app '{name}'; whoever has '{Right.MANAGE_AGENTCONFIG}' may.")
         return app
 
     async def _found(self, connection: Connection, caller: Caller, name: str) -> App:

@@ -10,9 +10,12 @@ from uuid import UUID
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Forbidden, NotFound
+from contextbase.identity.authorization import authorize
 from contextbase.identity.model import Action, Caller
+from contextbase.identity.roles import RoleScope
 from contextbase.ids import Clock, PrincipalId
 from contextbase.lru_cache import LruCache
+from contextbase.role_vocabulary import Right
 from contextbase.sessions.model import AgentRun, AgentSession, RunId, SessionId, SessionState
 from contextbase.sessions.repository import SessionRepository
 
@@ -83,6 +86,8 @@ class SessionAccess:
         if session.owner.id != caller.principal.id:
             raise _unknown(session_id)
         _check_grant(caller, session, session.actions)
+        if session.app is not None:
+            authorize(caller, Right.USE_APP, RoleScope.of_app(session.app))
         return session
 
     async def opened_run(self, connection: Connection, caller: Caller, run_id: RunId) -> AgentRun:
@@ -116,7 +121,7 @@ def _as_unknown(run_id: RunId) -> Iterator[None]:
 
 def _check_grant(caller: Caller, session: AgentSession, actions: frozenset[Action]) -> None:
     # Whoever loses the role to use an app keeps what was said in its sessions, and can do nothing more there.
-    grant = caller.grant if session.app_id is None else caller.grant.inside(session.project_id, None)
+    grant = caller.grant if session.app is None else caller.grant.inside(session.project_id, None)
     for action in sorted(actions):
         grant.require(action, session.project_id)
     below = caller.grant.path_prefix

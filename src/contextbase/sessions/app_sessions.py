@@ -92,7 +92,8 @@ class AppSessions:
             title=request.title,
         )
         async with self.database.transaction() as connection:
-            session = await self.service.add(connection, narrowed, wanted, _ACTIONS, session_id=session_id)
+            actions = narrowed.grant.actions & _ACTIONS
+            session = await self.service.add(connection, narrowed, wanted, actions, session_id=session_id)
             await self.apps.tree_access.admit(connection, app, caller.principal, session.agent)
             await self.repository.insert(
                 connection,
@@ -102,7 +103,7 @@ class AppSessions:
                 pinned_version=request.runtime_version,
                 overrides=request.overrides.model_dump(mode="json", exclude_unset=True),
             )
-        return replace(session, app_id=app.id)
+        return replace(session, app=app.name)
 
     async def _make_folder(self, caller: Caller, tree: ProjectId, folder: TreePath) -> None:
         """In the tree, so that the session's agent sees where it works from the beginning."""
@@ -126,7 +127,7 @@ class AppSessions:
 
     async def settings(self, session: AgentSession) -> RunSettings:
         """As the layers are now. `Conflict` if they name a secret that is not stored."""
-        if session.app_id is None:
+        if session.app is None:
             return RunSettings()
         async with self.database.connection() as connection:
             row = await self.repository.find(connection, session.id)

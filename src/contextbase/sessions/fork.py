@@ -48,7 +48,7 @@ class SessionForks:
         ended."""
         async with self.database.transaction() as connection:
             session = await self.access.owned(connection, caller, session_id)
-            if session.app_id is not None:
+            if session.app is not None:
                 raise Conflict("A session of an app has a folder of its own, and cannot be forked; start a new one.")
             point = await self._point(connection, session_id, message_id)
             runs = [] if point is None else await self.rewinds.runs_until(connection, session_id, point.last_number)

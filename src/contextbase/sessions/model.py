@@ -104,7 +104,7 @@ class AgentSession:
     updated_at: datetime
     last_active_at: datetime
     forked_from: SessionId | None = None
-    app_id: UUID | None = None  # of the app that composes it; None: it works in a project
+    app: str | None = None  # that composes it, by name; None: it works in a project
 
     def options_for(self, provider: str) -> Mapping[str, object]:
         """They are for the session's own program."""

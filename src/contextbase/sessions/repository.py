@@ -313,7 +313,7 @@ def _session(row: asyncpg.Record) -> AgentSession:
         updated_at=row["updated_at"],
         last_active_at=row["last_active_at"],
         forked_from=row["forked_from"],
-        app_id=row["app_id"],
+        app=row["app"],
     )
 
 

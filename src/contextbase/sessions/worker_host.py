@@ -129,7 +129,7 @@ class WorkerHost:
         if not created.is_new:
             record, refreshed = await self.workspaces.refresh(session.caller(), session.project_id)
         version = None
-        if session.app_id is not None:
+        if session.app is not None:
             version = await self._composed(session, record, is_new=created.is_new and not restored)
         return SessionFolder(record=record, refreshed=refreshed, is_restored=restored > 0, runtime_version=version)
 
@@ -275,13 +275,13 @@ class WorkerHost:
         began = self.clock.now()
         await self._put_sync(session, SyncStatus.RUNNING)
         try:
-            if session.app_id is not None:
+            if session.app is not None:
                 await self.app_folders.collect(session, await self._record(session))
             await self.snapshots.take(session, reason, run_id=run_id)
         except ContextbaseError as error:
             await self._put_sync(session, SyncStatus.FAILED, error=error.message)
             raise
-        if session.app_id is not None:
+        if session.app is not None:
             await self.app_folders.stored(session, await self._record(session))
         await self._put_sync(session, SyncStatus.SUCCESS, at=began)
 
@@ -349,7 +349,7 @@ class WorkerHost:
 
     async def _prefix(self, session: AgentSession) -> str:
         """Where the session's own files appear to people who browse files."""
-        if session.app_id is not None:
+        if session.app is not None:
             return await self.app_folders.prefix(session)
         return f"project/{session.project_id}/{session.owner.name}/session/{session.id}/workspace"
 

@@ -136,7 +136,7 @@ class SessionView(AnswerView):
     profile: ExecutionProfile = Field(description="Of runs that name none.")
     title: str
     pinned: bool = Field(description="Its worker is not stopped for being idle.")
-    app_id: UUID | None = Field(None, description="Of the app that composes it; null: it works in a project.")
+    app: str | None = Field(None, description="That composes it; null: it works in a project.")
     state: SessionState
     last_run: int = Field(description="How many runs it had.")
     created_at: datetime

@@ -5074,8 +5074,8 @@ export interface components {
             title: string;
             /** @description Its worker is not stopped for being idle. */
             pinned: boolean;
-            /** @description Of the app that composes it; null: it works in a project. */
-            app_id?: string | null;
+            /** @description That composes it; null: it works in a project. */
+            app?: string | null;
             state: components["schemas"]["SessionState"];
             /** @description How many runs it had. */
             last_run: number;
@@ -6051,8 +6051,8 @@ export interface components {
             title: string;
             /** @description Its worker is not stopped for being idle. */
             pinned: boolean;
-            /** @description Of the app that composes it; null: it works in a project. */
-            app_id?: string | null;
+            /** @description That composes it; null: it works in a project. */
+            app?: string | null;
             state: components["schemas"]["SessionState"];
             /** @description How many runs it had. */
             last_run: number;

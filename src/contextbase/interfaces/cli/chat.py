@@ -125,7 +125,7 @@ class _Conversation:
     def hold(self) -> None:
         """Until the person leaves."""
         place = f"the folder {self._session.folder}" if self._session.folder else "the project"
-        place = "a folder that the app made" if self._session.app_id is not None else place
+        place = "a folder that the app made" if self._session.app is not None else place
         self._note(f"{self._session.provider} works in {place}. /help lists commands; Ctrl-D leaves.")
         for line in self._typed:
             try:
