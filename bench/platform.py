@@ -1,7 +1,8 @@
 # ruff: noqa: A005 - a module of the package `bench`, which nobody imports from elsewhere
 """The platform: what people and apps cost.
 
-    python -m bench.platform [--apps 500] [--users 5000] [--files 1000] [--changes 100] [--rounds 30] [--json]
+    python -m bench.platform [--apps 500] [--users 5000] [--files 1000] [--changes 100] [--rounds 30]
+                             [--without-docker] [--json]
 
 Each figure is a median.
 """
@@ -11,7 +12,7 @@ import json
 
 from tests.support.postgres import reachable_folder
 
-from bench.platform_apps import measure_apps
+from bench.platform_apps import measure_apps, measure_docker_copies
 
 
 def main() -> None:
@@ -21,6 +22,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=1000, help="of a session")
     parser.add_argument("--changes", type=int, default=100, help="in a session")
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--without-docker", action="store_true", help="leave out what is compared with it")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with reachable_folder(in_memory=False) as folder:
@@ -32,6 +34,8 @@ def main() -> None:
             changes=options.changes,
             rounds=options.rounds,
         )
+        if not options.without_docker:
+            figures |= measure_docker_copies(folder / "copies", files=options.files)
     if options.json:
         print(json.dumps(figures, indent=1))
         return

@@ -30,20 +30,23 @@ from contextbase.wire.agent_config import AgentConfig, ConfigLayer
 from contextbase.wire.manifest import RuntimeManifest
 from contextbase.workspaces.checkpoints import Wish
 
-__all__ = ["measure_apps"]
+__all__ = ["measure_apps", "measure_docker_copies"]
 
 _CONTENT: Final = b"A line of a template, as there are many.\n" * 25
 _BATCH: Final = 500
 
 
 def measure_apps(folder: Path, *, apps: int, users: int, files: int, changes: int, rounds: int) -> dict[str, float]:
-    with embedded_server() as address, running_docker_engine() as engine:
-        return asyncio.run(_measured(address, folder, engine, (apps, users, files, changes, rounds)))
+    with embedded_server() as address:
+        return asyncio.run(_measured(address, folder, (apps, users, files, changes, rounds)))
 
 
-async def _measured(
-    address: DatabaseAddress, folder: Path, engine: DockerEngine, sizes: tuple[int, int, int, int, int]
-) -> dict[str, float]:
+def measure_docker_copies(folder: Path, *, files: int) -> dict[str, float]:
+    with running_docker_engine() as engine:
+        return _by_docker(engine, folder, files)
+
+
+async def _measured(address: DatabaseAddress, folder: Path, sizes: tuple[int, int, int, int, int]) -> dict[str, float]:
     apps, users, files, changes, rounds = sizes
     database = await Database.connect(address)
     await migrate(database)
@@ -52,8 +55,7 @@ async def _measured(
         app = await _app(world, files)
         await _crowd(world, apps, users)
         figures = await _asked(world, app, rounds)
-        figures |= await _composed(world, app, files, changes)
-    return figures | await asyncio.to_thread(_by_docker, engine, folder, files)
+        return figures | await _composed(world, app, files, changes)
 
 
 async def _app(world: AgentWorld, files: int) -> App:

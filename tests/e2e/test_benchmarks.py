@@ -100,6 +100,13 @@ def test_worker(folder: Path) -> None:
     assert figures.keys() >= {*expected.split(), "gateway_streams_seconds", "direct_streams_seconds"}
 
 
+def test_platform(folder: Path) -> None:
+    require_root()
+    small = ("--apps", "5", "--users", "10", "--files", "20", "--changes", "2", "--rounds", "2", "--without-docker")
+    figures = figures_of("platform", *small, folder=folder)
+    assert figures.keys() >= {"store_ms", "effective_config_ms", "restore_1000_files_ms", "sync_100_changes_ms"}
+
+
 def test_merge(folder: Path) -> None:
     case = {
         "type": "json",

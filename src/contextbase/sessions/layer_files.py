@@ -126,18 +126,20 @@ def put_layer(
     layer: LayerFiles,
     contents: Mapping[ContentHash, LocalContent],
     below: TreePath | None = None,
-) -> list[TreePath]:
-    """Take the steps; returns the paths that are left as they were, because something else is in the way. `below`: the
-    folder that paths are relative to."""
-    left = []
+) -> None:
+    """Take the steps. Where something else is in the way by now, it stays. `below`: the folder that paths are relative
+    to."""
+    new: list[tuple[TreePath, FolderContent, LocalContent]] = []
     with FolderEditor(work, owner=owner) as editor:
         for step in steps:
             path = step.path if below is None else TreePath.stored(f"{below}/{step.path}")
             wanted = None if step.action is StepAction.REMOVE else layer[step.path]
             source = None if wanted is None or wanted.hash is None else contents[wanted.hash]
-            if not editor.replace(path, expected=standing.get(step.path), content=wanted, source=source):
-                left.append(step.path)
-    return left
+            if wanted is not None and source is not None and step.path not in standing:
+                new.append((path, wanted, source))
+            else:
+                editor.replace(path, expected=standing.get(step.path), content=wanted, source=source)
+        editor.add(new)
 
 
 def clean_up(work: Path, owner: Owner, path: TreePath, action: CleanupAction) -> None:

@@ -11,10 +11,11 @@ what was the agent's is then where `left_in` finds it, and the same change made 
 
 import contextlib
 import errno
+import itertools
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -89,6 +90,19 @@ class FolderEditor:
             with self.parent_of(path, make=content is not None) as parent:
                 return self._replace_entry(path, parent, expected, content, source)
         return False
+
+    def add(self, entries: Iterable[tuple[TreePath, FolderContent, LocalContent]]) -> None:
+        """Many files and links, folder by folder. Where something stands, it stays."""
+        with self.own_folder(TEMPORARY) as temporary:
+            for folder, there in itertools.groupby(entries, key=lambda entry: entry[0].parent):
+                with _UnlessInTheWay(), self._folder_below(self._descriptor, folder, make=True) as parent:
+                    for path, content, source in there:
+                        draft = uuid4().hex
+                        self.write_entry(temporary, draft, content, source)
+                        try:
+                            rename(draft, path.name, Rename.NOREPLACE, source_folder=temporary, target_folder=parent)
+                        except FileExistsError:
+                            os.unlink(draft, dir_fd=temporary)
 
     def set_aside(self, path: TreePath, *, expected: FolderContent) -> str | None:
         """Move what stands at the path to `.contextbase/refused/`; returns where it is now, None if it was changed
