@@ -86,7 +86,7 @@ async def _crowd(world: AgentWorld, apps: int, users: int) -> None:
     """Rows alone: apps with rules and members, and people."""
     people = [new_uuid() for _ in range(users)]
     made = [(new_uuid(), new_uuid(), f"crowd-{number}") for number in range(apps - 1)]
-    owner = world.owner.principal.id
+    owner, each = world.owner.principal.id, min(20, users)
     async with world.services.core.database.transaction() as connection:
         await connection.executemany(
             "INSERT INTO principals (id, kind, name) VALUES ($1, 'user', $2)",
@@ -106,7 +106,11 @@ async def _crowd(world: AgentWorld, apps: int, users: int) -> None:
         )
         await connection.executemany(
             "INSERT INTO app_members (app_id, principal_id) VALUES ($1, $2)",
-            [(app, people[(place + n) % users]) for place, (app, _, _) in enumerate(made) for n in range(min(20, users))],
+            [
+                (app, people[(place + n) % users])
+                for place, (app, _, _) in enumerate(made)
+                for n in range(min(20, users))
+            ],
         )
         await connection.execute("ANALYZE")
 

@@ -6,6 +6,7 @@ from typing import Final
 
 import asyncpg
 
+from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.catalog.app_session_repository import AppSessionRepository
 from contextbase.catalog.configuration import AgentConfiguration, parsed_config
 from contextbase.catalog.repository import AppRepository
@@ -89,6 +90,7 @@ class AppSessions:
             provider=await self.provider(config.provider),
             model=config.model,
             land=config.landing or Land.AUTO,
+            profile=config.profile or ExecutionProfile.DEFAULT,
             title=request.title,
         )
         async with self.database.transaction() as connection:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt
 
+from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.vocabulary import Land
 
 __all__ = [
@@ -94,7 +95,7 @@ class AgentConfig(_Part):
 
     provider: Name | None = Field(None, description="The agent program, such as claude.")
     model: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[!-~]+$")] | None = None
-    profile: Name | None = Field(None, description="How it works, such as default, plan or ask.")
+    profile: ExecutionProfile | None = Field(None, description="How much it does by itself.")
     system_prompt: Annotated[str, Field(max_length=65_536, pattern=r"^[^\x00]*$")] | None = None
     mcp_servers: dict[Name, ConfiguredMcpServer | None] | None = Field(
         None, max_length=50, description="By name; null takes a server of an earlier layer away."

@@ -83,6 +83,7 @@ def test_every_effective_value_has_a_source_that_set_it(layers: list[dict[str, A
         {"environment": {"A": {"secret": "../x"}}},
         {"mcp_servers": {"x": {"type": "pipe"}}},
         {"landing": "maybe"},
+        {"profile": "reckless"},
         {"workspace_kind": "tmpfs"},
         {"system_prompt": "a\x00b"},
     ],

@@ -3607,8 +3607,8 @@ export interface components {
             /** @description The agent program, such as claude. */
             provider?: string | null;
             model?: string | null;
-            /** @description How it works, such as default, plan or ask. */
-            profile?: string | null;
+            /** @description How much it does by itself. */
+            profile?: components["schemas"]["ExecutionProfile"] | null;
             system_prompt?: string | null;
             /** @description By name; null takes a server of an earlier layer away. */
             mcp_servers?: {
