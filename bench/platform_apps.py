@@ -106,11 +106,7 @@ async def _crowd(world: AgentWorld, apps: int, users: int) -> None:
         )
         await connection.executemany(
             "INSERT INTO app_members (app_id, principal_id) VALUES ($1, $2)",
-            [
-                (app, people[(place + n) % users])
-                for place, (app, _, _) in enumerate(made)
-                for n in range(min(20, users))
-            ],
+            [(app, people[(place + n) % users]) for place, (app, _, _) in enumerate(made) for n in range(each)],
         )
         await connection.execute("ANALYZE")
 
