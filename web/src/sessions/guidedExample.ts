@@ -86,6 +86,6 @@ async function begin(agent: ExampleAgent, project: string): Promise<ExampleRun> 
   const { task, steps } = TASKS[agent];
   const session = await body(api.POST("/api/v1/sessions", { body: { project, provider: "scripted", model: "scripted", land: "after_review", profile: "default", title: task, options: {} } }));
   const message = `${task}\n\n\`\`\`script\n${JSON.stringify(steps)}\n\`\`\`\n`;
-  const run = await body(api.POST("/api/v1/sessions/{session}/runs", { params: { path: { session: session.id } }, body: { message, options: {} } }));
+  const run = await body(api.POST("/api/v1/sessions/{session}/runs", { params: { path: { session: session.id } }, body: { message, options: {}, mode: "queue" } }));
   return { agent, session: session.id, run };
 }
