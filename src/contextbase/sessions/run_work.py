@@ -25,9 +25,10 @@ from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.earlier_turns import EarlierTurns
 from contextbase.sessions.event_batches import gathered
 from contextbase.sessions.landing import LandingReport, RunLanding
-from contextbase.sessions.model import AgentRun, ClaimedRun, RunFacts, RunId, SessionId
+from contextbase.sessions.model import ClaimedRun, RunFacts, RunId, SessionId
 from contextbase.sessions.periodic_snapshots import snapshot_every
 from contextbase.sessions.queue import RunQueue
+from contextbase.sessions.run_end import RunEnd, told_text
 from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.run_questions import QuestionWatch, RunQuestions
 from contextbase.sessions.snapshot_model import SnapshotReason
@@ -36,14 +37,13 @@ from contextbase.sessions.turn_notes import CUT_OFF, MISSED, turn_notes
 from contextbase.sessions.ways_out import RunsAtWork
 from contextbase.sessions.worker_host import LiveWorker, SessionFolder, WorkerHost
 
-__all__ = ["RunEnd", "RunLimits", "RunParts", "RunWork"]
+__all__ = ["RunLimits", "RunParts", "RunWork"]
 
 _log = logging.getLogger(__name__)
 
 _GOES_ON: Final = frozenset({"running", "completed", "canceled"})
 _AT_WORK: Final = frozenset({RunState.RUNNING, RunState.WAITING_HUMAN})
 _DIED: Final = "executor_died"
-_OUTCOMES: Final = frozenset({"completed", "canceled", "failed"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,15 +70,6 @@ class RunParts:
     snapshots: timedelta = timedelta(minutes=5)  # from one to the next while the agent works
     main_model: str  # for sessions that name none
     small_model: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunEnd:
-    """How the agent ended, by its own word."""
-
-    outcome: str  # completed, canceled or failed
-    code: str | None = None
-    message: str | None = None
 
 
 class RunWork:
@@ -128,7 +119,7 @@ class RunWork:
 
     async def _work(self) -> None:
         if self._run.state in (RunState.SYNCING, RunState.EXPORTED):  # the process died while it stored what was done
-            await self._finish(_stored_end(self._run))
+            await self._finish(RunEnd.stored(self._run))
             return
         with self._parts.at_work.working(self._context()):  # an agent that outlived us asks its model at once
             folder = await self._folder()
@@ -187,7 +178,7 @@ class RunWork:
             RunState.PREPARING,
             RunState.RUNNING,
             RunFacts(
-                runtime_version=folder.runtime_version or _text(worker.link.about, "executor"),
+                runtime_version=folder.runtime_version or told_text(worker.link.about, "executor"),
                 image=self._parts.host.image,
             ),
         )
@@ -286,7 +277,7 @@ class RunWork:
                     if event.get("type") == "run.error":
                         error = data
                     if event.get("type") == "run.finished":
-                        return _end(data, error)
+                        return RunEnd.told(data, error)
         raise Unavailable("The executor's events ended before the run did.")
 
     def _is_mine(self, event: Mapping[str, Any]) -> bool:
@@ -311,7 +302,7 @@ class RunWork:
             return
         is_canceled = self._canceled.is_set() or end.outcome == "canceled"
         if self._run.state in _AT_WORK:
-            await self._move_on(self._run.state, RunState.SYNCING, _facts_of(end))
+            await self._move_on(self._run.state, RunState.SYNCING, end.facts())
         if end.outcome == "completed" and not is_canceled:
             report = await self._parts.landing.land(self._session, self._run)
         else:
@@ -339,7 +330,7 @@ class RunWork:
             canceled = RunFacts(reason="canceled", message="The run was canceled.", landed=report.to_json())
             await self._move(RunState.CANCELED, canceled)
         elif end.outcome != "completed":
-            await self._move(RunState.FAILED, replace(_facts_of(end), landed=report.to_json()))
+            await self._move(RunState.FAILED, replace(end.facts(), landed=report.to_json()))
         else:
             await self._move_on(RunState.SYNCING, RunState.EXPORTED, facts)
             await self._move_on(RunState.EXPORTED, RunState.SUCCEEDED)
@@ -368,35 +359,6 @@ class RunWork:
         )
 
 
-def _facts_of(end: RunEnd) -> RunFacts:
-    """Why it ended, unless all went well. A process that dies while it stores what was done leaves this to the next."""
-    if end.outcome == "completed":
-        return RunFacts()
-    unsaid = "canceled" if end.outcome == "canceled" else "agent_failed"
-    return RunFacts(reason=end.code or unsaid, message=end.message or "The agent ended without a result.")
-
-
-def _stored_end(run: AgentRun) -> RunEnd:
-    if run.reason is None:
-        return RunEnd(outcome="completed")
-    return RunEnd(outcome="canceled" if run.reason == "canceled" else "failed", code=run.reason, message=run.message)
-
-
-def _end(data: Mapping[str, Any], error: Mapping[str, Any]) -> RunEnd:
-    """An executor's word: checked for its shape."""
-    outcome = data.get("outcome")
-    return RunEnd(
-        outcome=outcome if outcome in _OUTCOMES else "failed",
-        code=_text(error, "code"),
-        message=_text(error, "message"),
-    )
-
-
 def _data(event: Mapping[str, Any]) -> Mapping[str, Any]:
     data = event.get("data")
     return data if isinstance(data, dict) else {}
-
-
-def _text(values: Mapping[str, Any], name: str) -> str | None:
-    value = values.get(name)
-    return value[:2000] if isinstance(value, str) and value else None
