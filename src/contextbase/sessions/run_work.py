@@ -33,6 +33,7 @@ from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.run_questions import QuestionWatch, RunQuestions
 from contextbase.sessions.snapshot_model import SnapshotReason
 from contextbase.sessions.states import RunState
+from contextbase.sessions.steering import SteeringDelivery
 from contextbase.sessions.turn_notes import CUT_OFF, MISSED, turn_notes
 from contextbase.sessions.ways_out import RunsAtWork
 from contextbase.sessions.worker_host import LiveWorker, SessionFolder, WorkerHost
@@ -81,8 +82,7 @@ class RunWork:
         self._session = claimed.session
         self._run = claimed.run
         self._canceled = asyncio.Event()
-        self._steered: set[RunId] = set()
-        self._steering: asyncio.Queue[RunId] = asyncio.Queue()
+        self._steering = SteeringDelivery(parts.runs, claimed.run.id)
         self._told = claimed.run.attempt  # the attempt by which the executor knows what it does for us
         self._may_be_known = claimed.run.attempt > 1 or claimed.run.state is not RunState.CLAIMED  # to the executor
 
@@ -96,10 +96,7 @@ class RunWork:
 
     def steer(self, messages: Sequence[RunId]) -> None:
         """These messages are for the working turn; told again, they are given to it once."""
-        for message in messages:
-            if message not in self._steered:
-                self._steered.add(message)
-                self._steering.put_nowait(message)
+        self._steering.add(messages)
 
     async def run(self) -> None:
         extra = {"run_id": str(self._run.id), "attempt": self._run.attempt}
@@ -244,7 +241,7 @@ class RunWork:
         beside = [
             asyncio.create_task(self._tell_cancel(worker)),
             asyncio.create_task(watch.watch()),
-            asyncio.create_task(self._tell_steering(worker)),
+            asyncio.create_task(self._steering.deliver(worker.link)),
             asyncio.create_task(snapshot_every(self._parts.snapshots, self._parts.host, self._session)),
         ]
         if (most := self._parts.host.limits.max_disk) is not None:
@@ -287,14 +284,6 @@ class RunWork:
         await self._canceled.wait()
         with suppress(ContextbaseError):
             await worker.link.call("POST", "/cancel", {"run_id": str(self._run.id), "reason": "user"})
-
-    async def _tell_steering(self, worker: LiveWorker) -> None:
-        """A message that the turn does not take, because it ends or its agent cannot, waits for its own run."""
-        while True:
-            message = await self._parts.runs.get(await self._steering.get())
-            body = {"run_id": str(self._run.id), "steer_id": str(message.id), "text": message.prompt}
-            with suppress(ContextbaseError):
-                await worker.link.call("POST", "/steer", body)
 
     async def _finish(self, end: RunEnd) -> None:
         """Land and store what was done. Both bear being done twice."""
