@@ -164,3 +164,35 @@ async def test_what_an_agent_plans_is_shown_and_changes_in_place(agents: AgentWo
         ("Check", "added"),
         ("Write", "changed"),
     ]
+
+
+async def test_a_question_is_answered_after_the_server_was_started_again_beside_the_process_that_waits(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    async with database_copy(embedded_database_server, "contextbase_template") as address:
+        async with open_agent_world(address, tmp_path / "data", keeps_mounts=True) as first:
+            session = await first.session()
+            run = await first.send(session, script(ASK, {"text": "Blue it is."}))
+            asked = await first.asked(run)
+            await first.in_state(run, RunState.WAITING_HUMAN)
+        async with open_agent_world(address, tmp_path / "data", project_id=first.project_id) as second:
+            await second.answer(asked, QuestionReply(values=("Blue",)))
+            ended = await second.ended(run)
+            assert (ended.state, ended.attempt) == (RunState.SUCCEEDED, 1), (ended.reason, ended.message)
+
+
+async def test_a_process_that_waits_for_an_answer_ends_when_the_question_expires(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    async with (
+        database_copy(embedded_database_server, "contextbase_template") as address,
+        open_agent_world(address, tmp_path / "data", agent_question_minutes=0.0001) as agents,
+    ):
+        session = await agents.session()
+        run = await agents.send(session, script(ASK, {"text": "Never said."}))
+        asked = await agents.asked(run)
+        while asked.status is QuestionStatus.PENDING:
+            await agents.services.core.sessions.questions.expire()
+            asked = await agents.asked(run)
+        ended = await agents.ended(run)
+        assert (ended.state, ended.reason) == (RunState.FAILED, "question_expired")

@@ -112,6 +112,23 @@ def test_questions_in_pieces_are_what_all_events_give(raw: Raw, cuts: list[int])
         assert one.status is QuestionStatus.ANSWERED or one.delivered_at is None
 
 
+def test_the_first_end_of_a_question_counts() -> None:
+    rows, run = QuestionRows(), _RUNS[0]
+    ends: Raw = [
+        (
+            (
+                "human_loop.resolved",
+                {"question_id": "a", "outcome": outcome, "answer": {"values": []}, "by": "user:ann"},
+            ),
+            run,
+        )
+        for outcome in ("expired", "answered", "canceled")
+    ]
+    rows.apply_all(placed([(("human_loop.requested", _ASKED | {"question_id": "a"}), run), *ends]))
+    [question] = rows.questions.values()
+    assert (question.status, question.response) == (QuestionStatus.EXPIRED, None)
+
+
 def test_an_update_changes_its_item_alone_and_a_snapshot_is_the_whole_list() -> None:
     first = {"todo_id": "a", "content": "one", "status": "todo", "order": 1}
     second = {"todo_id": "b", "content": "two", "status": "doing", "order": 2}
