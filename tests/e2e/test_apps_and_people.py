@@ -21,7 +21,8 @@ class Person:
     headers: dict[str, str]
 
     async def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        return await self.api.stranger.request(method, f"{API}/{path}", headers=self.headers, **options)
+        headers = self.headers | options.pop("more_headers", {})
+        return await self.api.stranger.request(method, f"{API}/{path}", headers=headers, **options)
 
     async def store(self) -> dict[str, bool]:
         answer = await self.ask("GET", "apps/store")
@@ -150,3 +151,45 @@ async def test_each_layer_has_its_own_managers(api: Api) -> None:
     )
     theirs = (await lead.ask("GET", f"apps/{app}/effective-config")).json()
     assert (theirs["config"]["model"], theirs["sealed"]) == ("m", {})
+
+
+async def test_each_part_of_an_apps_files_is_for_whom_it_is_meant(api: Api) -> None:
+    app = await an_app(api, roles=["member", "app_admin", "project_admin"])
+    admin, lead, member, other = [await a_person(api) for _ in range(4)]
+    await admin.role("app_admin", f"app:{app}")
+    await lead.role("project_admin", f"project:{app}/default")
+    parts = {
+        "kb/a.md": {admin.slug: (200, 200), lead.slug: (403, 200), member.slug: (403, 200)},
+        "registry/a.md": {admin.slug: (200, 200), lead.slug: (404, 404), member.slug: (404, 404)},
+        "project/default/kb/a.md": {admin.slug: (200, 200), lead.slug: (200, 200), member.slug: (403, 200)},
+        f"project/default/{member.slug}/files/a.md": {
+            member.slug: (200, 200),
+            admin.slug: (404, 404),
+            other.slug: (404, 404),
+        },
+        f"project/default/{member.slug}/auth/a": {member.slug: (404, 404), admin.slug: (404, 404)},
+        "elsewhere/a.md": {admin.slug: (404, 404)},
+    }
+    people = {person.slug: person for person in (admin, lead, member, other)}
+    for path, expected in parts.items():
+        for slug, statuses in expected.items():
+            wrote = await people[slug].ask("PUT", f"apps/{app}/files/{path}", content=slug.encode())
+            read = await people[slug].ask("GET", f"apps/{app}/files/{path}")
+            assert (wrote.status_code, read.status_code) == statuses, (path, slug, wrote.text)
+    own = f"project/default/{member.slug}/files"
+    listed = (await member.ask("GET", f"apps/{app}/files", params={"prefix": own})).json()["files"]
+    assert [each["path"] for each in listed] == [f"{own}/a.md"]
+    assert_problem(await other.ask("GET", f"apps/{app}/files", params={"prefix": own}), 404, "not_found")
+    late = await member.ask("PUT", f"apps/{app}/files/{own}/a.md", content=b"x", more_headers={"If-Match": '"0"'})
+    assert_problem(late, 412, "precondition_failed")
+    gone = await member.ask("DELETE", f"apps/{app}/files/{own}/a.md")
+    assert gone.json()["status"] == "written", gone.text
+    # The trail names the person, the ETags before and after, and where the request came from.
+    async with api.services.database.connection() as connection:
+        rows = await connection.fetch(
+            "SELECT old_etag, new_etag, source_ip FROM file_audit_logs WHERE object_path = $1 ORDER BY number",
+            f"{own}/a.md",
+        )
+    changes = [(row["old_etag"] is None, row["new_etag"] is None) for row in rows]
+    assert changes == [(True, False), (True, True), (False, True)]  # made, refused, deleted
+    assert all(row["source_ip"] for row in rows)

@@ -49,14 +49,20 @@ async def done(api: Api, method: str, path: str, **options: Any) -> Any:
 @pytest.mark.parametrize("key", APP_ROUTES, ids=" ".join)
 async def test_who_may_not_see_an_app_learns_nothing_of_it(api: Api, key: tuple[str, str]) -> None:
     (method, path), app, (_, stranger) = key, await an_app(api), await a_user(api)
-    for part, value in {"{layer}": "app", "{name}": "x", "{version}": "1", "{other}": "2"}.items():
+    for part, value in {
+        "{layer}": "app",
+        "{name}": "x",
+        "{version}": "1",
+        "{other}": "2",
+        "{path:path}": "kb/a.md",
+    }.items():
         path = path.replace(part, value)
     told = []
     for name in (app, "no-such-app"):
         body = example(name) if path.endswith("/manifests") else APP_ROUTES[key]
         options: dict[str, Any] = {} if body is None else {"json": body}
-        if path.endswith("/plan"):
-            options["params"] = {"session": "s"}
+        if path.endswith(("/plan", "/files")):
+            options["params"] = {"session": "s"} if path.endswith("/plan") else {"prefix": "kb"}
         answer = await api.stranger.request(method, path.replace("{app}", name), headers=stranger, **options)
         told.append(assert_problem(answer, 404, "not_found")["detail"].replace(name, "APP"))
     assert told[0] == told[1]

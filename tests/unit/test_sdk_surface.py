@@ -37,6 +37,7 @@ PARTS = (
     "sessions",
     "agents",
     "apps",
+    "app_files",
     "app_settings",
     "leases",
     "events",

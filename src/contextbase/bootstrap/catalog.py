@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from contextbase.bootstrap.foundation import Foundation
+from contextbase.catalog.app_files import AppFileAccess
 from contextbase.catalog.configuration import AgentConfiguration
 from contextbase.catalog.knowledge import KnowledgeBases
 from contextbase.catalog.manifests import RuntimeManifests
@@ -20,6 +21,7 @@ __all__ = ["CatalogServices", "catalog_of"]
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CatalogServices:
     apps: AppService
+    files: AppFileAccess
     configuration: AgentConfiguration
     manifests: RuntimeManifests
     knowledge: KnowledgeBases
@@ -27,17 +29,19 @@ class CatalogServices:
 
 def catalog_of(foundation: Foundation, projects: ProjectService) -> CatalogServices:
     database, repository, audit, clock = foundation.database, AppRepository(), foundation.audit, foundation.clock
+    tree_access = AppTreeAccess(repository=PolicyRepository(), identity=IdentityRepository())
     apps = AppService(
         database=database,
         repository=repository,
         identity=IdentityRepository(),
         projects=projects,
-        tree_access=AppTreeAccess(repository=PolicyRepository()),
+        tree_access=tree_access,
         audit=audit,
         clock=clock,
     )
     return CatalogServices(
         apps=apps,
+        files=AppFileAccess(database=database, apps=apps, tree_access=tree_access, audit=audit, clock=clock),
         configuration=AgentConfiguration(
             database=database,
             repository=repository,

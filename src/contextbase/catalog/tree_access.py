@@ -12,8 +12,9 @@ from contextbase.catalog.model import App
 from contextbase.db.database import Connection
 from contextbase.errors import Conflict
 from contextbase.identity.levels import Level, PathRule, SubjectKind
-from contextbase.identity.model import Principal
+from contextbase.identity.model import Principal, PrincipalKind
 from contextbase.identity.policy_repository import PolicyRepository
+from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import new_uuid
 
 __all__ = ["AppTreeAccess"]
@@ -24,12 +25,27 @@ _AUTH: Final = "auth/**"
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AppTreeAccess:
     repository: PolicyRepository
+    identity: IdentityRepository
 
     async def close_to_all(self, connection: Connection, app: App) -> None:
-        """Of a new app. The owner of the server, as always, sees everything."""
+        """Of a new app: but for its own principal. The owner of the server, as always, sees everything."""
+        acting = await self.identity.ensure_principal(connection, PrincipalKind.SYSTEM, _name(app))
         await self.repository.lock(connection, app.project_id)
         await self.repository.put_default(connection, app.project_id, Level.HIDDEN)
+        rule = PathRule(
+            id=new_uuid(),
+            subject_kind=SubjectKind.PRINCIPAL,
+            subject_id=acting.id,
+            subject_name=str(acting),
+            pattern="**",
+            level=Level.READ_WRITE,
+        )
+        await self.repository.put_rule(connection, app.project_id, rule)
         await self.repository.bump(connection, app.project_id)
+
+    async def principal(self, connection: Connection, app: App) -> Principal | None:
+        """Who acts for the app in its tree, on behalf of people."""
+        return await self.identity.find_principal(connection, PrincipalKind.SYSTEM, _name(app))
 
     async def open_for(self, connection: Connection, app: App, place: AppPlace, user: Principal) -> None:
         """The user's own folder, in the place's project. Done again, it changes nothing."""
@@ -64,3 +80,7 @@ class AppTreeAccess:
         if group_id is None:
             raise Conflict(f"The folder of {user} in the app '{app.name}' is not open.")
         await self.repository.add_member(connection, group_id, agent.id)
+
+
+def _name(app: App) -> str:
+    return f"app.{app.name}"

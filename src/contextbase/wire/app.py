@@ -7,11 +7,15 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
+from contextbase.vocabulary import ChangeStatus, Kind
 from contextbase.wire.agent_config import ConfigLayer, Name
 
 __all__ = [
     "AppChangeBody",
     "AppCreate",
+    "AppFileChanged",
+    "AppFileList",
+    "AppFileView",
     "AppProjectView",
     "AppProjects",
     "AppView",
@@ -141,6 +145,25 @@ class ManifestComparison(BaseModel):
 
 class RestorePlanView(BaseModel):
     plan: dict[str, Any] = Field(description="As executors get it.")
+
+
+class AppFileView(BaseModel):
+    path: str = Field(description="In the app's tree.")
+    kind: Kind
+    size: int
+    hash: str | None = Field(description="The ETag; null for a folder.")
+
+
+class AppFileList(BaseModel):
+    files: list[AppFileView] = Field(description="By path.")
+    next_after: str | None = Field(description="Pass as `after` for the next page; null on the last.")
+
+
+class AppFileChanged(BaseModel):
+    path: str
+    status: ChangeStatus
+    seq: int | None = Field(description="The snapshot that has it.")
+    hash: str | None = Field(description="The ETag of what was sent; null: nothing stands there.")
 
 
 class SealedSecretPut(BaseModel):

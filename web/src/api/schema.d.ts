@@ -2830,6 +2830,55 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/apps/{app}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List App Files
+         * @description What is below a folder of the app: its knowledge for whoever uses it, its templates for whoever manages it, and
+         *     your own files and sessions.
+         */
+        get: operations["list_app_files_api_v1_apps__app__files_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/apps/{app}/files/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read App File
+         * @description The bytes of a file; its ETag is their sha256.
+         */
+        get: operations["read_app_file_api_v1_apps__app__files__path__get"];
+        /**
+         * Write App File
+         * @description Replace a file, or make it. Needs manage_kb for knowledge, edit_files for the rest.
+         */
+        put: operations["write_app_file_api_v1_apps__app__files__path__put"];
+        post?: never;
+        /**
+         * Delete App File
+         * @description Delete a file; its history stays.
+         */
+        delete: operations["delete_app_file_api_v1_apps__app__files__path__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/version": {
         parameters: {
             query?: never;
@@ -3704,6 +3753,28 @@ export interface components {
              * @default
              */
             icon: string;
+        };
+        AppFileChanged: {
+            path: string;
+            status: components["schemas"]["ChangeStatus"];
+            /** @description The snapshot that has it. */
+            seq: number | null;
+            /** @description The ETag of what was sent; null: nothing stands there. */
+            hash: string | null;
+        };
+        AppFileList: {
+            /** @description By path. */
+            files: components["schemas"]["AppFileView"][];
+            /** @description Pass as `after` for the next page; null on the last. */
+            next_after: string | null;
+        };
+        AppFileView: {
+            /** @description In the app's tree. */
+            path: string;
+            kind: components["schemas"]["Kind"];
+            size: number;
+            /** @description The ETag; null for a folder. */
+            hash: string | null;
         };
         AppProjectView: {
             name: string;
@@ -11124,6 +11195,130 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RestorePlanView"];
+                };
+            };
+        };
+    };
+    list_app_files_api_v1_apps__app__files_get: {
+        parameters: {
+            query: {
+                /** @description kb, registry, project/default/kb, … */
+                prefix: string;
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppFileList"];
+                };
+            };
+        };
+    };
+    read_app_file_api_v1_apps__app__files__path__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The app's name. */
+                app: string;
+                /** @description Such as kb/handbook/style.md. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole content; ETag is its sha256. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description The range that was asked for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+        };
+    };
+    write_app_file_api_v1_apps__app__files__path__put: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETags, or *. */
+                "if-match"?: string | null;
+                /** @description Only *: the file must be new. */
+                "if-none-match"?: string | null;
+            };
+            path: {
+                /** @description The app's name. */
+                app: string;
+                /** @description Such as kb/handbook/style.md. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppFileChanged"];
+                };
+            };
+        };
+    };
+    delete_app_file_api_v1_apps__app__files__path__delete: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETags, or *. */
+                "if-match"?: string | null;
+            };
+            path: {
+                /** @description The app's name. */
+                app: string;
+                /** @description Such as kb/handbook/style.md. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppFileChanged"];
                 };
             };
         };

@@ -24,6 +24,7 @@ from contextbase.interfaces.api.query_names import known_query
 from contextbase.interfaces.api.routes import (
     agents,
     aliases,
+    app_files,
     app_settings,
     apps,
     archives,
@@ -77,7 +78,7 @@ __all__ = ["create_app"]
 _WORK = (search, workspaces, tools, commands, sandboxes)
 _CONVERSATIONS = (chat, sessions, session_snapshots, runs, human_loop, todos, agents)
 _ADMINISTRATION = (policies, groups, models, environments, projects, tokens, machines)
-_PLATFORM = (apps, app_settings)
+_PLATFORM = (apps, app_settings, app_files)
 _PEOPLE = (users, passwords, roles)
 _PAST = (archives, blame, diffs, reverting, reviews, tags)
 

@@ -11,6 +11,7 @@ import httpx
 from pydantic import ValidationError
 
 from contextbase.errors import Unavailable
+from contextbase.sdk.aio.app_files import AsyncAppFiles
 from contextbase.sdk.aio.app_settings import AsyncAppSettings
 from contextbase.sdk.aio.apps import AsyncApps
 from contextbase.sdk.aio.commands import AsyncCommands
@@ -91,6 +92,7 @@ class AsyncClient:
         self.sessions = AsyncSessions(self._connection)
         self.agents = AsyncInstalledAgents(self._connection)
         self.apps = AsyncApps(self._connection)
+        self.app_files = AsyncAppFiles(self._connection)
         self.app_settings = AsyncAppSettings(self._connection)
         self.leases = AsyncLeases(self._connection)
         self.events = AsyncEvents(self._connection)

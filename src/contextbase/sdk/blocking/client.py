@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from contextbase.errors import Unavailable
 from contextbase.sdk.arguments import checked, input_checked
+from contextbase.sdk.blocking.app_files import AppFiles
 from contextbase.sdk.blocking.app_settings import AppSettings
 from contextbase.sdk.blocking.apps import Apps
 from contextbase.sdk.blocking.commands import Commands
@@ -92,6 +93,7 @@ class Client:
         self.sessions = Sessions(self._connection)
         self.agents = InstalledAgents(self._connection)
         self.apps = Apps(self._connection)
+        self.app_files = AppFiles(self._connection)
         self.app_settings = AppSettings(self._connection)
         self.leases = Leases(self._connection)
         self.events = Events(self._connection)

@@ -36,11 +36,11 @@ from contextbase.wire.commit import (
     UploadView,
 )
 
-__all__ = ["COMMITS", "UPLOADS", "bytes_of", "change_view", "content_of", "expectation", "router"]
+__all__ = ["COMMITS", "RAW_BODY", "UPLOADS", "bytes_of", "change_view", "content_of", "expectation", "router"]
 
 COMMITS: Final = "/api/v1/commits"
 UPLOADS: Final = "/api/v1/uploads"
-_RAW_BODY: Final[dict[str, Any]] = {
+RAW_BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
@@ -84,7 +84,7 @@ async def commit(
     return as_json(_view(answer))
 
 
-@router.post(UPLOADS, status_code=201, openapi_extra=_RAW_BODY)
+@router.post(UPLOADS, status_code=201, openapi_extra=RAW_BODY)
 async def upload(
     request: Request,
     project_id: ProjectToWrite,

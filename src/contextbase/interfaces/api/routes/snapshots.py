@@ -31,7 +31,7 @@ from contextbase.wire.tree import (
     VersionView,
 )
 
-__all__ = ["CHECKOUTS", "router"]
+__all__ = ["CHECKOUTS", "CONTENT_ANSWERS", "content_response", "router"]
 
 CHECKOUTS: Final = "/api/v1/checkouts"
 _VERSIONS: Final = "/api/v1/versions"
@@ -43,7 +43,7 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 Number = Annotated[int, Query(ge=1, le=2**31 - 1)]
 # Its type is the one that the version has; without one, application/octet-stream.
 _BYTES: Final[dict[str, Any]] = {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
-_CONTENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+CONTENT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "The whole content; ETag is its sha256."} | _BYTES,
     206: {"description": "The range that was asked for."} | _BYTES,
     304: {"description": "If-None-Match names its ETag."},
@@ -125,7 +125,7 @@ async def side_versions(
     )
 
 
-@router.get(f"{_VERSIONS}/content", response_class=StreamingResponse, responses=_CONTENT_ANSWERS)
+@router.get(f"{_VERSIONS}/content", response_class=StreamingResponse, responses=CONTENT_ANSWERS)
 async def content(
     *,
     project_id: ProjectToRead,
@@ -161,10 +161,10 @@ async def content(
         raise PreconditionFailed(f"{stored.path} has other content than If-Match asks for: its ETag is {stored.hash}.")
     if wanted is None and known is not None and known & {ANY, str(stored.hash)}:
         return Response(status_code=304, headers={"ETag": etag_of(stored.hash)})
-    return await _content_response(services.reads, stored, range_, if_range)
+    return await content_response(services.reads, stored, range_, if_range)
 
 
-async def _content_response(
+async def content_response(
     reads: Reads, stored: StoredContent, range_header: str | None, if_range: str | None
 ) -> Response:
     etag = etag_of(stored.hash)

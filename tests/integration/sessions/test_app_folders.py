@@ -1,0 +1,152 @@
+"""Folders of apps' sessions: what becomes of them when they are lost, cut off in the middle, or changed at two ends."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from tests.support.agent_world import AgentWorld, open_agent_world
+from tests.support.gate_world import write
+from tests.support.postgres import database_copy
+from tests.support.scripted_model import script
+
+from contextbase.catalog.model import App, NewApp
+from contextbase.db.database import DatabaseAddress
+from contextbase.gate.model import CommitRequest
+from contextbase.ids import TreePath
+from contextbase.sessions.app_sessions import AppSessionRequest
+from contextbase.sessions.layer_files import read_mark
+from contextbase.sessions.model import AgentSession
+from contextbase.sessions.snapshot_model import SnapshotReason
+from contextbase.sessions.states import RunState
+from contextbase.wire.agent_config import AgentConfig
+from contextbase.wire.manifest import RuntimeManifest
+
+HELLO = script({"text": "Hello."})
+FILES = "project/default/owner/files"
+
+
+@pytest.fixture
+async def agents(embedded_database_server: DatabaseAddress, tmp_path: Path) -> AsyncIterator[AgentWorld]:
+    async with (
+        database_copy(embedded_database_server, "contextbase_template") as address,
+        open_agent_world(address, tmp_path / "data") as world,
+    ):
+        yield world
+
+
+async def an_app(agents: AgentWorld) -> App:
+    core, name = agents.services.core, f"a-{uuid4().hex[:8]}"
+    app = await core.apps.apps.register(agents.owner, NewApp(name=name, title=name))
+    files = {
+        "registry/1/guide.md": b"guide\n",
+        "registry/1/old.md": b"old\n",
+        f"{FILES}/a.md": b"a\n",
+        f"{FILES}/b.md": b"b\n",
+    }
+    changes = tuple(write(path, content, 0) for path, content in files.items())
+    await core.gate.commit(agents.owner, CommitRequest(project_id=app.project_id, changes=changes))
+    manifest = {
+        "appId": name,
+        "runtimeVersion": "1",
+        "workspaceTemplatePrefix": f"app/{name}/registry/1/",
+        "mountPoints": [{"name": "user_files", "targetPath": "/workspace/mine", "readOnly": False}],
+    }
+    await core.apps.manifests.publish(agents.owner, name, RuntimeManifest.model_validate(manifest))
+    return app
+
+
+async def a_session(agents: AgentWorld, app: App, **overrides: str) -> AgentSession:
+    config = AgentConfig.model_validate({"provider": "scripted", **overrides})
+    request = AppSessionRequest(app=app.name, overrides=config)
+    return await agents.services.core.sessions.apps.create(agents.owner, request)
+
+
+async def ran(agents: AgentWorld, session: AgentSession, *commands: str) -> None:
+    steps = [{"tool": "bash", "input": {"command": command}} for command in commands]
+    run = await agents.done(session, script(*steps, {"text": "Done."}))
+    assert run.state is RunState.SUCCEEDED, run.message
+
+
+async def user_files(agents: AgentWorld, app: App) -> dict[str, bytes]:
+    found = await agents.services.core.reads.below(
+        agents.owner, app.project_id, TreePath(FILES), seq=None, contents=True
+    )
+    return {entry.path.removeprefix(f"{FILES}/"): entry.content or b"" for entry in found.entries}
+
+
+async def test_a_session_whose_folder_is_gone_goes_on_and_no_file_of_its_user_is_lost(agents: AgentWorld) -> None:
+    app = await an_app(agents)
+    session = await a_session(agents, app)
+    await ran(agents, session, "rm old.md mine/a.md; echo new > mine/new.md; echo own > own.md")
+    await agents.host.remove(session)
+    await ran(agents, session, "ls > seen.md; ls mine > mine-seen.md")
+    folder = await agents.folder(session)
+    assert (folder / "seen.md").read_text() == "guide.md\nmine\nown.md\nseen.md\n"  # what was removed stays away
+    assert (folder / "mine-seen.md").read_text() == "b.md\nnew.md\n"
+    assert await user_files(agents, app) == {"b.md": b"b\n", "new.md": b"new\n"}
+
+
+async def test_a_folder_that_was_composed_in_part_takes_nothing_away(agents: AgentWorld) -> None:
+    """As after a crash in the middle: files are missing, and there is no mark."""
+    app = await an_app(agents)
+    session = await a_session(agents, app)
+    await ran(agents, session, "true")
+    folder = await agents.folder(session)
+    (folder / ".contextbase/composition.json").unlink()
+    (folder / "mine/a.md").unlink()
+    assert read_mark(folder) is None
+    await agents.host.sync(session, SnapshotReason.PERIODIC)
+    assert set(await user_files(agents, app)) == {"a.md", "b.md"}
+    await ran(agents, session, "true")
+    assert (folder / "mine/a.md").read_text() == "a\n"
+
+
+async def test_two_sessions_that_change_a_file_of_their_user_are_merged(agents: AgentWorld) -> None:
+    app = await an_app(agents)
+    body = b"".join(b"line %d\n" % number for number in range(9))
+    change = write(f"{FILES}/shared.md", body, 1)
+    await agents.services.core.gate.commit(agents.owner, CommitRequest(project_id=app.project_id, changes=(change,)))
+    first, second = await a_session(agents, app), await a_session(agents, app)
+    await ran(agents, first, "true")
+    (await agents.folder(first) / "mine/shared.md").write_bytes(body.replace(b"line 8", b"LINE 8"))
+    await ran(agents, second, "sed -i 's/line 0/LINE 0/' mine/shared.md")
+    await agents.host.sync(first, SnapshotReason.PERIODIC)
+    expected = body.replace(b"line 0", b"LINE 0").replace(b"line 8", b"LINE 8")
+    assert (await user_files(agents, app))["shared.md"] == expected
+    assert (await agents.folder(first) / "mine/shared.md").read_bytes() == expected
+
+
+async def test_a_link_in_a_users_files_leads_nowhere_for_us(agents: AgentWorld) -> None:
+    app = await an_app(agents)
+    session = await a_session(agents, app)
+    await ran(
+        agents, session, "ln -s /etc/hostname mine/link; ln -s /etc mine/folder; mv mine elsewhere; ln -s /etc mine"
+    )
+    found = await user_files(agents, app)
+    assert not [path for path in found if path.startswith("hostname")]
+    run = await agents.done(session, HELLO)
+    assert run.state in (RunState.SUCCEEDED, RunState.FAILED)
+    assert "hostname" not in await user_files(agents, app)
+
+
+@pytest.mark.parametrize("policy", ["keep_session", "prefer_registry"])
+async def test_the_policy_decides_what_a_new_template_does_to_changed_files(agents: AgentWorld, policy: str) -> None:
+    app = await an_app(agents)
+    session = await a_session(agents, app)
+    await ran(agents, session, "echo mine > guide.md")
+    core = agents.services.core
+    change = write("registry/2/guide.md", b"new guide\n", 1)
+    await core.gate.commit(agents.owner, CommitRequest(project_id=app.project_id, changes=(change,)))
+    manifest = {
+        "appId": app.name,
+        "runtimeVersion": "2",
+        "workspaceTemplatePrefix": f"app/{app.name}/registry/2/",
+        "conflictPolicy": policy,
+        "protectedPaths": [],
+    }
+    await core.apps.manifests.publish(agents.owner, app.name, RuntimeManifest.model_validate(manifest))
+    await ran(agents, session, "true")
+    folder = await agents.folder(session)
+    assert (folder / "guide.md").read_text() == ("mine\n" if policy == "keep_session" else "new guide\n")
+    assert not (folder / "old.md").exists()  # the session had left it alone
