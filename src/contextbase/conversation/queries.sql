@@ -144,3 +144,16 @@ SELECT * FROM todo_item_events
 WHERE run_id = $1 AND position IN (SELECT DISTINCT position FROM todo_item_events
                                    WHERE run_id = $1 AND position > $2 ORDER BY position LIMIT $3)
 ORDER BY position, item_order, todo_id
+
+-- name: fold_deltas
+-- Pieces of texts of run $2, in session $1, that are there as a whole, too.
+DELETE FROM stream_events d
+USING run_event_ids i
+WHERE i.run_id = $2 AND d.scope_kind = 'session' AND d.scope_id = $1 AND d.number = i.number
+  AND d.kind IN ('message.delta', 'reasoning.delta')
+  AND EXISTS (
+      SELECT FROM run_event_ids o
+      JOIN stream_events e ON e.scope_kind = 'session' AND e.scope_id = $1 AND e.number = o.number
+      WHERE o.run_id = $2 AND o.attempt = i.attempt AND e.number > d.number
+        AND e.kind = replace(d.kind, '.delta', '.done')
+        AND e.payload ->> 'message_id' = d.payload ->> 'message_id' AND e.payload ->> 'part' = d.payload ->> 'part')

@@ -121,6 +121,10 @@ class ConversationRepository:
         """Which of an executor's events are stored."""
         return frozenset(row["n"] for row in await connection.fetch(_SQL.known_events, run_id, attempt, list(numbers)))
 
+    async def fold_deltas(self, connection: Connection, session_id: UUID, run_id: UUID) -> None:
+        """Forget the pieces of texts that were told as a whole; what was cut off stays in its pieces."""
+        await connection.execute(_SQL.fold_deltas, session_id, run_id)
+
     async def put_event_ids(
         self,
         connection: Connection,

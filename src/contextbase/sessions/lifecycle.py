@@ -1,9 +1,10 @@
 """Where sessions' workers should be. The leader writes it down; each machine brings its own in line with it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
+from contextbase.conversation.repository import ConversationRepository
 from contextbase.db.database import Database
 from contextbase.db.queries import load_queries
 from contextbase.ids import Clock
@@ -26,10 +27,13 @@ class SessionLifecycle:
     clock: Clock
     idle: timedelta = timedelta(minutes=20)  # without a message; then the worker stops
     removal: timedelta = timedelta(hours=24)  # after it stopped
+    fold: timedelta = timedelta(minutes=10)  # after a run's end
+    conversation: ConversationRepository = field(default_factory=ConversationRepository)
     catch_up: timedelta = timedelta(minutes=10)  # a snapshot older than this, and than the last use, is taken again
 
     async def keep_up(self) -> None:
-        """Stop what is idle, remove what has long stopped, ask for snapshots that are missing, forget what was deleted.
+        """Stop what is idle, remove what has long stopped, ask for snapshots that are missing, forget what was deleted
+        and the pieces of texts that are whole.
         None of it touches a machine, and each part can be done again."""
         now = self.clock.now()
         async with self.database.transaction() as connection:
@@ -37,7 +41,15 @@ class SessionLifecycle:
             await connection.execute(_SQL.remove_stopped_workers, now - self.removal)
             await connection.execute(_SQL.request_syncs, now - self.catch_up, now)
             rows = await connection.fetch(_SQL.deleted_sessions, _BATCH)
+        await self._fold()
         for row in rows:
             await self.streams.delete(Scope.session(row["id"]))
             async with self.database.transaction() as connection:
                 await self.repository.delete(connection, SessionId(row["id"]))
+
+    async def _fold(self) -> None:
+        async with self.database.transaction() as connection:
+            rows = await connection.fetch(_SQL.runs_to_fold, self.fold.total_seconds(), _BATCH)
+            for row in rows:
+                await self.conversation.fold_deltas(connection, row["session_id"], row["id"])
+            await connection.execute(_SQL.folded, [row["id"] for row in rows])

@@ -375,6 +375,16 @@ WHERE state = 'running' AND lost_at IS NULL AND coalesce(last_sync_at, created_a
   AND (last_sync_at IS NULL OR last_sync_at < last_active_at)
   AND (sync_requested_at IS NULL OR sync_requested_at < $1)
 
+-- name: runs_to_fold
+-- At most $2 that ended $1 seconds ago: whoever followed them has read the pieces of their texts.
+SELECT id, session_id FROM agent_runs
+WHERE NOT is_folded AND ended_at < clock_timestamp() - make_interval(secs => $1)
+ORDER BY ended_at LIMIT $2
+FOR UPDATE SKIP LOCKED
+
+-- name: folded
+UPDATE agent_runs SET is_folded = true WHERE id = ANY ($1::uuid[])
+
 -- name: deleted_sessions
 -- Those of which no machine holds anything any more.
 SELECT s.id FROM agent_sessions s LEFT JOIN session_workers w ON w.session_id = s.id

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import Random
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from tests.support.session_world import SessionWorld
 from contextbase.conversation.model import SessionEvent
 from contextbase.conversation.projection import replay
 from contextbase.errors import LeaseLost
+from contextbase.sessions.lifecycle import SessionLifecycle
 from contextbase.sessions.model import AgentRun, AgentSession, RunId
 from contextbase.sessions.states import RunState
 
@@ -144,6 +145,41 @@ async def test_what_an_attempt_had_begun_is_ended_with_it(world: SessionWorld) -
     assert tool.status == "interrupted"
     message = (await world.sessions.messages(world.gate.owner, session.id))[-1]
     assert (message.state, message.text) == ("done", "1 ")
+
+
+async def test_pieces_of_a_text_go_when_the_run_has_ended_and_the_text_is_there_as_a_whole(world: SessionWorld) -> None:
+    session, run = await running(world)
+    whole = "long " * 3000  # more than a row of the stream holds
+    await world.log.append(
+        run.id,
+        1,
+        [
+            event(1, "reasoning.delta", message_id="m1", part=0, text="why"),
+            event(2, "reasoning.done", message_id="m1", part=0, text="why not"),
+            event(3, "message.delta", message_id="m1", part=1, text="long "),
+            event(4, "message.done", message_id="m1", part=1, text=whole),
+            event(5, "message.delta", message_id="m2", part=0, text="cut o"),
+            event(6, "run.finished", outcome="completed", sdk_session_id="s-1", duration_ms=5),
+        ],
+    )
+    shown = await texts(world, session)
+    lifecycle = SessionLifecycle(
+        database=world.database,
+        repository=world.repository,
+        streams=world.streams,
+        clock=world.clock,
+        fold=timedelta(),
+    )
+    await lifecycle.keep_up()
+    assert len([one for one in await world.events(session) if one.kind.endswith(".delta")]) == 3, "it works"
+    await world.walk(run, RunState.SUCCEEDED)
+    await lifecycle.keep_up()
+    assert await texts(world, session) == shown == [("user", "Go."), ("assistant", whole), ("assistant", "cut o")]
+    kept = [one for one in await world.events(session) if one.kind.endswith((".delta", ".done"))]
+    assert [(one.kind, one.payload["message_id"]) for one in kept] == [
+        ("reasoning.done", "m1"), ("message.done", "m1"), ("message.delta", "m2"),
+    ]  # fmt: skip
+    assert await world.log.last(run.id, 1) == 6
 
 
 def _random_data(random: Random) -> dict[str, object]:
