@@ -267,3 +267,13 @@ async def test_a_chat_is_its_owners_and_errors_have_a_sentence_and_a_trace(
         assert answer.json()["error"]
     async with httpx.AsyncClient(base_url=server.url) as nobody:
         assert (await nobody.post(CHAT, json={})).json()["error"]
+
+
+async def test_files_of_a_message_reach_the_agent(client: httpx.AsyncClient, project: str) -> None:
+    look = {"tool": "bash", "input": {"command": "cat upload/note.txt"}}
+    body = asked(project, f"c-{uuid4().hex}", look, {"text": "Seen."})
+    file = {"type": "file", "mediaType": "text/plain", "filename": "note.txt", "url": "data:text/plain;base64,SGVsbG8="}
+    body["messages"][-1]["parts"].append(file)
+    assert "Hello" in json.dumps(await said(client, body))
+    body["messages"][-1] |= {"id": "other", "parts": [{**file, "url": "https://example.com/note.txt"}]}
+    assert "base64" in (await client.post(CHAT, json=body)).json()["error"]

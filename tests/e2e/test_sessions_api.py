@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from pathlib import Path
 from uuid import uuid4
 
 import httpx
@@ -257,6 +258,30 @@ async def test_a_program_gets_its_own_options_and_no_others(client: AsyncClient,
     run = await client.sessions.send(made.id, "Hello.", provider="codex-cli", options={"approvalMode": "never"})
     assert (run.provider, run.options) == ("codex", {"approvalMode": "never"})
     await client.sessions.stop(made.id)
+
+
+async def test_files_of_a_message_are_the_sessions_own(client: AsyncClient, project: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.csv").write_text("c,d\n")
+    session = await opened(client, project)
+    look = script({"tool": "bash", "input": {"command": "cat upload/a*.csv > seen.txt"}}, {"text": "Seen."})
+    for file in (tmp_path / "a.csv", other / "a.csv", tmp_path / "a.csv"):
+        [*_, end] = [item async for item in session.send(look, attachments=[file])]
+        assert end.type == "end"
+        assert end.run.state == "succeeded", end.run.message
+    seen = await client.files.read(project, "seen.txt")
+    assert seen.content == "c,d\na,b\n"  # a-2.csv and a.csv: the third was there
+    assert not any("upload" in str(run.landed) for run in (await client.sessions.runs(session.id)).runs)
+    assert session.run is not None
+    usage = (await client.sessions.run(session.run.id)).usage
+    assert usage is not None
+    assert (usage.requests, usage.output_tokens > 0) == (2, True)
+    with pytest.raises(InvalidInput):
+        await client.sessions.send(session.id, look, attachments=[tmp_path / "a.csv", other / "a.csv"])
+    with pytest.raises(InvalidInput):
+        await client.sessions.send(session.id, look, attachments=[tmp_path / "missing"])
 
 
 async def test_a_cursor_of_another_session_or_of_nothing_is_refused(client: AsyncClient, project: str) -> None:

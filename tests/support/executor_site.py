@@ -89,11 +89,14 @@ class Attached:
         return found
 
     def write(self, path: str, content: str) -> None:
+        self.write_bytes(path, content.encode())
+
+    def write_bytes(self, path: str, content: bytes) -> None:
         """A file of the workspace, as the agent's own."""
         assert self.spec.folder is not None
         place = self.spec.folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(content)
+        place.write_bytes(content)
         for each in (place, *[above for above in place.parents if above.is_relative_to(self.spec.folder)]):
             if os.geteuid() == 0:
                 os.chown(each, self.spec_owner[0], self.spec_owner[1])

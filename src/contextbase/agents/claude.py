@@ -3,9 +3,11 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from contextbase.agents.asking import Permissions, answered
+from contextbase.agents.attachments import encoded_attachment, is_image, is_shown
 from contextbase.agents.claude_events import ClaudeTranslator
 from contextbase.agents.edit_diff import edit_diff
 from contextbase.agents.instructions import place_instructions
@@ -123,6 +125,16 @@ def _options(given: Mapping[str, Any]) -> list[str]:
     return arguments
 
 
+def _content(turn: AgentTurn, workspace: Path) -> str | list[dict[str, Any]]:
+    """With what can be shown of the files that came with the message."""
+    blocks: list[dict[str, Any]] = []
+    for one in turn.attachments:
+        if is_shown(one, workspace):
+            source = {"type": "base64", "media_type": one.media_type, "data": encoded_attachment(one, workspace)}
+            blocks.append({"type": "image" if is_image(one) else "document", "source": source})
+    return [{"type": "text", "text": turn.message}, *blocks] if blocks else turn.message
+
+
 class _Conversation:
     def __init__(
         self, turn: AgentTurn, place: AgentPlace, process: AgentProgram, sink: EventSink, canceled: asyncio.Event
@@ -140,7 +152,7 @@ class _Conversation:
 
     async def finished(self) -> TurnEnd:
         await self._request("initialize", {"hooks": None})
-        message = {"role": "user", "content": self._turn.message}
+        message = {"role": "user", "content": await asyncio.to_thread(_content, self._turn, self._place.workspace)}
         await self._process.say({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""})
         try:
             async with steered(self._sink, self._steer):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from contextbase.agents.asking import Permissions, answered
+from contextbase.agents.attachments import is_image, is_shown
 from contextbase.agents.codex_events import CodexTranslator
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.model import (
@@ -230,7 +231,13 @@ class _Conversation:
         self._has_begun.set()
 
     def _turn_values(self, thread_id: str) -> dict[str, Any]:
-        values: dict[str, Any] = {"threadId": thread_id, "input": [{"type": "text", "text": self._turn.message}]}
+        images = [
+            {"type": "localImage", "path": str(self._place.workspace / one.path)}
+            for one in self._turn.attachments
+            if is_image(one) and is_shown(one, self._place.workspace)
+        ]
+        given = [{"type": "text", "text": self._turn.message}, *images]
+        values: dict[str, Any] = {"threadId": thread_id, "input": given}
         if self._turn.profile == "plan":
             values["collaborationMode"] = {"mode": "plan", "settings": {"model": self._turn.model}}
         return values

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 __all__ = [
+    "AgentAttachment",
     "AgentPaths",
     "AgentPlace",
     "AgentQuestion",
@@ -50,6 +51,14 @@ class AgentPaths:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AgentAttachment:
+    """A file that came with the message."""
+
+    path: str  # in the workspace
+    media_type: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AgentTurn:
     """The body of POST /run, checked."""
 
@@ -68,6 +77,7 @@ class AgentTurn:
     allowed_tools: tuple[str, ...] = ()  # that a person has allowed for the session
     allowed_once: tuple[str, ...] = ()  # fingerprints of uses that a person has allowed
     options: Mapping[str, Any] = field(default_factory=dict)
+    attachments: tuple[AgentAttachment, ...] = ()
     max_seconds: float | None = None
     max_output: int | None = None  # bytes of all its events
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -80,6 +90,9 @@ class AgentTurn:
     def message(self) -> str:
         """What the agent is told."""
         parts = [self.prompt]
+        if self.attachments:
+            listed = (f"- {one.path}" for one in self.attachments)
+            parts.append("\n".join(["Files that came with this message:", *listed]))
         if self.notes:
             parts.insert(0, f"<notes>\n{self.notes}\n</notes>")
         if self.history and not self.resume:

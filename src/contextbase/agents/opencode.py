@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from contextbase.agents.asking import Permissions, answered
+from contextbase.agents.attachments import encoded_attachment, is_shown
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.loopback_http import requested, server_sent_events
 from contextbase.agents.model import AgentPaths, AgentPlace, AgentTurn, Capability, TurnEnd, TurnOutcome
@@ -123,7 +124,13 @@ def _provider(model: str) -> str:
 
 def _configuration(turn: AgentTurn, place: AgentPlace) -> dict[str, Any]:
     small = turn.small_model or turn.model
-    about = {"tool_call": True, "reasoning": True, "limit": {"context": 200_000, "output": 32_000}}
+    about = {
+        "tool_call": True,
+        "reasoning": True,
+        "attachment": True,
+        "modalities": {"input": ["text", "image", "pdf"], "output": ["text"]},
+        "limit": {"context": 200_000, "output": 32_000},
+    }
     options = {"baseURL": f"{place.model_url}/v1", "apiKey": "the-gateway-has-it"}
     models = {name: {"name": name, **about} for name in (turn.model, small)}
     server = {"type": "remote", "url": f"{place.mcp_url}/mcp", "oauth": False, "timeout": 600_000}
@@ -138,6 +145,20 @@ def _configuration(turn: AgentTurn, place: AgentPlace) -> dict[str, Any]:
         "share": "disabled",
         "autoupdate": False,
     }
+
+
+def _files(turn: AgentTurn, workspace: Path) -> list[dict[str, Any]]:
+    """What can be shown of the files that came with the message."""
+    return [
+        {
+            "type": "file",
+            "mime": one.media_type,
+            "filename": Path(one.path).name,
+            "url": f"data:{one.media_type};base64,{encoded_attachment(one, workspace)}",
+        }
+        for one in turn.attachments
+        if is_shown(one, workspace)
+    ]
 
 
 class _Refused(Exception):
@@ -219,7 +240,7 @@ class _Conversation:
         await self._sink.emit("run.status", {**status, "cli_version": session.get("version")})
         system = "\n\n".join(filter(None, (self._turn.system_prompt, place_instructions(self._place.workspace))))
         message: dict[str, Any] = {
-            "parts": [{"type": "text", "text": self._turn.message}],
+            "parts": [{"type": "text", "text": self._turn.message}, *_files(self._turn, self._place.workspace)],
             "model": {"providerID": _provider(self._turn.model), "modelID": self._turn.model},
         }
         if system:

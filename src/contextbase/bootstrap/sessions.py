@@ -15,6 +15,7 @@ from contextbase.sessions.agent_catalog import AgentCatalog
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.app_sessions import AppSessions
+from contextbase.sessions.attachments import RunAttachments
 from contextbase.sessions.chats import Chats
 from contextbase.sessions.environments import ProjectEnvironments
 from contextbase.sessions.fork import SessionForks
@@ -48,6 +49,7 @@ class SessionServices:
     snapshots: SnapshotArchives
     environments: ProjectEnvironments
     forks: SessionForks
+    attachments: RunAttachments
 
 
 def session_access(foundation: Foundation) -> SessionAccess:
@@ -126,6 +128,7 @@ def sessions_of(
         snapshots=SnapshotArchives(
             database=database, access=access, catalog=foundation.catalog, repository=SnapshotRepository()
         ),
+        attachments=RunAttachments(database=database, catalog=foundation.catalog),
         forks=SessionForks(database=database, access=access, service=service, runs=runs, log=log),
         environments=ProjectEnvironments(database=database, audit=foundation.audit, clock=clock),
         agents=agents,

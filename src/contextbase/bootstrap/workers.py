@@ -90,6 +90,7 @@ async def open_worker_services(
         queue=core.sessions.queue,
         log=core.sessions.log,
         earlier=EarlierTurns(database=database),
+        attachments=core.sessions.attachments,
         host=host,
         landing=RunLanding(workspaces=workspaces),
         occupancy=agents.sandboxes.occupancy,

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
-from contextbase.agents.model import AgentTurn, SteerMessage
+from contextbase.agents.model import AgentAttachment, AgentTurn, SteerMessage
 from contextbase.agents.registry import adapters
 from contextbase.executor.calls import CallAnswer, CallHandler, CallRefused, ExecutorCall
 from contextbase.executor.journal import EventJournal
@@ -132,6 +132,10 @@ def _turn(body: Mapping[str, Any]) -> AgentTurn:
         allowed_tools=_names(body.get("allowed_tools")),
         allowed_once=_names(body.get("allowed_once")),
         options=body.get("options") or {},
+        attachments=tuple(
+            AgentAttachment(path=str(one["path"]), media_type=str(one["media_type"]))
+            for one in body.get("attachments") or ()
+        ),
         max_seconds=seconds,
         max_output=output,
         environment=environment,

@@ -10,7 +10,7 @@ from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.audit.model import WayIn
 from contextbase.errors import InvalidInput, TooLarge
 from contextbase.identity.model import Action, Caller, Grant, GrantSource, Principal
-from contextbase.ids import ProjectId, TreePath
+from contextbase.ids import ContentHash, ProjectId, TreePath
 from contextbase.vocabulary import Land, QueueState, RunState, SendMode, SessionState, SyncStatus, WorkerState
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "SessionRequest",
     "SessionState",
     "SessionWorker",
+    "StoredAttachment",
     "SyncStatus",
     "WorkerState",
     "check_title",
@@ -200,6 +201,16 @@ class ClaimedRun:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class StoredAttachment:
+    """A file that comes with a message; its content is in the blob store."""
+
+    name: str
+    media_type: str
+    hash: ContentHash
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunWishes:
     """How one message is worked on; None: as the session says."""
 
@@ -208,6 +219,7 @@ class RunWishes:
     profile: str | None = None
     options: Mapping[str, object] = field(default_factory=dict)
     mode: SendMode = SendMode.QUEUE
+    attachments: tuple[StoredAttachment, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

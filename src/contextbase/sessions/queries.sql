@@ -529,3 +529,10 @@ SELECT image, setup FROM project_environments WHERE project_id = $1
 -- name: put_project_environment
 INSERT INTO project_environments (project_id, image, setup) VALUES ($1, $2, $3)
 ON CONFLICT (project_id) DO UPDATE SET image = excluded.image, setup = excluded.setup, updated_at = clock_timestamp()
+
+-- name: insert_attachments
+INSERT INTO run_attachments (run_id, position, name, media_type, size, content_hash)
+SELECT $1, * FROM unnest($2::integer[], $3::text[], $4::text[], $5::bigint[], $6::bytea[])
+
+-- name: attachments_of_run
+SELECT name, media_type, size, content_hash FROM run_attachments WHERE run_id = $1 ORDER BY position

@@ -146,6 +146,16 @@ class SessionRepository:
             request_hash,
             wishes.mode,
         )
+        if files := wishes.attachments:
+            await connection.execute(
+                _SQL.insert_attachments,
+                run_id,
+                list(range(len(files))),
+                [file.name for file in files],
+                [file.media_type for file in files],
+                [file.size for file in files],
+                [file.hash for file in files],
+            )
         return await self.run(connection, run_id)
 
     async def run_with_key(self, connection: Connection, session_id: SessionId, key: str) -> tuple[RunId, bytes] | None:

@@ -21,6 +21,7 @@ from contextbase.errors import Conflict, ContextbaseError, LeaseLost, SetupFaile
 from contextbase.models.model import ModelContext
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.app_sessions import AppSessions
+from contextbase.sessions.attachments import RunAttachments
 from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.earlier_turns import EarlierTurns
 from contextbase.sessions.event_batches import gathered
@@ -61,6 +62,7 @@ class RunParts:
     queue: RunQueue
     log: RunLog
     earlier: EarlierTurns
+    attachments: RunAttachments
     host: WorkerHost
     landing: RunLanding
     occupancy: Occupancy
@@ -207,6 +209,7 @@ class RunWork:
             "history": told.history,
             "notes": await self._notes(folder, told.missed, is_answered=bool(answers.new)) or None,
             "profile": self._run.profile,
+            "attachments": await self._parts.attachments.place(self._run.id, folder.record, self._parts.host.owner),
             "allowed_tools": list(answers.allowed_tools),
             "allowed_once": list(answers.allowed_once),
             "options": {"mcp": True, **self._session.options_for(self._run.provider), **self._run.options},

@@ -1,7 +1,5 @@
 """Sessions for their owners: made, talked to, stopped, closed, deleted."""
 
-import hashlib
-import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,8 +16,11 @@ from contextbase.errors import Conflict, Forbidden, NotFound, TooBusy
 from contextbase.identity.model import Action, Caller, GrantSource, Principal, PrincipalKind
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import Clock, ProjectId, TreePath, new_uuid
+from contextbase.models.model import RunUsage
+from contextbase.models.repository import ModelRepository
 from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_runs import AgentRuns, RunStep
+from contextbase.sessions.message_facts import request_hash_of, title_of
 from contextbase.sessions.model import (
     AgentRun,
     AgentSession,
@@ -44,7 +45,6 @@ __all__ = ["RunDetails", "SessionDetails", "SessionService"]
 
 _ACTIONS: Final = frozenset({Action.READ, Action.WRITE})
 _MOST_OPEN_RUNS: Final = 100
-_TITLE_LENGTH: Final = 80
 _AFTER_ALL: Final = 2**62
 
 
@@ -59,6 +59,7 @@ class SessionDetails:
 class RunDetails:
     run: AgentRun
     place: QueuePlace | None  # None: it has ended
+    usage: RunUsage  # as the gateway counted it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +74,7 @@ class SessionService:
     audit: AuditRepository
     clock: Clock
     conversation: ConversationRepository = field(default_factory=ConversationRepository)
+    models: ModelRepository = field(default_factory=ModelRepository)
 
     async def create(self, caller: Caller, request: SessionRequest, *, chat_id: str | None = None) -> AgentSession:
         """A session of the caller's, in a project or a folder of it. Its agent may do what the grant allows."""
@@ -165,7 +167,7 @@ class SessionService:
         steered, and does not end first; else it waits), or ends the working run: the run's `mode` says which."""
         checked_prompt(prompt)
         wishes = wishes or RunWishes()
-        request_hash = _request_hash(prompt, wishes) if idempotency_key else None
+        request_hash = request_hash_of(prompt, wishes) if idempotency_key else None
         run_id = RunId(new_uuid())
         [said] = await self.log.prepared([self._said(caller, run_id, prompt)])
         async with self.runs.step(session_id) as step:
@@ -190,8 +192,8 @@ class SessionService:
                 session,
                 run_id,
                 prompt,
-                replace(wishes, mode=_mode(wishes.mode, working)),
-                title=_title(prompt),
+                replace(wishes, mode=_mode(wishes, working)),
+                title=title_of(prompt),
                 at=self.clock.now(),
                 idempotency_key=idempotency_key,
                 request_hash=request_hash,
@@ -206,7 +208,8 @@ class SessionService:
         """Raises `NotFound` for a run of somebody else's session, too."""
         async with self.database.transaction() as connection:
             run = await self.access.opened_run(connection, caller, run_id)
-            return RunDetails(run=run, place=await self.queue.place(connection, run_id))
+            place = await self.queue.place(connection, run_id)
+            return RunDetails(run=run, place=place, usage=await self.models.usage_of_run(connection, run_id))
 
     async def runs_of(
         self, caller: Caller, session_id: SessionId, *, before: int | None = None, limit: int = 50
@@ -361,10 +364,13 @@ class SessionService:
             return await self.repository.run(connection, run_id)
 
 
-def _mode(asked: SendMode, working: AgentRun | None) -> SendMode:
-    """What becomes of a message: an agent that cannot be steered is not."""
+def _mode(wishes: RunWishes, working: AgentRun | None) -> SendMode:
+    """What becomes of a message: an agent that cannot be steered is not, and not by one with files."""
+    asked = wishes.mode
     if asked is not SendMode.STEER:
         return asked
+    if wishes.attachments:
+        return SendMode.QUEUE
     adapter = None if working is None else adapter_named(working.provider)
     return asked if adapter is not None and Capability.STEER in adapter.capabilities else SendMode.QUEUE
 
@@ -377,16 +383,3 @@ def _folder(caller: Caller, asked: TreePath | None) -> TreePath | None:
     if asked != below and not asked.is_below(below):
         raise Forbidden(f"This {caller.grant.source} is limited to {below}, and so are the sessions it makes.")
     return asked
-
-
-def _request_hash(prompt: str, wishes: RunWishes) -> bytes:
-    told: list[object] = [prompt, wishes.model]
-    if wishes != RunWishes(model=wishes.model):
-        told += [wishes.provider, wishes.profile, dict(wishes.options)]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
-
-
-def _title(prompt: str) -> str:
-    """The first words of the first message."""
-    words = " ".join("".join(char if char.isprintable() else " " for char in prompt[:400]).split())
-    return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1] + "…"

@@ -57,8 +57,8 @@ class SteeredMessages:
 
 
 class SteeringDelivery:
-    """Gives messages to the turn of a run that works. One that the turn does not take, because it ends or its agent cannot,
-    waits for its own run."""
+    """Gives messages to the turn of a run that works. One that the turn does not take, because it ends or its agent
+    cannot, waits for its own run."""
 
     def __init__(self, runs: AgentRuns, run_id: RunId) -> None:
         self._runs = runs

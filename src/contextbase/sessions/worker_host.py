@@ -102,6 +102,11 @@ class WorkerHost:
         return self.driving.node
 
     @property
+    def owner(self) -> Owner:
+        """Whose files agents' are."""
+        return self.workspaces.node.owner
+
+    @property
     def image(self) -> str:
         """What sandboxes are made of here."""
         return self.driving.name or "unknown"

@@ -359,7 +359,8 @@ WHERE b.hash > $1
        AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)
        AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = b.hash)
        AND NOT EXISTS (SELECT FROM stream_events e WHERE e.content_hash = b.hash)
-       AND NOT EXISTS (SELECT FROM session_snapshot_files f WHERE f.content_hash = b.hash)))
+       AND NOT EXISTS (SELECT FROM session_snapshot_files f WHERE f.content_hash = b.hash)
+       AND NOT EXISTS (SELECT FROM run_attachments a WHERE a.content_hash = b.hash)))
 ORDER BY b.hash
 LIMIT $3
 
@@ -372,7 +373,8 @@ WHERE b.hash = $1 AND (NOT b.live OR (b.renewed_at < $2
       AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)
       AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = b.hash)
       AND NOT EXISTS (SELECT FROM stream_events e WHERE e.content_hash = b.hash)
-      AND NOT EXISTS (SELECT FROM session_snapshot_files f WHERE f.content_hash = b.hash)))
+      AND NOT EXISTS (SELECT FROM session_snapshot_files f WHERE f.content_hash = b.hash)
+      AND NOT EXISTS (SELECT FROM run_attachments a WHERE a.content_hash = b.hash)))
 RETURNING true
 
 -- name: mark_stray

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Base64Bytes, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.vocabulary import (
@@ -31,6 +31,7 @@ from contextbase.wire.manifest import RUNTIME_VERSION
 
 __all__ = [
     "IDEMPOTENCY_KEY",
+    "AttachmentCreate",
     "LandedPath",
     "LandingView",
     "MessagePage",
@@ -44,6 +45,7 @@ __all__ = [
     "RunEventPage",
     "RunItem",
     "RunPage",
+    "RunUsageView",
     "RunView",
     "RuntimeVersionPin",
     "SessionCreate",
@@ -218,9 +220,21 @@ class RunView(AnswerView):
     started_at: datetime | None
     ended_at: datetime | None
     rewound_at: datetime | None = Field(description="When the conversation went back behind it: it is hidden then.")
+    usage: "RunUsageView | None" = Field(None, description="Of a run that is asked for by its id.")
     place: QueuePlaceView | None = Field(
         None, description="In the queue, for a run that is asked for by its id and has not ended."
     )
+
+
+class RunUsageView(BaseModel):
+    """What the run's agent asked of models, as the gateway counted it."""
+
+    requests: int
+    input_tokens: int = Field(description="Without those from a cache, and put there.")
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    cost: float
 
 
 class RunPage(BaseModel):
@@ -231,6 +245,18 @@ class RunPage(BaseModel):
 class OpenedSessionView(SessionView):
     worker: SessionWorkerView | None = Field(description="Null: no run has begun yet.")
     open_runs: list[RunView] = Field(description="That have not ended, the oldest first.")
+
+
+class AttachmentCreate(BaseModel):
+    """A file that comes with a message; the agent finds it in `upload`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(description="Without folders.", max_length=200, pattern=r"^[^./\x00-\x1f\x7f][^/\x00-\x1f\x7f]*$")
+    media_type: str = Field(
+        "application/octet-stream", max_length=200, pattern=r"^[a-z0-9.+-]+/[a-z0-9.+-]+$", examples=["image/png"]
+    )
+    content: Base64Bytes = Field(description="In base64.")
 
 
 class RunCreate(BaseModel):
@@ -257,6 +283,11 @@ class RunCreate(BaseModel):
         SendMode.QUEUE,
         description="While a run works: `queue` waits for its turn, `steer` goes into the working turn if the agent "
         "can be steered, `interrupt` ends the working run first.",
+    )
+    attachments: list[AttachmentCreate] | None = Field(
+        None,
+        description="Files for the agent, 5 MiB in all; images and PDF files are shown to its model.",
+        max_length=20,
     )
 
 

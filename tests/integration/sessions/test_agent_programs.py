@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -51,6 +52,9 @@ class Program:
         assert adapter is not None
         return adapter.capabilities
 
+
+DOT = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+"""A picture of one point."""
 
 HOOK = {"type": "command", "command": "touch /workspace/hooked"}
 HOOKS = {name: [{"hooks": [HOOK]}] for name in ("SessionStart", "UserPromptSubmit", "Stop")} | {
@@ -247,7 +251,10 @@ async def test_hooks_settings_and_servers_of_the_tree_are_not_run_but_its_words_
         there.write(".claude/skills/seeds/SKILL.md", "---\nname: seeds\ndescription: How to sow\n---\nDeep.")
         task = script({"tool": "bash", "input": {"command": "echo ran"}}, {"text": "Done."})
         there.write(".claude/commands/sow.md", f"---\nallowed-tools: Bash\n---\nSow $ARGUMENTS.\n{task}")
-        events = await there.run(program.run("/sow the beans", options=program.options))
+        there.write_bytes("upload/dot.png", DOT)
+        kinds = {"upload/dot.png": "image/png", "upload/a.csv": "text/csv"}
+        files = [{"path": path, "media_type": kind} for path, kind in kinds.items()]
+        events = await there.run(program.run("/sow the beans", options=program.options, attachments=files))
         assert outcome(events) == "completed", events
         assert of_type(events, "tool.end")[0]["output"].strip() == "ran"
         assert there.spec.folder is not None
@@ -255,7 +262,8 @@ async def test_hooks_settings_and_servers_of_the_tree_are_not_run_but_its_words_
         assert not (there.spec.folder / "served").exists()
     for words in (b"Say please, in this place.", b"- seeds: How to sow (.claude/skills/seeds/SKILL.md)"):
         assert any(words in request.body for request in model.requests)
-    assert any(b"Sow the beans." in request.body for request in model.requests)
+    for words in (b"Sow the beans.", b"- upload/a.csv", b64encode(DOT)):
+        assert any(words in request.body for request in model.requests), words
     assert not model.offered & {"WebFetch", "webfetch"}  # its options say so
 
 

@@ -3814,6 +3814,21 @@ export interface components {
             /** @description Never `renamed`: that is a deletion and a creation. */
             change: components["schemas"]["FolderChangeKind"];
         };
+        /** @description A file that comes with a message; the agent finds it in `upload`. */
+        AttachmentCreate: {
+            /** @description Without folders. */
+            name: string;
+            /**
+             * @default application/octet-stream
+             * @example image/png
+             */
+            media_type: string;
+            /**
+             * Format: base64
+             * @description In base64.
+             */
+            content: string;
+        };
         AuditPageView: {
             records: components["schemas"]["AuditRecordView"][];
             /** @description Pass as `before` for the next page; null on the last. A page may be short and still have a next. */
@@ -5773,6 +5788,8 @@ export interface components {
              * @default queue
              */
             mode: components["schemas"]["SendMode"];
+            /** @description Files for the agent, 5 MiB in all; images and PDF files are shown to its model. */
+            attachments?: components["schemas"]["AttachmentCreate"][] | null;
         };
         /** @description The last item of a run's stream. */
         RunEndItem: {
@@ -5802,6 +5819,16 @@ export interface components {
          * @enum {string}
          */
         RunState: "queued" | "claimed" | "restoring" | "linking" | "preparing" | "running" | "waiting_human" | "syncing" | "exported" | "succeeded" | "failed" | "canceled";
+        /** @description What the run's agent asked of models, as the gateway counted it. */
+        RunUsageView: {
+            requests: number;
+            /** @description Without those from a cache, and put there. */
+            input_tokens: number;
+            output_tokens: number;
+            cache_read_tokens: number;
+            cache_write_tokens: number;
+            cost: number;
+        };
         RunView: {
             /** Format: uuid */
             id: string;
@@ -5845,6 +5872,8 @@ export interface components {
             ended_at: string | null;
             /** @description When the conversation went back behind it: it is hidden then. */
             rewound_at: string | null;
+            /** @description Of a run that is asked for by its id. */
+            usage?: components["schemas"]["RunUsageView"] | null;
             /** @description In the queue, for a run that is asked for by its id and has not ended. */
             place?: components["schemas"]["QueuePlaceView"] | null;
         };

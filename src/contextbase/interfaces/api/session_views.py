@@ -1,7 +1,7 @@
 """Sessions, runs and what was said in them as their wire models."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from contextbase.sessions.model import AgentRun, AgentSession
 from contextbase.sessions.questions import AskedQuestion
@@ -13,6 +13,7 @@ from contextbase.wire.session import (
     OpenedSessionView,
     QueuePlaceView,
     RewoundRun,
+    RunUsageView,
     RunView,
     SessionRewoundView,
     SessionView,
@@ -28,6 +29,8 @@ __all__ = [
     "run_view",
     "session_view",
 ]
+
+_MICRO: Final = 1_000_000
 
 
 def session_view(session: AgentSession) -> SessionView:
@@ -48,7 +51,16 @@ def run_view(run: AgentRun) -> RunView:
 
 def run_details_view(details: RunDetails) -> RunView:
     place = None if details.place is None else QueuePlaceView.model_validate(details.place)
-    return run_view(details.run).model_copy(update={"place": place})
+    counts = details.usage.counts
+    usage = RunUsageView(
+        requests=details.usage.requests,
+        input_tokens=counts.input,
+        output_tokens=counts.output,
+        cache_read_tokens=counts.cache_read,
+        cache_write_tokens=counts.cache_write,
+        cost=details.usage.cost / _MICRO,
+    )
+    return run_view(details.run).model_copy(update={"place": place, "usage": usage})
 
 
 def landing_view(report: Mapping[str, object]) -> LandingView:

@@ -1,6 +1,7 @@
 """`contextbase agent`: one task, done by one agent or by several side by side."""
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -85,6 +86,10 @@ def agent(
     profile: ProfileOption = ExecutionProfile.DEFAULT,
     app: AppOption = None,
     app_project: AppProjectOption = None,
+    attach: Annotated[
+        list[Path] | None,
+        typer.Option("--attach", metavar="FILE", help="A file for the agent. Repeat it for more.", show_default=False),
+    ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the session open, to go on with `contextbase chat`.")
     ] = False,
@@ -111,7 +116,7 @@ def agent(
                 )
             agents.append(AgentAtWork(session=session))
         for one in agents:
-            one.run = client.sessions.send(one.session.id, words)
+            one.run = client.sessions.send(one.session.id, words, attachments=attach or ())
         if count == 1 and not as_json:
             _streamed(client, agents[0])
         else:

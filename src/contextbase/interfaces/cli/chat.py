@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Final
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from contextbase.interfaces.cli.identifiers import short_id
 from contextbase.interfaces.cli.landing_text import drawn_landing
 from contextbase.interfaces.cli.options import Folder
 from contextbase.interfaces.cli.output import error_console, on_one_line, report
+from contextbase.interfaces.cli.phrases import counted
 from contextbase.interfaces.cli.question_text import drawn_question, typed_answer
 from contextbase.interfaces.cli.run_printer import RunPrinter
 from contextbase.interfaces.cli.session_text import drawn_messages, drawn_rewind, drawn_session
@@ -44,6 +46,7 @@ _HELP: Final = (
     ("/status", "show the session"),
     ("/model NAME", "use another model from the next message on"),
     ("/agent NAME", "let another agent program answer from the next message on"),
+    ("/attach FILE", "send a file of this machine with the next message"),
     ("/stop", "stop the session's sandbox; the next message starts it again"),
     ("/quit", "leave; the session stays, and goes on when you name it"),
 )
@@ -109,6 +112,7 @@ class _Conversation:
         self._model = model
         self._provider: str | None = None
         self._mode = mode
+        self._attached: list[Path] = []
         self._as_json = as_json
         self._name = short_id(session.id)
         self._is_used = session.last_run > 0
@@ -133,8 +137,14 @@ class _Conversation:
                     if not self._obey(line):
                         break
                 elif line.strip():
+                    attached, self._attached = self._attached, []
                     run = self._client.sessions.send(
-                        self._session.id, line, model=self._model, provider=self._provider, mode=self._mode
+                        self._session.id,
+                        line,
+                        model=self._model,
+                        provider=self._provider,
+                        mode=self._mode,
+                        attachments=attached,
                     )
                     self._is_used = True
                     if run.mode is not self._mode:
@@ -219,6 +229,9 @@ class _Conversation:
             case "model":
                 self._model = rest.strip() or None
                 self._note(f"The next message goes to {self._model or 'the default model of the session'}.")
+            case "attach":
+                self._attached.append(Path(rest.strip()).expanduser())
+                self._note(f"The next message has {counted(len(self._attached), 'file')}.")
             case "agent":
                 self._provider = rest.strip() or None
                 self._note(f"The next message goes to {self._provider or self._session.provider}.")

@@ -1,7 +1,8 @@
 """Sessions with agents, as a part of the clients: `client.sessions` and `client.agents`."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, Final, Unpack
 from uuid import UUID, uuid4
 
@@ -12,6 +13,7 @@ from contextbase.errors import InvalidInput
 from contextbase.sdk.aio.connection import AsyncConnection
 from contextbase.sdk.aio.following import followed
 from contextbase.sdk.arguments import checked, input_checked
+from contextbase.sdk.attachments import attachment_of
 from contextbase.sdk.http import Body
 from contextbase.sdk.options import AnswerOptions, ProfileName, QuestionStatusName, Received, SessionOptions
 from contextbase.vocabulary import SendMode
@@ -132,12 +134,14 @@ class AsyncSessions:
         provider: str | None = None,
         options: Mapping[str, Any] | None = None,
         mode: SendMode = SendMode.QUEUE,
+        attachments: Sequence[Path] = (),
         key: str | None = None,
     ) -> RunView:
         """Send the agent a message; `events` tells what comes of it. It is sent again while the server does not
         answer, and queued once: `key` is what tells one message from another (None: a new one). `provider`: another
         agent program than the session's, for this message. `mode`: while a run works, the message waits, goes into
-        the working turn (the run that is answered has the mode `queue` if it cannot), or ends that first. Raises
+        the working turn (the run that is answered has the mode `queue` if it cannot), or ends that first.
+        `attachments`: files of this machine, for the agent. Raises
         `Conflict` for a session that is closed."""
         with input_checked("send()"):
             body = RunCreate.model_validate(
@@ -148,6 +152,7 @@ class AsyncSessions:
                     "provider": provider,
                     "options": dict(options or {}),
                     "mode": mode,
+                    "attachments": [attachment_of(path) for path in attachments],
                 }
             )
         headers = {"Idempotency-Key": key or uuid4().hex}
@@ -318,13 +323,22 @@ class AsyncSession:
         provider: str | None = None,
         options: Mapping[str, Any] | None = None,
         mode: SendMode = SendMode.QUEUE,
+        attachments: Sequence[Path] = (),
         key: str | None = None,
     ) -> AsyncGenerator[RunItem, None]:
         """Send the agent a message, and yield what happens to the end of the run: the last is a `RunEndItem`. To stop
         reading does not stop the agent; `cancel` does. `mode`: while a run works, wait for its end, `steer` the working
         turn, or `interrupt` it."""
         self.run = await self._sessions.send(
-            self.id, message, model=model, profile=profile, provider=provider, options=options, mode=mode, key=key
+            self.id,
+            message,
+            model=model,
+            profile=profile,
+            provider=provider,
+            options=options,
+            attachments=attachments,
+            mode=mode,
+            key=key,
         )
         events = self._sessions.events(self.run.id)
         async with aclosing(events):

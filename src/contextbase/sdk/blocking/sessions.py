@@ -1,8 +1,9 @@
 # Generated from aio/sessions.py by scripts/generate_blocking_sdk.py. Change that file, not this one.
 """Sessions with agents, as a part of the clients: `client.sessions` and `client.agents`."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Final, Unpack
 from uuid import UUID, uuid4
 
@@ -11,6 +12,7 @@ from pydantic import TypeAdapter
 from contextbase.agent_vocabulary import ExecutionProfile, QuestionStatus
 from contextbase.errors import InvalidInput
 from contextbase.sdk.arguments import checked, input_checked
+from contextbase.sdk.attachments import attachment_of
 from contextbase.sdk.blocking.connection import Connection
 from contextbase.sdk.blocking.following import followed
 from contextbase.sdk.http import Body
@@ -133,12 +135,14 @@ class Sessions:
         provider: str | None = None,
         options: Mapping[str, Any] | None = None,
         mode: SendMode = SendMode.QUEUE,
+        attachments: Sequence[Path] = (),
         key: str | None = None,
     ) -> RunView:
         """Send the agent a message; `events` tells what comes of it. It is sent again while the server does not
         answer, and queued once: `key` is what tells one message from another (None: a new one). `provider`: another
         agent program than the session's, for this message. `mode`: while a run works, the message waits, goes into
-        the working turn (the run that is answered has the mode `queue` if it cannot), or ends that first. Raises
+        the working turn (the run that is answered has the mode `queue` if it cannot), or ends that first.
+        `attachments`: files of this machine, for the agent. Raises
         `Conflict` for a session that is closed."""
         with input_checked("send()"):
             body = RunCreate.model_validate(
@@ -149,6 +153,7 @@ class Sessions:
                     "provider": provider,
                     "options": dict(options or {}),
                     "mode": mode,
+                    "attachments": [attachment_of(path) for path in attachments],
                 }
             )
         headers = {"Idempotency-Key": key or uuid4().hex}
@@ -317,13 +322,22 @@ class Session:
         provider: str | None = None,
         options: Mapping[str, Any] | None = None,
         mode: SendMode = SendMode.QUEUE,
+        attachments: Sequence[Path] = (),
         key: str | None = None,
     ) -> Generator[RunItem, None, None]:
         """Send the agent a message, and yield what happens to the end of the run: the last is a `RunEndItem`. To stop
         reading does not stop the agent; `cancel` does. `mode`: while a run works, wait for its end, `steer` the working
         turn, or `interrupt` it."""
         self.run = self._sessions.send(
-            self.id, message, model=model, profile=profile, provider=provider, options=options, mode=mode, key=key
+            self.id,
+            message,
+            model=model,
+            profile=profile,
+            provider=provider,
+            options=options,
+            attachments=attachments,
+            mode=mode,
+            key=key,
         )
         events = self._sessions.events(self.run.id)
         with closing(events):

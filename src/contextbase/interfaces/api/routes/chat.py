@@ -1,6 +1,10 @@
 """Chats: sessions for chat clients that speak the AI SDK's UI message stream, such as useChat."""
 
 import hashlib
+import re
+from base64 import b64decode
+from dataclasses import replace
+from mimetypes import guess_extension
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -17,11 +21,14 @@ from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.event_stream import EVENT_STREAM
 from contextbase.interfaces.api.routes.sessions import list_sessions
 from contextbase.interfaces.api.session_views import run_details_view
+from contextbase.sessions.attachments import AttachedFile
 from contextbase.sessions.model import AgentSession, RunWishes, SessionRequest, checked_prompt
 from contextbase.wire.chat import ChatCreate, ChatId, ChatMessage, ChatMessagePage, ChatPage, ChatStart, ChatStopView
 from contextbase.wire.commit import ProjectName
 
 __all__ = ["router"]
+
+_DATA_URL: Final = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+-]+);base64,(.*)", re.DOTALL)
 
 router = APIRouter(
     prefix="/api/v1/chat", tags=["chat"], responses=problem_answers(404, 409, 429), route_class=ChatRoute
@@ -45,7 +52,7 @@ async def chat(
 
     The same message id again gives the same run. The headers `x-session-id` and `x-run-id` name what was made."""
     message = _newest(body)
-    text = _text(message)
+    text, files = _text(message), _files(message)
     chats, sessions = services.sessions.chats, services.sessions.service
 
     async def request_of_new() -> SessionRequest:
@@ -54,7 +61,8 @@ async def chat(
         return request
 
     session = await chats.found_or_made(caller, body.id, request_of_new)
-    wishes = _wishes(body, session, services)
+    stored = await services.sessions.attachments.stored(files)
+    wishes = replace(_wishes(body, session, services), attachments=stored)
     run = await sessions.send(caller, session.id, text, wishes=wishes, idempotency_key=_key(body, message))
     return await chat_stream(request, services, caller, run)
 
@@ -159,11 +167,25 @@ def _newest(body: ChatCreate) -> ChatMessage:
 
 
 def _text(message: ChatMessage) -> str:
-    parts = message.parts or []
-    if any(part.get("type") == "file" for part in parts):
-        raise InvalidInput("A chat takes no files yet; put them into the project, and name them in the message.")
-    texts = [str(part.get("text", "")) for part in parts if part.get("type") == "text"]
+    texts = [str(part.get("text", "")) for part in message.parts or [] if part.get("type") == "text"]
     return "\n\n".join(texts) if texts else message.content or ""
+
+
+def _files(message: ChatMessage) -> list[AttachedFile]:
+    """Of its parts that are files, as `useChat` sends them: the content is in the address."""
+    files = []
+    for number, part in enumerate([part for part in message.parts or [] if part.get("type") == "file"], 1):
+        found = _DATA_URL.fullmatch(str(part.get("url", "")))
+        try:
+            content = b64decode(found.group(2), validate=True) if found is not None else None
+        except ValueError:
+            content = None
+        if found is None or content is None:
+            raise InvalidInput("The file of a message has its content in its `url`: data:MEDIA-TYPE;base64,CONTENT.")
+        named = str(part.get("filename") or "").rpartition("/")[2].lstrip(".")
+        name = named or f"file-{number}{guess_extension(found.group(1)) or ''}"
+        files.append(AttachedFile(name=name, media_type=found.group(1), content=content))
+    return files
 
 
 def _key(body: ChatCreate, message: ChatMessage) -> str | None:

@@ -1,5 +1,6 @@
 """Sessions: conversations with an agent at work in a project. Each is its owner's own."""
 
+from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from contextbase.interfaces.api.session_views import (
     session_view,
 )
 from contextbase.sessions.app_sessions import AppSessionRequest
+from contextbase.sessions.attachments import AttachedFile
 from contextbase.sessions.model import RunWishes, SessionId, SessionRequest
 from contextbase.sessions.rewind import SessionRewinds
 from contextbase.sessions.waiting_work import WaitingWork
@@ -165,6 +167,10 @@ async def send_message(
     if body.provider is not None or body.options:
         found = await services.sessions.service.get(caller, session)
         wishes = services.sessions.agents.wished(found.session.provider, wishes)
+    if body.attachments:
+        await services.sessions.service.get(caller, session)  # before anything is stored
+        files = [AttachedFile(**dict(one)) for one in body.attachments]
+        wishes = replace(wishes, attachments=await services.sessions.attachments.stored(files))
     run = await services.sessions.service.send(
         caller, session, body.message, wishes=wishes, idempotency_key=idempotency_key
     )
