@@ -107,6 +107,16 @@ def test_platform(folder: Path) -> None:
     assert figures.keys() >= {"store_ms", "effective_config_ms", "restore_1000_files_ms", "sync_100_changes_ms"}
 
 
+def test_agents(folder: Path) -> None:
+    small = ("--rounds", "2", "--sessions", "2", "--words", "3", "--events", "200")
+    figures = figures_of("agents", *small, folder=folder)
+    expected = "first_token_added_ms event_lag_p99_ms replay_10k_events_ms resume_after_restart_ms rewind_ms"
+    assert figures.keys() >= set(expected.split())
+    added = figures["first_token_added_ms"]
+    assert isinstance(added, dict)
+    assert added.keys() == {"claude", "codex", "opencode"}
+
+
 def test_merge(folder: Path) -> None:
     case = {
         "type": "json",
