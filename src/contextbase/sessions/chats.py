@@ -4,6 +4,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -209,11 +210,17 @@ def _placed(event: StreamEvent) -> SessionEvent | None:
     return SessionEvent(
         number=event.number,
         kind=event.kind,
-        run_id=UUID(run_id),
+        run_id=_run_uuid(run_id),
         attempt=int(str(payload.get("attempt", 0))),
         ts=datetime.fromisoformat(ts),
         data=_data(payload),
     )
+
+
+@lru_cache(maxsize=1024)
+def _run_uuid(text: str) -> UUID:
+    """A run's events come by the thousand."""
+    return UUID(text)
 
 
 def _data(payload: Mapping[str, Any]) -> dict[str, Any]:
