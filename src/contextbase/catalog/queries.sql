@@ -10,13 +10,15 @@ FROM apps a JOIN principals o ON o.id = a.owner_id
 WHERE a.name = $1
 
 -- name: apps
--- All of them, by name: who may see which is decided by what they say. Rules come in one pass over their table.
+-- All of them, by name, each with those of its rules ($2 kinds, $3 subjects) that are about whoever asks.
 SELECT a.*, o.kind AS owner_kind, o.name AS owner_name, coalesce(r.rules, '{}') AS rules,
        m.principal_id IS NOT NULL AS is_member
 FROM apps a
 JOIN principals o ON o.id = a.owner_id
 LEFT JOIN (
-    SELECT app_id, array_agg(kind || ':' || subject) AS rules FROM app_visibility_rules GROUP BY app_id
+    SELECT v.app_id, array_agg(v.kind || ':' || v.subject) AS rules
+    FROM app_visibility_rules v JOIN unnest($2::text[], $3::text[]) AS known (kind, subject) USING (kind, subject)
+    GROUP BY v.app_id
 ) r ON r.app_id = a.id
 LEFT JOIN app_members m ON m.app_id = a.id AND m.principal_id = $1
 ORDER BY a.name

@@ -43,8 +43,10 @@ class AppRepository:
         row = await connection.fetchrow(_SQL.app_by_name, name, asking)
         return None if row is None else _app(row)
 
-    async def all(self, connection: Connection, asking: PrincipalId) -> list[App]:
-        return [_app(row) for row in await connection.fetch(_SQL.apps, asking)]
+    async def all(self, connection: Connection, asking: PrincipalId, known: Collection[VisibilityRule]) -> list[App]:
+        """By name, each with those of its rules alone that are `known`: about whoever asks."""
+        kinds, subjects = [str(rule.kind) for rule in known], [rule.subject for rule in known]
+        return [_app(row) for row in await connection.fetch(_SQL.apps, asking, kinds, subjects)]
 
     async def update(self, connection: Connection, app_id: AppId, change: AppChange, owner: PrincipalId | None) -> None:
         await connection.execute(

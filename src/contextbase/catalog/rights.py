@@ -1,6 +1,6 @@
 """What callers may do with apps, asked in one place."""
 
-from contextbase.catalog.model import App, ConfigScope, StoreEntry
+from contextbase.catalog.model import App, ConfigScope, StoreEntry, VisibilityRule
 from contextbase.errors import NotFound
 from contextbase.identity.authorization import authorize, decide, standing
 from contextbase.identity.model import Caller
@@ -9,7 +9,7 @@ from contextbase.role_vocabulary import Right
 from contextbase.wire.agent_config import ConfigLayer
 from contextbase.wire.app import VisibilityKind
 
-__all__ = ["manages", "require_management", "seen_entry", "unknown_app"]
+__all__ = ["manages", "require_management", "rules_about", "seen_entry", "unknown_app"]
 
 
 def manages(caller: Caller, app: App) -> bool:
@@ -40,6 +40,13 @@ def seen_entry(caller: Caller, app: App) -> StoreEntry | None:
     return StoreEntry(app=app, can_use=used.allowed, why_seen=why_seen, why_used=used.reason)
 
 
+def rules_about(caller: Caller) -> list[VisibilityRule]:
+    """The rules that would show an app to the caller."""
+    known = standing(caller)
+    rules = [VisibilityRule(kind=VisibilityKind.DEPARTMENT, subject=name) for name in known.departments]
+    return rules + [VisibilityRule(kind=VisibilityKind.ROLE, subject=role) for role in known.roles]
+
+
 def unknown_app(name: str) -> NotFound:
     return NotFound(f"There is no app '{name[:120]}' that you may see.")
 
@@ -51,9 +58,7 @@ def _why_seen(caller: Caller, app: App) -> str | None:
         return "you own it"
     if app.is_member:
         return "it was granted to you"
-    known = standing(caller)
-    for rule in app.rules:
-        having = known.departments if rule.kind is VisibilityKind.DEPARTMENT else known.roles
-        if rule.subject in having:
+    for rule in rules_about(caller):
+        if rule in app.rules:
             return f"it is shown to the {rule}"
     return None

@@ -9,7 +9,7 @@ from contextbase.audit.repository import AuditRepository
 from contextbase.catalog.app_keys import DEFAULT_PROJECT, AppPlace, check_app_project
 from contextbase.catalog.model import App, AppChange, AppId, NewApp, StoreEntry, VisibilityRule
 from contextbase.catalog.repository import AppRepository
-from contextbase.catalog.rights import manages, seen_entry, unknown_app
+from contextbase.catalog.rights import manages, rules_about, seen_entry, unknown_app
 from contextbase.catalog.tree_access import AppTreeAccess
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, Forbidden, NotFound
@@ -57,7 +57,7 @@ class AppService:
         """The apps that the caller may see, by name."""
         caller.require(Action.READ, caller.grant.project_id)
         async with self.database.connection() as connection:
-            apps = await self.repository.all(connection, caller.principal.id)
+            apps = await self.repository.all(connection, caller.principal.id, rules_about(caller))
         return [entry for app in apps if (entry := seen_entry(caller, app)) is not None]
 
     async def usable(self, caller: Caller, name: str) -> App:

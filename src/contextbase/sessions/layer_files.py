@@ -59,12 +59,11 @@ def read_mark(work: Path) -> CompositionMark | None:
 
 
 def write_mark(work: Path, owner: Owner, mark: CompositionMark) -> None:
-    """When this returns all that was put into the folder is on the disk, and then the mark."""
+    """All that was put into the folder is on the disk before the mark is there."""
     text = json.dumps({"runtime_version": mark.runtime_version, "files_seq": mark.files_seq})
     with FolderEditor(work, owner=owner) as editor:
         editor.sync()
-        _write_own(editor, _MARK, text.encode())
-        editor.sync()
+        _write_own(editor, _MARK, text.encode())  # without it the folder is composed again
 
 
 def prepare_folder(work: Path, owner: Owner, folders: Collection[TreePath], excluded: Sequence[str]) -> None:
