@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Depends, Path, Request, Response
 
 from contextbase.bootstrap.catalog import CatalogServices
 from contextbase.catalog.model import App, AppChange, NewApp, StoreEntry, VisibilityRule
 from contextbase.catalog.rights import manages
+from contextbase.interfaces.api.answers import as_json
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, services_of
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.wire.app import (
@@ -35,10 +36,10 @@ Apps = Annotated[CatalogServices, Depends(_catalog)]
 NamedApp = Annotated[str, Path(description="The app's name.", pattern=APP_NAME)]
 
 
-@router.get("/store")
-async def show_store(caller: AuthenticatedCaller, catalog: Apps) -> StoreView:
+@router.get("/store", response_model=StoreView)
+async def show_store(caller: AuthenticatedCaller, catalog: Apps) -> Response:
     """The apps that you may see, whether you may use each, and why."""
-    return StoreView(apps=[_entry_view(entry) for entry in await catalog.apps.store(caller)])
+    return as_json(StoreView(apps=[_entry_view(entry) for entry in await catalog.apps.store(caller)]))
 
 
 @router.post("", status_code=201)
