@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { counted, lineDiff } from "../src/sessions/lineDiff";
 import { blocksOf, plainTerminal, safeUrl } from "../src/sessions/markdownText";
 import { mentionAt } from "../src/sessions/mentions";
-import { type ChatMessage, groupedTodos, landingsOf, latest, projectPath, questionsOf, totalsOf } from "../src/sessions/parts";
+import { type ChatMessage, groupedTodos, landingsOf, latest, projectPath, questionsOf, todoMoments, todosAt, totalsOf } from "../src/sessions/parts";
 import { agentState, formatClock, formatCount, formatDuration } from "../src/sessions/states";
 import { diffOf } from "../src/sessions/ToolCard";
 import { joined } from "../src/sessions/useSessionChat";
@@ -88,6 +88,13 @@ describe("a conversation", () => {
     const todo = (todo_id: string, status: string, order?: number) => ({ todo_id, content: todo_id, status, order }) as never;
     const groups = groupedTodos([todo("a", "done", 2), todo("b", "doing", 3), todo("c", "done", 1), todo("d", "todo")]);
     expect(groups.map((group) => [group.status, group.todos.map((one) => one.todo_id).join("")])).toEqual([["doing", "b"], ["todo", "d"], ["done", "ca"]]);
+  });
+  it("replays a list of todos", () => {
+    const event = (position: number, todo_id: string, change: string, status: string) => ({ position, todo_id, change, status, content: todo_id, order: 0 }) as never;
+    const events = [event(1, "a", "added", "todo"), event(1, "b", "added", "todo"), event(4, "a", "changed", "done"), event(9, "b", "removed", "todo")];
+    const at = (moment: number) => todosAt(events, moment).map((one) => `${one.todo_id}:${one.status}`).join(" ");
+    expect(todoMoments(events)).toEqual([1, 4, 9]);
+    expect([at(1), at(4), at(9)]).toEqual(["a:todo b:todo", "a:done b:todo", "a:done"]);
   });
   it("names files as the project does", () => {
     expect(projectPath("/workspace/a/b.md")).toBe("a/b.md");

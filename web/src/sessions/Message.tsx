@@ -84,6 +84,8 @@ function Part({ part, step, outcomes, isLive, isLast, runId }: PartProps): React
       return <FilePart url={part.url} mediaType={part.mediaType} name={part.filename} />;
     case "dynamic-tool":
       return <ToolCard part={part as ToolPart} outcome={toolOutcome(part as ToolPart, outcomes)} onOpenFile={openFile} />;
+    case "steering-message":
+      return <Steered text={part.parts.flatMap((one) => (one.type === "text" ? [one.text] : [])).join("\n\n")} />;
     case "data-question":
       return <QuestionCard question={{ run_id: runId, ...part.data }} withKeys={isLast} />;
     case "data-landing":
@@ -101,6 +103,17 @@ function Part({ part, step, outcomes, isLive, isLast, runId }: PartProps): React
     default:
       return part.type.startsWith("data-") ? <Output label={t.thread.data} text={JSON.stringify((part as { data?: unknown }).data, null, 2)} /> : null;
   }
+}
+
+/** What the reader said to the agent while it worked. */
+function Steered({ text }: { text: string }) {
+  const t = useText().sessions;
+  return (
+    <div className="flex flex-col items-end">
+      <div className="max-w-[85%] rounded-xl border border-merged/40 bg-merged-soft px-3.5 py-2.5 break-words whitespace-pre-wrap">{text}</div>
+      <span className="mt-0.5 text-xs text-merged">{t.thread.steered}</span>
+    </div>
+  );
 }
 
 function toolOutcome(part: ToolPart, outcomes: Map<string, string>): string | undefined {

@@ -1,19 +1,21 @@
 // A question of an agent: the only thing in a conversation with an accent border. Number keys answer it.
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useState } from "react";
+import { api, body, type Schemas } from "../api/client";
 import { Hunk } from "../projects/DiffView";
 import { useShortcut } from "../shell/keyboard";
 import { useText } from "../text";
 import { Button, classes, inputClass, Kbd } from "../ui/basics";
 import { shortName } from "../ui/format";
 import { type Answer, isPending, type Option, type Question } from "./parts";
-import { ask } from "./queries";
 import { formatClock } from "./states";
+
+type Reply = Partial<Schemas["QuestionReplyBody"]>;
 
 export function useReply(question: Question) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (answer: Answer) => ask("POST", `/api/v1/runs/${question.run_id}/human-loop/${encodeURIComponent(question.question_id)}/reply`, answer),
+    mutationFn: (answer: Reply) => body(api.POST("/api/v1/runs/{run}/human-loop/{question_id}/reply", { params: { path: { run: question.run_id ?? "", question_id: question.question_id } }, body: { values: [], ...answer } })),
     onSettled: () => void client.invalidateQueries({ queryKey: ["questions"] }),
   });
 }
@@ -78,9 +80,9 @@ function Deadline({ at }: { at: string }) {
   return <span className="text-sm text-muted tabular">{left > 0 ? t.deadline(shown) : t.over}</span>;
 }
 
-type Reply = { reply: (answer: Answer) => void; busy: boolean; withKeys: boolean };
+type Answering = { reply: (answer: Reply) => void; busy: boolean; withKeys: boolean };
 
-function Choices({ question, reply, busy, withKeys }: Reply & { question: Question }) {
+function Choices({ question, reply, busy, withKeys }: Answering & { question: Question }) {
   const t = useText().sessions.question;
   const options = question.options ?? [];
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
@@ -112,7 +114,7 @@ function Choices({ question, reply, busy, withKeys }: Reply & { question: Questi
   );
 }
 
-function Permission({ reply, busy, withKeys }: Reply) {
+function Permission({ reply, busy, withKeys }: Answering) {
   const t = useText().sessions.question;
   const [reason, setReason] = useState<string | null>(null);
   if (reason !== null)

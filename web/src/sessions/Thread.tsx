@@ -73,7 +73,7 @@ export function Thread({ messages, liveId, isStreaming, hasOlder, loadOlder, chi
     <div className="relative flex min-h-0 flex-1 flex-col">
       <div ref={box} onScroll={onScroll} tabIndex={0} role="region" aria-label={t.label} data-testid="thread" className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none] focus-visible:outline-offset-[-2px]">
         <div className="relative mx-auto w-full max-w-[752px]" style={{ height: size }}>
-          {hasOlder && <p className="absolute inset-x-0 top-1 text-center text-xs text-muted">{t.older}</p>}
+          {hasOlder && <p data-testid="older" className="absolute inset-x-0 top-1 text-center text-xs text-muted">{t.older}</p>}
           {items.map((item) => {
             const message = messages[item.index];
             if (!message) return null;

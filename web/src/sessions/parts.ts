@@ -98,3 +98,19 @@ export function groupedTodos(todos: Todo[]): { status: Todo["status"]; todos: To
   const sorted = todos.map((todo, at) => ({ todo, at })).sort((a, b) => (a.todo.order ?? a.at) - (b.todo.order ?? b.at) || a.at - b.at).map(({ todo }) => todo);
   return ORDER.map((status) => ({ status, todos: sorted.filter((todo) => todo.status === status) })).filter((group) => group.todos.length > 0);
 }
+
+type TodoStep = { todo_id: string; position: number; change: string; content: string; status: Todo["status"]; order: number };
+
+/** The moments at which the list changed: several items may change at once. */
+export const todoMoments = (events: TodoStep[]): number[] => [...new Set(events.map((event) => event.position))].sort((a, b) => a - b);
+
+/** The list as it was at a moment. */
+export function todosAt(events: TodoStep[], moment: number): Todo[] {
+  const todos = new Map<string, Todo>();
+  for (const { todo_id, position, change, content, status, order } of events) {
+    if (position > moment) continue;
+    if (change === "removed") todos.delete(todo_id);
+    else todos.set(todo_id, { todo_id, content, status, order });
+  }
+  return [...todos.values()];
+}

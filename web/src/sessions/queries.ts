@@ -2,7 +2,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { api, ApiError, body, problem, type Schemas } from "../api/client";
 import { projectsQuery } from "../api/queries";
-import type { ChatMessage, Question, Todo } from "./parts";
+import type { ChatMessage, Question } from "./parts";
 
 export type Session = Schemas["SessionView"];
 export type OpenedSession = Schemas["OpenedSessionView"];
@@ -70,18 +70,15 @@ export const questionsQuery = () =>
     },
   });
 
-export const todosQuery = (run: string | undefined) =>
+export type TodoEvent = Schemas["TodoEventView"];
+
+/** What happened to the run's todo list, from its beginning. */
+export const todoEventsQuery = (run: string | undefined) =>
   queryOptions({
     queryKey: ["run", run, "todos"] as const,
     enabled: run !== undefined,
-    queryFn: async ({ signal }): Promise<Todo[]> => (await ask<{ todos: Todo[] } | null>("GET", `/api/v1/runs/${run}/todos`, undefined, signal).catch(missing))?.todos ?? [],
+    queryFn: async ({ signal }) => (await body(api.GET("/api/v1/runs/{run}/todos/events", { params: { path: { run: run ?? "" }, query: { limit: 500 } }, signal }))).changes,
   });
-
-/** A server without this route has nothing of it. */
-function missing(error: unknown): null {
-  if (error instanceof ApiError && (error.status === 404 || error.status === 405)) return null;
-  throw error;
-}
 
 /** The name of a project by its id. */
 export const projectNamesQuery = () => ({ ...projectsQuery(), select: (found: Schemas["ProjectView"][]) => new Map(found.map((one) => [one.id, one.name])) });

@@ -28,7 +28,7 @@ export const sessions: typeof sessionsEn = {
   thread: {
     label: "对话", older: "正在加载更早的消息", you: "您", agent: "智能体", thinking: "思考中…", thought: "思考过程", thoughtFor: (time) => `思考了 ${time}`,
     step: (count) => `第 ${count} 步`, source: "来源", copy: "复制", copied: "已复制", rewind: "回到这里", fork: "从这里开始新会话", toEnd: "到最新", done: "智能体已完成。", failed: "运行失败",
-    canceled: "已停止", queuedRun: "排队中", ahead: (count) => `前面有 ${n(count, "个运行")}`, shows: "展示", rateLimited: (seconds) => `模型要求暂停：${Math.ceil(seconds)} 秒后继续`,
+    canceled: "已停止", queuedRun: "排队中", steered: "工作时说的", ahead: (count) => `前面有 ${n(count, "个运行")}`, shows: "展示", rateLimited: (seconds) => `模型要求暂停：${Math.ceil(seconds)} 秒后继续`,
     tokens: (count) => `${count} 个词元`, data: "数据", empty: "还没有消息。", retry: "重新发送", interrupted: "接收回答时连接中断。", cut: "已截短；运行事件中有全部内容。",
     rewindTitle: "回到这条消息？", rewindHint: "对话从这里继续。之后的内容会被搁置。", rewindFiles: "同时把会话的文件恢复到当时", rewound: "已回到该消息。", forked: "这是一个新会话，包含到该消息为止的对话。",
     openFile: "打开文件",
@@ -57,7 +57,7 @@ export const sessions: typeof sessionsEn = {
     run: "运行", executor: "执行器", machine: "机器", attempt: "尝试", program: "程序", model: "模型", started: "开始于", took: "用时", lastError: "最近错误", noError: "无", worker: "沙箱", synced: "已保存", never: "从未", phases: "阶段", noRun: "还没有运行", noRunHint: "发一条消息，智能体就开始工作。",
     usage: "用量", input: "输入词元", output: "输出词元", cost: "费用", runs: "运行次数", lands: "合入方式", name: "身份",
   },
-  todo: { none: "没有待办列表", noneHint: "会做计划的智能体在这里显示步骤。", doing: "进行中", todo: "待办", done: "已完成", canceled: "已取消", timeline: "经过", progress: (done, all) => `已完成 ${done} / ${all}`, replay: "当时", now: "现在" },
+  todo: { none: "没有待办列表", noneHint: "会做计划的智能体在这里显示步骤。", doing: "进行中", todo: "待办", done: "已完成", canceled: "已取消", timeline: "经过", changes: { added: "新增", changed: "修改", removed: "移除" }, progress: (done, all) => `已完成 ${done} / ${all}`, replay: "列表的步骤", at: (step, all) => `第 ${step} 步，共 ${all} 步`, now: "现在" },
   changes: { none: "还没有修改", noneHint: "智能体碰过的每个文件都显示在这里，并说明结果。", since: "自您上一条消息", run: (count) => `第 ${count} 次运行`, waiting: "在会话的文件夹中等待", uncommitted: "尚未提交", all: "整个会话", elsewhere: "文件夹所在的机器现在没有响应。", comment: "就此行给智能体留言" },
   files: {
     none: "还没有文件夹", noneHint: "发出第一条消息时会建立会话的文件夹。在此之前，项目的文件在：", usage: (used, files) => `${used} 未提交，${n(files, "个文件")}`, upload: "上传文件", drop: "松开即上传到会话的文件夹", refresh: "重新读取", deleted: (path) => `已删除 ${path}。`, renamed: (path) => `现位于 ${path}。`, uploaded: (count) => `已上传 ${n(count, "个文件")}。`,

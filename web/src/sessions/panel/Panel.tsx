@@ -34,7 +34,7 @@ export function Panel(props: PanelProps) {
   const content = (tab: PanelTab) => {
     switch (tab) {
       case "agent": return <AgentTab {...props} />;
-      case "todo": return <TodoTab todos={todos} messages={props.messages} />;
+      case "todo": return <TodoTab todos={todos} run={props.messages.findLast((message) => message.parts.some((part) => part.type === "data-todos"))?.id} />;
       case "changes": return <ChangesTab {...props} />;
       case "files": return <FilesTab {...props} />;
       case "preview": return <PreviewTab {...props} />;

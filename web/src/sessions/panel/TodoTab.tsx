@@ -1,19 +1,22 @@
-// The agent's list of steps, grouped by what is done with them, and how it changed from message to message.
+// The agent's list of steps, grouped by what is done with them, and how it changed: any moment of it can be seen again.
+import { useQuery } from "@tanstack/react-query";
 import { Check, CircleDashed, LoaderCircle, X } from "lucide-react";
-import { useMemo, useState } from "react";
+import { useState } from "react";
 import { useText } from "../../text";
-import { Button, classes, Empty } from "../../ui/basics";
-import { formatMoment } from "../../ui/format";
-import { type ChatMessage, groupedTodos, type Todo } from "../parts";
+import { Age, Button, classes, Empty } from "../../ui/basics";
+import { groupedTodos, type Todo, todoMoments, todosAt } from "../parts";
+import { todoEventsQuery } from "../queries";
 
 const ICONS = { doing: LoaderCircle, todo: CircleDashed, done: Check, canceled: X };
 const COLORS = { doing: "text-merged", todo: "text-muted", done: "text-written", canceled: "text-muted" };
 
-export function TodoTab({ todos, messages }: { todos: Todo[]; messages: ChatMessage[] }) {
+export function TodoTab({ todos, run }: { todos: Todo[]; run: string | undefined }) {
   const t = useText().sessions.todo;
-  const past = useMemo(() => messages.flatMap((message) => message.parts.flatMap((part) => (part.type === "data-todos" ? [{ id: message.id, at: message.metadata?.created_at, todos: part.data.todos }] : []))), [messages]);
-  const [chosen, setChosen] = useState<string | null>(null);
-  const shown = past.find((one) => one.id === chosen)?.todos ?? todos;
+  const events = useQuery({ ...todoEventsQuery(todos.length ? run : undefined), refetchOnMount: "always" }).data ?? [];
+  const moments = todoMoments(events);
+  const [step, setStep] = useState<number | null>(null);
+  const moment = step === null ? undefined : moments[step - 1];
+  const shown = moment === undefined ? todos : todosAt(events, moment);
   if (todos.length === 0) return <Empty title={t.none}>{t.noneHint}</Empty>;
   const done = shown.filter((todo) => todo.status === "done").length;
   return (
@@ -38,13 +41,15 @@ export function TodoTab({ todos, messages }: { todos: Todo[]; messages: ChatMess
           </section>
         );
       })}
-      {past.length > 1 && (
-        <section>
-          <h2 className="mb-1 text-xs text-muted">{t.timeline}</h2>
-          <div className="flex flex-wrap gap-1">
-            {past.map((one) => <Button key={one.id} small look={chosen === one.id ? "plain" : "quiet"} aria-pressed={chosen === one.id} onClick={() => setChosen(one.id)}>{one.at ? formatMoment(one.at) : one.id.slice(0, 8)}</Button>)}
-            <Button small look={chosen === null ? "plain" : "quiet"} aria-pressed={chosen === null} onClick={() => setChosen(null)}>{t.now}</Button>
-          </div>
+      {moments.length > 1 && (
+        <section className="mt-auto border-t pt-3">
+          <h2 className="mb-1 flex items-center gap-2 text-xs text-muted">{t.timeline}{step !== null && <Button small look="quiet" className="ml-auto" onClick={() => setStep(null)}>{t.now}</Button>}</h2>
+          <input type="range" aria-label={t.replay} className="w-full accent-[var(--accent)]" min={1} max={moments.length} value={step ?? moments.length} aria-valuetext={t.at(step ?? moments.length, moments.length)} onChange={(event) => setStep(Number(event.target.value) === moments.length ? null : Number(event.target.value))} />
+          <ol className="mt-2 flex flex-col gap-1 text-sm">
+            {events.filter((event) => moment === undefined || event.position <= moment).slice(-8).reverse().map((event) => (
+              <li key={`${event.position}:${event.todo_id}`} className="flex gap-2"><span className="min-w-0 flex-1 truncate" title={event.content}>{event.content}</span><span className="shrink-0 text-muted">{event.change === "removed" ? t.changes.removed : t[event.status]}</span><Age at={event.ts} className="w-14 shrink-0 text-right text-muted" /></li>
+            ))}
+          </ol>
         </section>
       )}
     </div>
