@@ -2,6 +2,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { createRootRouteWithContext, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
 import { PANEL_TABS } from "./sessions/panel/tabs";
+import { conversationQuery, sessionQuery } from "./sessions/queries";
 import { Crash, NotFound, Shell } from "./shell/Shell";
 import { Skeleton } from "./ui/basics";
 
@@ -45,6 +46,11 @@ export const sessionRoute = createRoute({
   getParentRoute: () => sessions,
   path: "$session",
   validateSearch: query((search) => ({ panel: PANEL_TABS.find((tab) => tab === search.panel), file: text(search.file) })),
+  // What it shows is asked for while its code is still on the way.
+  loader: ({ context: { client }, params: { session } }) => {
+    void client.prefetchQuery(sessionQuery(session));
+    void client.prefetchQuery(conversationQuery(session));
+  },
   component: lazyRouteComponent(() => import("./sessions/SessionPage"), "SessionPage"),
 });
 const inboxRoute = createRoute({ getParentRoute: () => root, path: "/inbox", component: lazyRouteComponent(() => import("./inbox/InboxPage"), "InboxPage") });

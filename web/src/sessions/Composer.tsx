@@ -10,7 +10,7 @@ import { tellError } from "../ui/toasts";
 import { mentionAt } from "./mentions";
 import type { Mode } from "./useSessionChat";
 
-const MODES: Mode[] = ["queue", "interrupt"];
+const MODES: Mode[] = ["queue", "steer", "interrupt"];
 const kept = (name: string) => `draft:${name}`;
 
 type Props = {
@@ -20,7 +20,6 @@ type Props = {
   isWorking: boolean;
   isStopping?: boolean;
   disabled?: string;
-  modes?: Mode[];
   autoFocus?: boolean;
   isInline?: boolean; // in the text, not at the end of a page
   onSend: (text: string, mode: Mode) => Promise<void>;
@@ -29,7 +28,7 @@ type Props = {
   children?: ReactNode;
 };
 
-export function Composer({ name, project, agent, isWorking, isStopping, disabled, modes = MODES, autoFocus, isInline, onSend, onStop, attach, children }: Props) {
+export function Composer({ name, project, agent, isWorking, isStopping, disabled, autoFocus, isInline, onSend, onStop, attach, children }: Props) {
   const t = useText().sessions.composer;
   const box = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
@@ -184,7 +183,7 @@ export function Composer({ name, project, agent, isWorking, isStopping, disabled
               <Button small title={t.attachHint} busy={isAttaching} onClick={() => picker.current?.click()}><Paperclip size={13} strokeWidth={1.5} aria-hidden />{isAttaching ? t.attaching : t.attach}</Button>
             </>
           )}
-          {isWorking && text.trim() && <ModeChoice modes={modes} mode={mode} onChoose={setMode} />}
+          {isWorking && text.trim() && <ModeChoice mode={mode} onChoose={setMode} />}
           <span className="ml-auto flex items-center gap-2">
             {isWorking && onStop && <span className="hidden text-xs text-muted sm:inline">{t.escStops}</span>}
             {isWorking && onStop && <Button small look={text.trim() ? "plain" : "primary"} disabled={isStopping} onClick={onStop}><Square size={11} fill="currentColor" aria-hidden />{isStopping ? t.stopping : t.stop}</Button>}
@@ -196,12 +195,12 @@ export function Composer({ name, project, agent, isWorking, isStopping, disabled
   );
 }
 
-function ModeChoice({ modes, mode, onChoose }: { modes: Mode[]; mode: Mode; onChoose: (mode: Mode) => void }) {
+function ModeChoice({ mode, onChoose }: { mode: Mode; onChoose: (mode: Mode) => void }) {
   const t = useText().sessions.composer;
   return (
     <div className="flex min-w-0 flex-wrap items-center gap-2">
       <div role="radiogroup" aria-label={t.mode} className="flex rounded-md border border-line-strong p-px">
-        {modes.map((one) => (
+        {MODES.map((one) => (
           <button key={one} type="button" role="radio" aria-checked={mode === one} title={t.modeHints[one]} onClick={() => onChoose(one)} className={classes("h-6 rounded-[5px] px-2 text-xs", mode === one ? (one === "interrupt" ? "bg-refused-soft font-medium text-refused" : one === "steer" ? "bg-merged-soft font-medium text-merged" : "bg-hover font-medium") : "text-muted hover:text-text")}>{t.modes[one]}</button>
         ))}
       </div>

@@ -1,6 +1,6 @@
 // What an agent or a person wrote, as formatted text. It is hostile input: HTML in it stays text, links lead to pages
 // alone and never run anything, and pictures of other servers are links, because loading one tells them who reads.
-import { memo, useMemo } from "react";
+import { memo, type ReactNode, useMemo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { blocksOf, safeUrl } from "./markdownText";
@@ -14,8 +14,20 @@ const COMPONENTS: Components = {
 };
 const PLUGINS = [remarkGfm];
 
+const MOST_KEPT = 600;
+const kept = new Map<string, ReactNode>();
+
+/** Rendered once, however often it scrolls into sight. */
+function rendered(text: string): ReactNode {
+  const found = kept.get(text) ?? ReactMarkdown({ children: text, remarkPlugins: PLUGINS, components: COMPONENTS, urlTransform: safeUrl });
+  kept.delete(text);
+  kept.set(text, found);
+  if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value ?? "");
+  return found;
+}
+
 const Block = memo(function Block({ text }: { text: string }) {
-  return <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS} urlTransform={safeUrl}>{text}</ReactMarkdown>;
+  return rendered(text);
 });
 
 /** Whole blocks are rendered once, so that only the last one costs anything while text streams in. */

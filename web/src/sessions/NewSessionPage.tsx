@@ -3,13 +3,12 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { PanelLeft } from "lucide-react";
 import { useState } from "react";
-import { api, body } from "../api/client";
 import { projectsQuery } from "../api/queries";
 import { useText } from "../text";
 import { buttonClass, Empty, Field, IconButton, inputClass, Problem, Skeleton } from "../ui/basics";
 import { addToDraft, Composer } from "./Composer";
 import { type Profile, PROFILES, providerName } from "./profiles";
-import { agentsQuery, sessionKeys } from "./queries";
+import { agentsQuery, createSession, sessionKeys } from "./queries";
 import { useHistorySheet } from "./SessionsLayout";
 import { giveFirstMessage } from "./firstMessage";
 
@@ -35,7 +34,7 @@ export function NewSessionPage() {
   const provider = chosenProvider ?? agents.data?.default ?? "";
   const create = useMutation({
     mutationFn: async (text: string) => {
-      const made = await body(api.POST("/api/v1/sessions", { body: { project: project ?? "", provider: provider || null, land, profile, title: "", options: {} } }));
+      const made = await createSession({ project: project ?? "", provider: provider || null, land, profile });
       giveFirstMessage(made.id, text);
       return made;
     },

@@ -12,7 +12,7 @@ import { type ThreadActions, ThreadContext } from "./Message";
 import { type ChatMessage, isPending, projectPath, questionsOf, textOf, totalsOf } from "./parts";
 import type { PanelTab } from "./panel/tabs";
 import { keepWishes, keptWishes, providerName } from "./profiles";
-import { type MessagePage, type OpenedSession, projectNamesQuery, readMessages, sessionQuery } from "./queries";
+import { conversationQuery, type MessagePage, type OpenedSession, projectNamesQuery, sessionQuery } from "./queries";
 import { QueuedMessages } from "./QueuedMessages";
 import { useForking } from "./rewinding";
 import { SessionHeader } from "./SessionHeader";
@@ -26,7 +26,7 @@ const route = getRouteApi("/sessions/$session");
 export function SessionPage() {
   const { session: id } = route.useParams();
   const session = useQuery(sessionQuery(id));
-  const first = useQuery({ queryKey: ["chat", id], staleTime: Infinity, gcTime: 0, queryFn: ({ signal }) => readMessages(id, undefined, signal) });
+  const first = useQuery(conversationQuery(id));
   const error = session.error ?? first.error;
   if (error && (!session.data || !first.data)) return <Problem error={error} retry={() => { void session.refetch(); void first.refetch(); }} />;
   if (!session.data || !first.data) return <Skeleton lines={8} className="mx-auto w-full max-w-[752px] pt-16" />;

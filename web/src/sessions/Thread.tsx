@@ -2,7 +2,7 @@
 // further up, and older messages come in above without moving what is on show.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown } from "lucide-react";
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useDeferredValue, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useText } from "../text";
 import { Button, classes } from "../ui/basics";
 import { Message } from "./Message";
@@ -25,7 +25,8 @@ export function Thread({ messages, liveId, isStreaming, hasOlder, loadOlder, chi
     getScrollElement: () => box.current,
     estimateSize: (index) => (messages[index]?.role === "user" ? 72 : 220),
     getItemKey: (index) => messages[index]?.id ?? index,
-    overscan: 3,
+    overscan: 4,
+    useFlushSync: false,
     paddingStart: 24,
     gap: 16,
   });
@@ -68,7 +69,8 @@ export function Thread({ messages, liveId, isStreaming, hasOlder, loadOlder, chi
     if (hasOlder && element.scrollTop < AHEAD) loadOlder();
   }
 
-  const items = list.getVirtualItems();
+  // Rendered in slices: a leap with the scroll bar costs a blank moment, and no long frame.
+  const items = useDeferredValue(list.getVirtualItems());
   return (
     <div className="relative flex min-h-0 flex-1 flex-col">
       <div ref={box} onScroll={onScroll} tabIndex={0} role="region" aria-label={t.label} data-testid="thread" className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none] focus-visible:outline-offset-[-2px]">

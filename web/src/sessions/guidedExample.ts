@@ -2,7 +2,7 @@
 // before all three have ended, so that they surely began at the same snapshot, however slow the machine is.
 import { api, body } from "../api/client";
 import type { Landing } from "./parts";
-import type { Run } from "./queries";
+import { createSession, type Run, sendMessage } from "./queries";
 import { hasEnded } from "./states";
 
 export const AGENTS = ["beans", "dates", "frost"] as const;
@@ -84,8 +84,7 @@ async function makeProject(): Promise<string> {
 
 async function begin(agent: ExampleAgent, project: string): Promise<ExampleRun> {
   const { task, steps } = TASKS[agent];
-  const session = await body(api.POST("/api/v1/sessions", { body: { project, provider: "scripted", model: "scripted", land: "after_review", profile: "default", title: task, options: {} } }));
+  const session = await createSession({ project, provider: "scripted", model: "scripted", land: "after_review", title: task });
   const message = `${task}\n\n\`\`\`script\n${JSON.stringify(steps)}\n\`\`\`\n`;
-  const run = await body(api.POST("/api/v1/sessions/{session}/runs", { params: { path: { session: session.id } }, body: { message, options: {}, mode: "queue" } }));
-  return { agent, session: session.id, run };
+  return { agent, session: session.id, run: await sendMessage(session.id, message) };
 }

@@ -58,6 +58,10 @@ export async function readMessages(session: string, before?: number | string, si
   return await ask<MessagePage>("GET", `/api/v1/chat/${session}/messages?${query}`, undefined, signal);
 }
 
+/** The conversation as it is when its page opens; from then on the page follows it. */
+export const conversationQuery = (session: string) =>
+  queryOptions({ queryKey: ["chat", session] as const, staleTime: Infinity, gcTime: 10_000, queryFn: ({ signal }) => readMessages(session, undefined, signal) });
+
 export type WaitingQuestion = Question & { session_id: string };
 
 export const questionsQuery = () =>
@@ -82,3 +86,9 @@ export const todoEventsQuery = (run: string | undefined) =>
 
 /** The name of a project by its id. */
 export const projectNamesQuery = () => ({ ...projectsQuery(), select: (found: Schemas["ProjectView"][]) => new Map(found.map((one) => [one.id, one.name])) });
+
+// What the server fills in need not be said.
+export const createSession = (wanted: Partial<Schemas["SessionCreate"]> & { project: string }) => body(api.POST("/api/v1/sessions", { body: wanted as Schemas["SessionCreate"] }));
+
+export const sendMessage = (session: string, message: string, wanted: Partial<Schemas["RunCreate"]> = {}) =>
+  body(api.POST("/api/v1/sessions/{session}/runs", { params: { path: { session } }, body: { ...wanted, message } as Schemas["RunCreate"] }));

@@ -9,7 +9,7 @@ import { live } from "../live/hooks";
 import { tellError } from "../ui/toasts";
 import type { ChatMessage } from "./parts";
 import type { Wishes } from "./profiles";
-import { ask, type MessagePage, type OpenedSession, readMessages, sessionKeys, sessionQuery } from "./queries";
+import { ask, type MessagePage, type OpenedSession, readMessages, sendMessage, sessionKeys, sessionQuery } from "./queries";
 
 export type Mode = "queue" | "steer" | "interrupt";
 const THROTTLE_MS = 60;
@@ -25,7 +25,7 @@ async function checkedFetch(...request: Parameters<typeof fetch>): Promise<Respo
 const transport = new DefaultChatTransport<ChatMessage>({
   api: "/api/v1/chat",
   fetch: checkedFetch,
-  prepareSendMessagesRequest: ({ id, messages, body }) => ({ body: { ...body, id, messages: messages.slice(-1) } }),
+  prepareSendMessagesRequest: ({ id, messages, body: wishes }) => ({ body: { ...wishes, id, messages: messages.slice(-1) } }),
   prepareReconnectToStreamRequest: ({ id }) => ({ api: `/api/v1/chat/${id}/stream` }),
 });
 
@@ -128,13 +128,7 @@ export function useSessionChat(session: string, initial: MessagePage, wishes: Wi
       void chat.sendMessage({ text }, { body: wishes });
       return;
     }
-    const answer = await checkedFetch("/api/v1/chat", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ ...wishes, id: session, mode, messages: [{ id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] }] }),
-    });
-    await answer.body?.cancel(); // it is followed like every run, in its turn
-    if (mode === "interrupt") await ask("POST", `/api/v1/chat/${session}/stop`);
+    await sendMessage(session, text, { mode, provider: wishes.provider, profile: wishes.executionProfile });
     await client.invalidateQueries({ queryKey: sessionKeys.one(session) });
     void sync();
   }
