@@ -31,7 +31,10 @@ export async function visit(options: Options = {}): Promise<Visit> {
     acceptDownloads: true,
   });
   const token = options.token === undefined ? ownerToken : options.token;
-  if (token) await context.addCookies([{ name: "contextbase_token", value: token, url, httpOnly: true, sameSite: "Strict" }]);
+  if (token) {
+    const answer = await context.request.post(`${url}/login`, { data: { token }, headers: { Origin: url, Accept: "application/json" } });
+    if (!answer.ok()) throw new Error(`login: ${answer.status()} ${await answer.text()}`);
+  }
   const problems: string[] = [];
   const watch = (page: Page) => {
     page.on("pageerror", (error) => problems.push(`script: ${error.message}`));
