@@ -89,6 +89,23 @@ describe("a conversation", () => {
     await page.waitForSelector('[data-testid="queued"]', { state: "detached" });
   });
 
+  it("is steered in the midst of a run", async () => {
+    const { page } = browser;
+    await open(page, `/sessions/${await newSession("A word in between")}`);
+    await say(script({ text: "I begin." }, { tool: "bash", input: { command: `while [ ! -e steered-${ours} ]; do sleep 0.2; done`, description: "Wait" } }, { text: "I go on." }));
+    await page.waitForSelector('[data-tool="bash"]:has-text("running")');
+    await page.fill('textarea[aria-label="Message"]', "Be brief.");
+    await page.click('[role="radio"]:has-text("Steer")');
+    await page.click('button:text-is("Steer"):not([role])');
+    await page.waitForSelector('[data-testid="queued"]:has-text("Be brief.")');
+    await page.click('[role="tab"]:has-text("Files")');
+    await page.waitForSelector('[role="treeitem"]:has-text("plan.md")');
+    await page.setInputFiles('aside input[type="file"]', { name: `steered-${ours}`, mimeType: "text/plain", buffer: Buffer.from("") });
+    await page.waitForSelector(said("said while it worked"));
+    await page.waitForSelector('button:has-text("Send")');
+    expect(await page.locator('article[aria-label="You"]').count()).toBe(1);
+  });
+
   it("runs nothing of what agents and people write", async () => {
     const { page } = browser;
     const bad = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script><svg onload=window.hacked=1> [x](javascript:window.hacked=1) ![y](https://tracker.example/y.png) <iframe srcdoc="<script>parent.hacked=1</script>">';

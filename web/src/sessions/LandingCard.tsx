@@ -17,6 +17,9 @@ const COUNTED: { status: string; tone: Tone; color: string }[] = [
   { status: "refused", tone: "refused", color: "text-refused" },
 ];
 
+/** In the order of the figures; others after them. */
+const rank = (status: string) => (COUNTED.findIndex((one) => one.status === status) + 9) % 9;
+
 /** The four figures that say at a glance how it went. */
 export function LandingCounts({ counts }: { counts: Record<string, number> }) {
   const t = useText().outcome as unknown as Record<string, string>;
@@ -42,7 +45,7 @@ export function LandedPaths({ landing, project, onOpenFile }: { landing: Landing
       {shown.map((one) => (
         <li key={one.path + one.status} className="flex min-h-7 items-center gap-2">
           <span className="flex w-20 shrink-0">{word(one.status)}</span>
-          {onOpenFile ? <button type="button" className="mono min-w-0 truncate text-left hover:underline" title={one.path} onClick={() => onOpenFile(one.path)}>{one.path}</button> : <span className="mono min-w-0 truncate" title={one.path}>{one.path}</span>}
+          {onOpenFile ? <button type="button" className="mono max-w-[65%] shrink-0 truncate text-left hover:underline" title={one.path} onClick={() => onOpenFile(one.path)}>{one.path}</button> : <span className="mono max-w-[65%] shrink-0 truncate" title={one.path}>{one.path}</span>}
           <span className="ml-auto flex min-w-0 items-center gap-2">
             {one.reason && <span className="truncate text-sm text-muted" title={review.reasons[one.reason] ?? one.reason}>{review.reasons[one.reason] ?? one.reason}</span>}
             {one.review_id && <Link to="/review" search={{ item: `${project}/${one.review_id}` }} className={buttonClass("plain", true)}>{t.review}</Link>}
@@ -89,7 +92,7 @@ export function LandingCard({ landing, project, session, isLatest, onOpenFile }:
   return (
     <section aria-label={t.sessions.landing.title} className="rounded-lg border px-3 py-2" data-testid="landing">
       <div className="mb-1 flex flex-wrap items-center gap-x-2 gap-y-1 text-sm">
-        {Object.entries(landing.counts).filter(([, count]) => count > 0).map(([status, count]) => (
+        {Object.entries(landing.counts).filter(([, count]) => count > 0).sort(([a], [b]) => rank(a) - rank(b)).map(([status, count]) => (
           <Chip key={status} tone={COUNTED.find((one) => one.status === status)?.tone ?? "waiting"}>{count} {(t.outcome as unknown as Record<string, string>)[status] ?? (status === "uncommitted" ? t.sessions.landing.uncommitted : status)}</Chip>
         ))}
         {landing.seq != null && <Link to="/projects/$project/compare" params={{ project }} search={{ old: String(Math.max(0, landing.seq - 1)), new: String(landing.seq) }} className="link ml-auto text-sm">{t.sessions.landing.landed(landing.seq)}</Link>}
