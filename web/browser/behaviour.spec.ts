@@ -180,10 +180,10 @@ describe("logins and connections", () => {
     const { page } = browser;
     await open(page, "/projects/notes/log");
     await page.fill('input[type="password"]', "cb_wrong");
-    await page.click('button:has-text("Log in")');
+    await page.click('button:has-text("Log in with the token")');
     await page.waitForSelector('[role="alert"]');
     await page.fill('input[type="password"]', ownerToken);
-    await page.click('button:has-text("Log in")');
+    await page.click('button:has-text("Log in with the token")');
     await page.waitForSelector("text=Start the plan");
     expect(new URL(page.url()).pathname).toBe("/projects/notes/log");
   });
