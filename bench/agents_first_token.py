@@ -31,6 +31,7 @@ _SPOKEN: Final = ("message.delta", "message.done")
 def measure_first_token(folder: Path, *, rounds: int) -> dict[str, object]:
     for name in _PROGRAMS:
         installed(name)
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         return asyncio.run(_measured(folder, rounds))
     finally:
@@ -39,7 +40,6 @@ def measure_first_token(folder: Path, *, rounds: int) -> dict[str, object]:
 
 
 async def _measured(folder: Path, rounds: int) -> dict[str, object]:
-    folder.mkdir(parents=True, exist_ok=True)
     with start_server(folder / "data", CONTEXTBASE_AGENT_FOLDERS=json.dumps([str(cache_folder())])) as server:
         async with client_of(server) as client:
             (await client.post("/api/v1/projects", json={"name": PROJECT})).raise_for_status()
