@@ -16,9 +16,10 @@ from contextbase.conversation.model import (
     SessionEvent,
     ToolExecution,
 )
+from contextbase.conversation.rewind_cut import RewindCut
 from contextbase.vocabulary import MessagePartKind, MessageRole, MessageState, RunState, ToolStatus
 
-__all__ = ["LONGEST_PART", "Projection", "RewindCut", "RowKey", "replay", "small_value"]
+__all__ = ["LONGEST_PART", "Projection", "RowKey", "replay", "small_value"]
 
 RowKey = tuple[UUID, int, str]  # run, attempt, and the executor's name for it
 
@@ -26,25 +27,6 @@ LONGEST_PART: Final = 256 * 1024
 LARGEST_VALUE: Final = 16 * 1024
 _MOST_PARTS: Final = 1000
 _ATTEMPT_IS_OVER: Final = frozenset({RunState.QUEUED, RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELED})
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RewindCut:
-    """What a rewind hides."""
-
-    runs: frozenset[UUID]  # all of them
-    run_id: UUID
-    keep: int | None  # the last position of that run that stays; None: all of it stays
-
-    @classmethod
-    def of(cls, event: SessionEvent) -> "RewindCut":
-        runs, keep = event.data["runs"], event.data["keep"]
-        hidden = frozenset(UUID(str(run)) for run in runs) if isinstance(runs, list) else frozenset()
-        return cls(runs=hidden, run_id=event.run_id, keep=keep if isinstance(keep, int) else None)
-
-    def hides(self, row: AgentMessage | ToolExecution) -> bool:
-        is_after = self.keep is not None and row.run_id == self.run_id and row.position > self.keep
-        return row.run_id in self.runs or is_after
 
 
 @dataclass(kw_only=True, slots=True)

@@ -70,6 +70,13 @@ DELETE FROM agent_messages WHERE session_id = $1 AND (run_id = ANY ($2::uuid[]) 
 -- name: hide_tools
 DELETE FROM tool_executions WHERE session_id = $1 AND (run_id = ANY ($2::uuid[]) OR (run_id = $3 AND position > $4))
 
+-- name: hide_questions
+-- Their answers go with them.
+DELETE FROM human_loop_requests WHERE session_id = $1 AND (run_id = ANY ($2::uuid[]) OR (run_id = $3 AND position > $4))
+
+-- name: hide_todo_events
+DELETE FROM todo_item_events WHERE session_id = $1 AND (run_id = ANY ($2::uuid[]) OR (run_id = $3 AND position > $4))
+
 -- name: newest_tools
 SELECT * FROM tool_executions WHERE session_id = $1 ORDER BY position DESC LIMIT $2
 
@@ -137,6 +144,9 @@ INSERT INTO todo_item_events (session_id, run_id, todo_id, position, change, con
 SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::bigint[],
                          $9::timestamptz[])
 ON CONFLICT DO NOTHING
+
+-- name: todo_events_of_runs
+SELECT * FROM todo_item_events WHERE run_id = ANY ($1::uuid[]) ORDER BY position, item_order, todo_id
 
 -- name: todo_history
 -- The changes of the next $3 events after position $2.

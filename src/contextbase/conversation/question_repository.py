@@ -31,10 +31,12 @@ class QuestionRepository:
     kinds = QUESTION_EVENTS
 
     async def update(self, connection: Connection, session_id: UUID, events: Sequence[SessionEvent]) -> None:
-        names = list({str(event.data["question_id"]) for event in events})
+        names = list({str(event.data["question_id"]) for event in events if "question_id" in event.data})
         found = map(question_of_row, await connection.fetch(_SQL.questions_by_id, names))
         rows = QuestionRows(questions={one.question_id: one for one in found})
         rows.apply_all(events)
+        for cut in rows.cuts:
+            await connection.execute(_SQL.hide_questions, session_id, list(cut.runs), cut.run_id, cut.keep)
         changed = [rows.questions[name] for name in sorted(rows.changed)]
         if changed:
             await self._put(connection, session_id, changed)

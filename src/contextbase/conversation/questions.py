@@ -1,4 +1,5 @@
-"""Events to questions of agents and people's answers. Pure: each event changes its own question alone."""
+"""Events to questions of agents and people's answers. Pure: each event changes its own question alone, but for a
+rewind, which takes questions back. A late answer stays with its question, also when its run is taken back."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,7 +9,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from contextbase.agent_vocabulary import QuestionKind, QuestionStatus
-from contextbase.conversation.model import SessionEvent
+from contextbase.conversation.model import SESSION_REWOUND, SessionEvent
+from contextbase.conversation.rewind_cut import RewindCut
 
 __all__ = [
     "ANSWERED_LATE",
@@ -34,7 +36,7 @@ DELIVERED: Final = "human_loop.delivered"
 ANSWERED_LATE: Final = "human_loop.answered_late"
 """Somebody answered a question that had expired, which started another run: written by the server."""
 
-QUESTION_EVENTS: Final = frozenset({REQUESTED, RESOLVED, DELIVERED, ANSWERED_LATE})
+QUESTION_EVENTS: Final = frozenset({REQUESTED, RESOLVED, DELIVERED, ANSWERED_LATE, SESSION_REWOUND})
 
 _LARGEST_CONTEXT: Final = 128 * 1024
 _OUTCOMES: Final = {"expired": QuestionStatus.EXPIRED, "canceled": QuestionStatus.CANCELED}
@@ -78,14 +80,25 @@ class HumanQuestion:
 
 @dataclass(kw_only=True, slots=True)
 class QuestionRows:
-    """Questions by their ids, and which of them events have changed."""
+    """Questions by their ids, and which of them events have changed. Those that a cut hides go before the changed ones
+    are put."""
 
     questions: dict[str, HumanQuestion] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
+    cuts: list[RewindCut] = field(default_factory=list)
 
     def apply(self, event: SessionEvent) -> None:
-        if event.kind not in QUESTION_EVENTS:
-            return
+        if event.kind == SESSION_REWOUND:
+            self._rewind(RewindCut.of(event))
+        elif event.kind in QUESTION_EVENTS:
+            self._change(event)
+
+    def _rewind(self, cut: RewindCut) -> None:
+        self.cuts.append(cut)
+        self.questions = {name: one for name, one in self.questions.items() if not cut.hides(one)}
+        self.changed &= self.questions.keys()
+
+    def _change(self, event: SessionEvent) -> None:
         question_id = str(event.data["question_id"])
         known = self.questions.get(question_id)
         if event.kind == REQUESTED:

@@ -7,7 +7,8 @@ from uuid import UUID
 import asyncpg
 
 from contextbase.agent_vocabulary import TodoChange, TodoStatus
-from contextbase.conversation.model import SessionEvent
+from contextbase.conversation.model import SESSION_REWOUND, SessionEvent
+from contextbase.conversation.rewind_cut import RewindCut
 from contextbase.conversation.todos import TODO_EVENTS, TodoItem, TodoItemEvent, TodoRows
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
@@ -23,10 +24,15 @@ class TodoRepository:
     kinds = TODO_EVENTS
 
     async def update(self, connection: Connection, session_id: UUID, events: Sequence[SessionEvent]) -> None:
-        runs = list({event.run_id for event in events})
+        cuts = [RewindCut.of(event) for event in events if event.kind == SESSION_REWOUND]
+        runs = list({event.run_id for event in events}.union(*(cut.runs for cut in cuts)))
         found = map(_item, await connection.fetch(_SQL.todos_of_runs, runs))
         rows = TodoRows(items={(one.run_id, one.todo_id): one for one in found})
+        if cuts:
+            rows.history += map(_event, await connection.fetch(_SQL.todo_events_of_runs, [cut.run_id for cut in cuts]))
         rows.apply_all(events)
+        for cut in rows.cuts:
+            await connection.execute(_SQL.hide_todo_events, session_id, list(cut.runs), cut.run_id, cut.keep)
         gone = [key for key in sorted(rows.changed) if key not in rows.items]
         await connection.execute(_SQL.remove_todos, [run_id for run_id, _ in gone], [todo_id for _, todo_id in gone])
         changed = [rows.items[key] for key in sorted(rows.changed) if key in rows.items]

@@ -1,4 +1,5 @@
-"""Events to agents' todo lists and their history. Pure: an event changes the list of its own run alone."""
+"""Events to agents' todo lists and their history. Pure: an event changes the list of its own run alone, but for a
+rewind, which takes lists back to what they were."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -7,13 +8,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from contextbase.agent_vocabulary import TodoChange, TodoStatus
-from contextbase.conversation.model import SessionEvent
+from contextbase.conversation.model import SESSION_REWOUND, SessionEvent
+from contextbase.conversation.rewind_cut import RewindCut
 
 __all__ = ["TODO_EVENTS", "TodoItem", "TodoItemEvent", "TodoRows"]
 
 _SNAPSHOT: Final = "todo.snapshot"
 _UPDATE: Final = "todo.update"
-TODO_EVENTS: Final = frozenset({_SNAPSHOT, _UPDATE})
+TODO_EVENTS: Final = frozenset({_SNAPSHOT, _UPDATE, SESSION_REWOUND})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,11 +46,13 @@ class TodoItemEvent:
 
 @dataclass(kw_only=True, slots=True)
 class TodoRows:
-    """The items of runs, and what events have changed of them."""
+    """The items of runs, and what events have changed of them. A rewind into the middle of a run needs the run's whole
+    history; what it hides goes before the rest is put."""
 
     items: dict[tuple[UUID, str], TodoItem] = field(default_factory=dict)
     changed: set[tuple[UUID, str]] = field(default_factory=set)  # also those that are gone now
     history: list[TodoItemEvent] = field(default_factory=list)
+    cuts: list[RewindCut] = field(default_factory=list)
 
     def apply(self, event: SessionEvent) -> None:
         """A snapshot is the whole list: what it lacks is gone. An update is about one item and leaves the others."""
@@ -61,6 +65,8 @@ class TodoRows:
                 self._put(event, todo_id, one)
         elif event.kind == _UPDATE:
             self._put(event, str(event.data["todo_id"]), event.data)
+        elif event.kind == SESSION_REWOUND:
+            self._rewind(RewindCut.of(event))
 
     def apply_all(self, events: Iterable[SessionEvent]) -> None:
         for event in events:
@@ -92,6 +98,35 @@ class TodoRows:
             item = replace(item, updated_at=event.ts)
             self._tell(event, item, TodoChange.CHANGED)
         self.items[event.run_id, todo_id] = item
+
+    def _rewind(self, cut: RewindCut) -> None:
+        self.cuts.append(cut)
+        self.history = [one for one in self.history if not cut.hides(one)]
+        again = None if cut.keep is None or cut.run_id in cut.runs else cut.run_id
+        for key in [key for key in self.items if key[0] in cut.runs or key[0] == again]:
+            del self.items[key]
+            self.changed.add(key)
+        for one in self.history:
+            if one.run_id == again:
+                self._redo(one)
+
+    def _redo(self, one: TodoItemEvent) -> None:
+        key = (one.run_id, one.todo_id)
+        self.changed.add(key)
+        if one.change is TodoChange.REMOVED:
+            del self.items[key]
+            return
+        before = self.items.get(key)
+        self.items[key] = TodoItem(
+            run_id=one.run_id,
+            todo_id=one.todo_id,
+            content=one.content,
+            status=one.status,
+            order=one.order,
+            first_seen=one.position if before is None else before.first_seen,
+            created_at=one.ts if before is None else before.created_at,
+            updated_at=one.ts,
+        )
 
     def _last_order(self, run_id: UUID) -> int:
         return max((item.order for item in self.items.values() if item.run_id == run_id), default=0)

@@ -65,7 +65,8 @@ def user_message(event: SessionEvent) -> Chunk:
 
 
 def without_rewound(events: Iterable[SessionEvent]) -> list[SessionEvent]:
-    """A run's events without what rewinds hide: messages and tools that began after the position that stays."""
+    """A run's events without what rewinds hide: messages, tools and questions that began after the position that stays,
+    and what became of todo lists after it."""
     kept: list[SessionEvent] = []
     for event in events:
         if event.kind == SESSION_REWOUND and isinstance(keep := event.data.get("keep"), int):
@@ -324,9 +325,11 @@ _CHANGES: Final[Mapping[str, Callable[[RunStream, SessionEvent], list[Chunk]]]] 
 
 
 def _begun(event: SessionEvent) -> tuple[int, object, object] | None:
-    """What message or tool an event is about."""
-    message_id, tool_id = event.data.get("message_id"), event.data.get("tool_id")
-    return None if message_id is None and tool_id is None else (event.attempt, message_id, tool_id)
+    """What message, tool or question an event is about. Each change of a todo list is on its own."""
+    if event.kind.startswith("todo."):
+        return (event.attempt, "todos", event.number)
+    named = [(kind, event.data[kind]) for kind in ("message_id", "tool_id", "question_id") if kind in event.data]
+    return (event.attempt, *named[0]) if named else None
 
 
 def _tool_id(event: SessionEvent) -> str:

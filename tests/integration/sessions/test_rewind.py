@@ -12,11 +12,15 @@ from tests.support.agent_world import AgentWorld, open_agent_world
 from tests.support.postgres import database_copy
 from tests.support.scripted_model import script
 
+from contextbase.agent_vocabulary import ExecutionProfile, PermissionDecision, QuestionKind
 from contextbase.conversation.model import CONVERSATION_REBUILT, SESSION_REWOUND, AgentMessage, SessionEvent
 from contextbase.conversation.projection import replay
+from contextbase.conversation.questions import QuestionRows
+from contextbase.conversation.todos import TodoRows
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Conflict, NotFound
-from contextbase.sessions.model import AgentRun, AgentSession, Land, RunWishes
+from contextbase.sessions.answers import QuestionReply
+from contextbase.sessions.model import AgentRun, AgentSession, Land, RunId, RunWishes
 from contextbase.sessions.rewind import Rewound
 from contextbase.sessions.states import RunState
 
@@ -76,6 +80,20 @@ async def shown_is_replayed(agents: AgentWorld, session: AgentSession) -> None:
     rows = replay(events)
     found = {(one.run_id, one.attempt, one.message_id): one.parts for one in await messages(agents, session)}
     assert found == {key: one.parts for key, one in rows.messages.items()}
+    todos, questions = TodoRows(), QuestionRows()
+    todos.apply_all(events)
+    questions.apply_all(events)
+    sessions = agents.services.core.sessions
+    items, history, asked = [], [], []
+    for run_id in dict.fromkeys(event.run_id for event in events):
+        items += await sessions.todos.of_run(agents.owner, RunId(run_id))
+        history += await sessions.todos.history(agents.owner, RunId(run_id))
+        asked += [one.question for one in await sessions.questions.of_run(agents.owner, RunId(run_id))]
+    assert {(one.run_id, one.todo_id): one for one in items} == todos.items
+    assert {(one.position, one.todo_id): one for one in history} == {
+        (one.position, one.todo_id): one for one in todos.history
+    }
+    assert {one.question_id: one for one in asked} == questions.questions
 
 
 async def test_a_session_goes_back_to_the_end_of_an_answer_with_and_without_its_files(agents: AgentWorld) -> None:
@@ -142,6 +160,52 @@ async def test_a_message_in_the_middle_of_an_answer_is_gone_back_to_by_what_is_w
     [rebuilt] = [event for event in await agents.events(session) if event.kind == CONVERSATION_REBUILT]
     assert rebuilt.payload["reason"] == "no_state"
     await shown_is_replayed(agents, session)
+
+
+async def test_plans_and_questions_after_the_message_are_taken_back_too(agents: AgentWorld) -> None:
+    sessions = agents.services.core.sessions
+    session = await agents.session(land=Land.NEVER, profile=ExecutionProfile.ASK)
+
+    def plan(**statuses: str) -> dict[str, object]:
+        return {"tool": "todo", "input": {"todos": [{"content": one, "status": two} for one, two in statuses.items()]}}
+
+    async def asked_and_done(*steps: dict[str, object], answers: int) -> AgentRun:
+        run = await agents.send(session, script(*steps))
+        for number in range(answers):
+            asked = await agents.asked(run, number=number)
+            is_question = asked.kind is QuestionKind.QUESTION
+            allowed = QuestionReply(decision=PermissionDecision.ALLOW_SESSION)
+            await agents.answer(asked, QuestionReply(values=("Blue",)) if is_question else allowed)
+        ended = await agents.ended(run)
+        assert ended.state is RunState.SUCCEEDED, (ended.reason, ended.message)
+        return ended
+
+    async def planned() -> list[tuple[str, str]]:
+        found = await sessions.todos.of_session(agents.owner, session.id)
+        return [(one.content, one.status) for one in found]
+
+    ask = {"tool": "ask", "input": {"question": "Which colour?", "options": ["Blue", "Red"]}}
+    touch = {"tool": "bash", "input": {"command": "true"}}
+    first = await asked_and_done(
+        *(plan(Plan="doing", Write="todo"), {"text": "Half."}, ask, plan(Plan="done", Ship="todo"), {"text": "Whole."}),
+        answers=1,
+    )
+    second = await asked_and_done(plan(Other="todo"), ask, touch, {"text": "Done."}, answers=2)
+    assert await planned() == [("Other", "todo")]
+    await shown_is_replayed(agents, session)
+
+    await rewind(agents, session, first.id)
+    assert await planned() == [("Plan", "done"), ("Ship", "todo")]
+    assert await sessions.questions.of_run(agents.owner, second.id) == []
+    assert [one.question.run_id for one in await sessions.questions.inbox(agents.owner)] == [first.id]
+    await shown_is_replayed(agents, session)
+
+    half = next(one for one in await messages(agents, session) if one.text == "Half.")
+    await rewind(agents, session, half.message_id)
+    assert await planned() == [("Plan", "doing"), ("Write", "todo")]
+    assert await sessions.questions.inbox(agents.owner) == []
+    await shown_is_replayed(agents, session)
+    await asked_and_done(touch, answers=1)  # the permission for the session came after the message
 
 
 async def test_nobody_goes_back_while_a_run_works_and_nobody_else_at_all(agents: AgentWorld) -> None:

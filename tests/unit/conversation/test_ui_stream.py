@@ -155,6 +155,9 @@ def test_what_a_rewind_hides_is_gone_and_a_note_stays() -> None:
         said("message.delta", "Two.", message_id="b"),
         said("message.done", "One.", message_id="a"),
         ("tool.start", {"tool_id": "t", "name": "bash"}),
+        ("todo.snapshot", {"todos": [{"todo_id": "x", "content": "one", "status": "todo"}]}),
+        ("human_loop.requested", {"question_id": "q", "kind": "question", "prompt": "Which?"}),
+        ("human_loop.resolved", {"question_id": "q", "outcome": "canceled"}),
         ("run.state", {"state": "succeeded"}),
         ("session.rewound", {"message_id": "a", "keep": 1, "runs": [], "files": False}),
     ]
