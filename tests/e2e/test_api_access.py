@@ -6,14 +6,14 @@ from datetime import timedelta
 import httpx
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
-from tests.support.api import BROKEN_ROUTES, Api, assert_problem
+from tests.support.api import BROKEN_ROUTES, LOGIN_ROUTES, Api, assert_problem
 
 from contextbase.interfaces.api.routes import workbench
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WORKBENCH = {route.path for route in workbench.router.routes if isinstance(route, APIRoute)}  # pages without any data
-OPEN_ROUTES = {"/healthz", "/readyz", "/login", "/logout"} | WORKBENCH
+OPEN_ROUTES = {"/healthz", "/readyz", *LOGIN_ROUTES, "/logout"} | WORKBENCH
 
 
 async def test_everything_but_the_open_routes_answers_401_without_a_token(api: Api) -> None:
@@ -21,7 +21,8 @@ async def test_everything_but_the_open_routes_answers_401_without_a_token(api: A
         (route.path or "", method) for route in iter_route_contexts(api.app.routes) for method in route.methods or "?"
     }
     by_socket = {(path, method) for path, method in routes if method == "?"}
-    assert {path for path, _ in by_socket} == {"/api/v1/sandboxes/{sandbox_id}/terminal"}  # test_sandbox_api.py refuses
+    sandbox = "/api/v1/sandboxes/{sandbox_id}"
+    assert {path for path, _ in by_socket} == {f"{sandbox}/terminal", f"{sandbox}/exec"}  # test_sandbox_api.py refuses
     guarded = {(path, method) for path, method in routes - by_socket if path not in OPEN_ROUTES | BROKEN_ROUTES}
     assert {"/api/v1/version", "/api/v1/projects", "/metrics", "/openapi.json", "/docs"} <= {
         path for path, _ in guarded

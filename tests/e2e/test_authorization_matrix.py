@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
-from tests.support.api import BROKEN_ROUTES, Api, assert_problem
+from tests.support.api import BROKEN_ROUTES, LOGIN_ROUTES, Api, assert_problem
 from tests.support.app_examples import APP_ROUTES
 from tests.support.collab import Project, write
 
@@ -22,7 +22,7 @@ from contextbase.interfaces.api.routes.workbench import SECTIONS
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WORKBENCH = {path for section in SECTIONS for path in (f"/{section}", f"/{section}/{{rest:path}}")}
-OPEN_ROUTES = {"/healthz", "/readyz", "/", "/login", "/logout", "/assets/{name}"} | WORKBENCH
+OPEN_ROUTES = {"/healthz", "/readyz", "/", *LOGIN_ROUTES, "/logout", "/assets/{name}"} | WORKBENCH
 KINDS = ("user", "agent", "adapter")
 OF_ONE = ("sandbox", "session", "app", "password")  # they have tests of their own
 ACTIONS = frozenset({"read", "write", "admin"})

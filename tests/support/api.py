@@ -15,11 +15,13 @@ from contextbase.errors import BlobCorrupted, Misconfigured
 from contextbase.interfaces.api.app import create_app
 from contextbase.interfaces.api.authentication import COOKIE
 
-__all__ = ["BROKEN_ROUTES", "MAX_BODY", "Api", "assert_problem", "opened_api", "url_of"]
+__all__ = ["BROKEN_ROUTES", "LOGIN_ROUTES", "MAX_BODY", "Api", "assert_problem", "opened_api", "url_of"]
 
 MAX_BODY = 4096
 BROKEN_ROUTES = {"/broken", "/misconfigured", "/damaged"}
 """Routes that fail, which only tests have."""
+LOGIN_ROUTES = {"/login", "/login/ways", "/login/oidc", "/login/oidc/callback"}
+"""For those who are not logged in."""
 
 
 @dataclass(frozen=True, kw_only=True)

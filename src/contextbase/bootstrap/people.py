@@ -1,10 +1,15 @@
 """People: their accounts, their roles, and how they log in."""
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from contextbase.bootstrap.foundation import Foundation
+from contextbase.config.groups import OidcSettings
+from contextbase.errors import InvalidSettings
 from contextbase.identity.logins.browser import BrowserLogins
 from contextbase.identity.logins.hashing import PasswordHashing
+from contextbase.identity.logins.openid_login import OpenIdLogins
+from contextbase.identity.logins.openid_provider import OpenIdClient, OpenIdProvider
 from contextbase.identity.logins.passwords import PasswordService
 from contextbase.identity.logins.repository import LoginRepository
 from contextbase.identity.people.bindings import RoleService
@@ -24,6 +29,7 @@ class PeopleServices:
     roles: RoleService
     logins: BrowserLogins
     passwords: PasswordService
+    openid: OpenIdLogins | None  # None: people do not log in by a provider
 
 
 def people_of(
@@ -45,9 +51,27 @@ def people_of(
         audit=foundation.audit,
         clock=foundation.clock,
     )
+    provider = _provider(foundation.settings.oidc)
     return PeopleServices(
         accounts=PeopleService(parts=parts),
         roles=RoleService(parts=parts),
         logins=logins,
         passwords=PasswordService(parts=parts, repository=LoginRepository(), logins=logins, hashing=hashing),
+        openid=None if provider is None else OpenIdLogins(parts=parts, logins=logins, provider=provider),
     )
+
+
+def _provider(settings: OidcSettings) -> OpenIdProvider | None:
+    if settings.issuer is None:
+        return None
+    if settings.client_id is None:
+        raise InvalidSettings("The setting 'oidc_issuer' needs 'oidc_client_id': the provider's name for this server.")
+    client = OpenIdClient(
+        issuer=settings.issuer,
+        client_id=settings.client_id,
+        client_secret=None if settings.client_secret is None else settings.client_secret.get_secret_value(),
+        scopes=settings.scopes,
+        name=settings.name or urlsplit(settings.issuer).netloc,
+        creates_people=settings.create_people,
+    )
+    return OpenIdProvider(client)

@@ -19,6 +19,7 @@ from contextbase.config.groups import (
     LogSettings,
     MachineSettings,
     ModelSettings,
+    OidcSettings,
     ResolverSettings,
     RetentionSettings,
     S3Settings,
@@ -86,6 +87,7 @@ class Settings(BaseModel):
     chores: ChoreSettings = ChoreSettings()
     resolver: ResolverSettings = ResolverSettings()
     models: ModelSettings = ModelSettings()
+    oidc: OidcSettings = OidcSettings()
     machine: MachineSettings = MachineSettings()
     workspaces: WorkspaceSettings = WorkspaceSettings()
     sandbox: SandboxSettings = SandboxSettings()

@@ -17,9 +17,10 @@ V = TypeVar("V")
 
 
 class TtlCache(Generic[K, V]):
-    """Values by key, each good for a second. Whoever changes a row says `forget`."""
+    """Values by key, each good for a second, or for as long as is said. Whoever changes a row says `forget`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, seconds: float = REMEMBERED_SECONDS) -> None:
+        self._seconds = seconds
         self._values: LruCache[K, tuple[float, V]] = LruCache(_MOST)
 
     def get(self, key: K) -> V | None:
@@ -27,7 +28,7 @@ class TtlCache(Generic[K, V]):
         return value if time.monotonic() < until else None
 
     def put(self, key: K, value: V) -> None:
-        self._values.put(key, (time.monotonic() + REMEMBERED_SECONDS, value))
+        self._values.put(key, (time.monotonic() + self._seconds, value))
 
     def forget(self) -> None:
         self._values.clear()

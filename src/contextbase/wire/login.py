@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["LoggedOut", "LoginCreate", "LogoutCreate", "PasswordLinkView", "PasswordPut"]
+__all__ = ["LoggedOut", "LoginCreate", "LoginWays", "LogoutCreate", "PasswordLinkView", "PasswordPut"]
 
 
 class LoginCreate(BaseModel):
@@ -16,6 +16,12 @@ class LoginCreate(BaseModel):
     link: str | None = Field(None, description="The secret of an invitation, to choose a password by.", max_length=200)
     password: str | None = Field(None, max_length=1000)
     token: str | None = Field(None, max_length=200)
+
+
+class LoginWays(BaseModel):
+    """How people log in, beside passwords and tokens."""
+
+    oidc: str | None = Field(description="The name of the login provider; null: there is none.")
 
 
 class LogoutCreate(BaseModel):

@@ -21,6 +21,18 @@ const staleTime = (at: At) => (at === undefined ? 30_000 : Infinity);
 export const meQuery = () =>
   queryOptions({ queryKey: keys.me, queryFn: ({ signal }) => body(api.GET("/api/v1/me", { signal })), staleTime: 60_000, retry: false });
 
+/** How people log in, beside passwords and tokens. */
+export const loginWaysQuery = () =>
+  queryOptions({
+    queryKey: ["login-ways"],
+    queryFn: async ({ signal }): Promise<{ oidc: string | null }> => {
+      const answer = await fetch("/login/ways", { signal });
+      if (!answer.ok) throw problem(answer, await answer.json().catch(() => null));
+      return answer.json();
+    },
+    staleTime: Infinity,
+  });
+
 export const projectsQuery = () =>
   queryOptions({
     queryKey: keys.projects,

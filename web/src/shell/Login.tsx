@@ -1,11 +1,11 @@
 // For somebody without a login, or whose login has ended: they stay on the address they came to.
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { problem } from "../api/client";
-import { keys } from "../api/queries";
+import { keys, loginWaysQuery } from "../api/queries";
 import markUrl from "../mark.svg";
 import { useText } from "../text";
-import { Button, Command, Field, inputClass } from "../ui/basics";
+import { Button, buttonClass, classes, Command, Field, inputClass } from "../ui/basics";
 
 const LINK = /^#link=([\w-]+)$/;
 
@@ -15,6 +15,8 @@ export function Login({ expired }: { expired: boolean }) {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const [token, setToken] = useState("");
+  const provider = useQuery(loginWaysQuery()).data?.oidc;
+  const here = window.location.pathname + window.location.search;
 
   function leaveLink() {
     // The link works once: it must not stay in the address bar or the history.
@@ -39,6 +41,9 @@ export function Login({ expired }: { expired: boolean }) {
         </LoginForm>
       ) : (
         <>
+          {provider && (
+            <a className={classes(buttonClass(), "self-start")} href={`/login/oidc?then=${encodeURIComponent(here)}`}>{t.login.withProvider(provider)}</a>
+          )}
           <LoginForm submit={t.login.submit} body={{ login_name: name.trim(), password }} ready={Boolean(name.trim() && password)}>
             <Field label={t.login.name}>
               <input className={inputClass} autoComplete="username" value={name} onChange={(event) => setName(event.target.value)} />

@@ -24,7 +24,7 @@ export const en = {
     title: "Log in", intro: "This page shows nothing without a login.",
     how: "Open the address that `contextbase up` printed, or make another on the server's machine:",
     paste: "Or paste a token", token: "Token", submit: "Log in", expired: "Your login has ended. Log in again; you stay on this page.",
-    logout: "Log out", name: "Login name", password: "Password", withToken: "Log in with the token",
+    logout: "Log out", name: "Login name", password: "Password", withToken: "Log in with the token", withProvider: (name: string) => `Log in with ${name}`,
     choose: "Choose a password", newPassword: "New password, at least 10 characters",
     chooseHint: "You were invited, or your password was reset. The address works once.",
   },

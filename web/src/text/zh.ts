@@ -18,7 +18,7 @@ export const zh: Messages = {
   login: {
     title: "登录", intro: "未登录时本页不显示任何内容。", how: "打开 `contextbase up` 打印的地址，或在服务器上再生成一个：",
     paste: "或粘贴令牌", token: "令牌", submit: "登录", expired: "登录已失效。重新登录后仍停留在本页。", logout: "退出登录",
-    name: "登录名", password: "密码", withToken: "用令牌登录", choose: "设置密码", newPassword: "新密码，至少 10 个字符",
+    name: "登录名", password: "密码", withToken: "用令牌登录", withProvider: (name) => `使用 ${name} 登录`, choose: "设置密码", newPassword: "新密码，至少 10 个字符",
     chooseHint: "您收到了邀请，或您的密码已被重置。此地址只能使用一次。",
   },
   errors: {

@@ -85,3 +85,38 @@ FROM users u JOIN principals p ON p.id = u.principal_id
 WHERE l.secret_hash = $1 AND l.used_at IS NULL AND l.expires_at > $2 AND u.principal_id = l.principal_id
   AND u.disabled_at IS NULL AND NOT u.is_service
 RETURNING p.id AS principal_id, p.kind, p.name, p.is_owner
+
+-- name: insert_openid_attempt
+INSERT INTO openid_attempts (state_hash, browser_hash, nonce, verifier, redirect_uri, return_to, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+
+-- name: take_openid_attempt
+-- Once, and only for the browser that was sent off.
+DELETE FROM openid_attempts WHERE state_hash = $1 AND browser_hash = $2 AND expires_at > $3
+RETURNING nonce, verifier, redirect_uri, return_to
+
+-- name: prune_openid_attempts
+DELETE FROM openid_attempts WHERE expires_at < $1
+
+-- name: person_by_identity
+SELECT p.id AS principal_id, p.kind, p.name, p.is_owner, u.is_service OR u.disabled_at IS NOT NULL AS is_barred
+FROM openid_identities i JOIN users u ON u.principal_id = i.principal_id JOIN principals p ON p.id = u.principal_id
+WHERE i.issuer = $1 AND i.subject = $2
+
+-- name: person_to_link
+-- By an e-mail address that the provider has verified. Not the owner, and nobody who is linked at that provider already.
+SELECT p.id AS principal_id, p.kind, p.name, p.is_owner
+FROM users u JOIN principals p ON p.id = u.principal_id
+WHERE lower(u.email) = lower($2) AND NOT u.is_service AND u.disabled_at IS NULL AND NOT p.is_owner
+  AND NOT EXISTS (SELECT FROM openid_identities i WHERE i.issuer = $1 AND i.principal_id = u.principal_id)
+FOR UPDATE OF u
+
+-- name: insert_identity
+INSERT INTO openid_identities (issuer, subject, principal_id, linked_at) VALUES ($1, $2, $3, $4)
+
+-- name: name_is_taken
+-- By an account or by a principal that has tokens: a new person never becomes somebody who is there already.
+SELECT EXISTS (SELECT FROM principals WHERE name = $1) OR EXISTS (SELECT FROM users WHERE lower(login_name) = lower($2))
+
+-- name: email_is_taken
+SELECT EXISTS (SELECT FROM users WHERE lower(email) = lower($1))

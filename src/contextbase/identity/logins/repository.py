@@ -54,6 +54,7 @@ class LoginRepository:
     async def prune(self, connection: Connection, *, failures_before: datetime, logins_before: datetime) -> None:
         await connection.execute(_SQL.prune_failures, failures_before)
         await connection.execute(_SQL.prune_logins, logins_before)
+        await connection.execute(_SQL.prune_openid_attempts, failures_before)
 
     async def insert_login(self, connection: Connection, login: BrowserLogin, secret_hash: bytes) -> None:
         await connection.execute(

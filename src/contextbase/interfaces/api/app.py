@@ -45,6 +45,7 @@ from contextbase.interfaces.api.routes import (
     leases,
     machines,
     models,
+    openid,
     pages,
     passwords,
     policies,
@@ -119,6 +120,7 @@ def create_app(services: Services, forwarder: Forwarder | None = None) -> FastAP
     # Web sockets authenticate by themselves: there is no answer to a refused one otherwise.
     for router in (terminal.router, command_pipe.router, health.router, pages.open_router):
         app.include_router(router, dependencies=[Depends(known_query)], responses=problem_answers(422))
+    app.include_router(openid.open_router)  # the provider writes the query
     app.include_router(workbench.router)  # its queries are the page's own business
     # Looked for first: agents ask it all day long.
     mcp = McpEndpoint(services, forwarder)

@@ -16,7 +16,7 @@ from contextbase.interfaces.api.authentication import (
     services_of,
 )
 from contextbase.interfaces.api.login_codes import CODE_MINUTES, LoginCodes
-from contextbase.interfaces.api.login_cookie import ended_cookie, login_cookie
+from contextbase.interfaces.api.login_cookie import ended_cookie, log_browser_in
 from contextbase.interfaces.api.plain_page import plain_page
 from contextbase.wire.login import LoginCreate, LogoutCreate
 
@@ -48,7 +48,7 @@ async def login(
         secret = await services.people.logins.start_with_token(token, origin=origin_of(request))
     except Unauthenticated as error:
         return plain_page("Login failed", f"<p>{html.escape(error.message)}</p>", status=401)
-    return await _logged_in(request, RedirectResponse("/", status_code=303), secret)
+    return await log_browser_in(request, RedirectResponse("/", status_code=303), secret)
 
 
 @open_router.post("/login")
@@ -65,7 +65,7 @@ async def log_in(request: Request, body: LoginCreate) -> Response:
         secret = await people.passwords.use_link(body.link, body.password, origin=origin)
     else:
         raise InvalidInput("Send a login name and a password, a link and a password, or a token.")
-    return await _logged_in(request, Response(status_code=204), secret)
+    return await log_browser_in(request, Response(status_code=204), secret)
 
 
 @open_router.post("/logout")
@@ -102,10 +102,3 @@ async def docs(request: Request, caller: AuthenticatedCaller) -> HTMLResponse:  
         f"<code>application/problem+json</code> with a stable <code>code</code>. Bodies and fields: "
         f"<a href=/openapi.json>OpenAPI 3.1</a>.</p><dl>{''.join(sections)}</dl>",
     )
-
-
-async def _logged_in(request: Request, response: Response, secret: str) -> Response:
-    if before := request.cookies.get(COOKIE):  # somebody may have put it there: it ends, whoever's it is
-        await services_of(request).people.logins.end(before)
-    response.raw_headers.append((b"set-cookie", login_cookie(secret, request.url.scheme)))
-    return response
