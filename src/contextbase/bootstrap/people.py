@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from contextbase.bootstrap.foundation import Foundation
-from contextbase.config.groups import OidcSettings
+from contextbase.config.login_provider import OidcSettings
 from contextbase.errors import InvalidSettings
 from contextbase.identity.logins.browser import BrowserLogins
 from contextbase.identity.logins.hashing import PasswordHashing

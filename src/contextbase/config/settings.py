@@ -19,7 +19,6 @@ from contextbase.config.groups import (
     LogSettings,
     MachineSettings,
     ModelSettings,
-    OidcSettings,
     ResolverSettings,
     RetentionSettings,
     S3Settings,
@@ -29,6 +28,7 @@ from contextbase.config.groups import (
     StorageSettings,
     WorkspaceSettings,
 )
+from contextbase.config.login_provider import OidcSettings
 from contextbase.data_folder import DEFAULT_DATA
 
 __all__ = ["ENV_PREFIX", "KnownSetting", "Setting", "Settings"]
