@@ -219,3 +219,57 @@ async def test_a_person_works_in_a_folder_of_their_own(client: AsyncClient, serv
         assert "own" in await printed(person, session, "cat .user-files/own.md x.md")
     assert await text_of(client, app, f"project/default/{slug}/files/own.md") == "own\n"
     assert await text_of(client, app, f"project/default/{slug}/session/{session}/workspace/x.md") == "x\n"
+
+
+async def test_commands_skills_and_the_system_prompt_of_the_layers_reach_the_agent(client: AsyncClient) -> None:
+    app = await an_app(client)
+    skill = "---\ndescription: How to greet people\n---\nSay hello twice.\n"
+    head = (await client.checkout(f"app-{app}", limit=1)).seq
+    change = Change(action="write", path="registry/skills/greeting/SKILL.md", text=skill)
+    await client.commit(f"app-{app}", [change], base_seq=head)
+    steps = script(shell("cat .kb/skills/greeting/SKILL.md; echo $GREETING > said.md"), {"text": "Done."})
+    await client.app_settings.set_config(
+        app,
+        ConfigLayer.PROJECT,
+        {
+            "skills": ["greeting"],
+            "commands": {"greet": steps.replace("$GREETING", "$1")},
+            "system_prompt": "Always greet.",
+        },
+    )
+    session = (await client.sessions.create_from_app(app)).id
+    run = await client.sessions.send(session, "/greet Ann")
+    async with asyncio.timeout(_PATIENCE):
+        async for _ in client.sessions.events(run.id):
+            pass
+    ended = await client.sessions.run(run.id)
+    assert ended.state is RunState.SUCCEEDED, ended.message
+    [tool] = (await client.sessions.tools(run.id)).tools
+    assert "Say hello twice." in str(tool.output)
+    assert ended.landed is not None
+    assert [path.path for path in ended.landed.paths] == ["said.md"]  # the skill is not the session's own
+    home = f"project/default/owner/session/{session}/workspace"
+    assert await text_of(client, app, f"{home}/said.md") == "Ann\n"
+    # A skill that nobody names any more is gone, and one that is not there is told.
+    await client.app_settings.set_config(app, ConfigLayer.PROJECT, {"skills": []})
+    assert "SKILL" not in await printed(client, session, "find .kb -type f")
+    await client.app_settings.set_config(app, ConfigLayer.PROJECT, {"skills": ["nothing"]})
+    ended = await sent(client, session, {"text": "Hello."})
+    assert (ended.state, ended.reason) == (RunState.FAILED, "conflict")
+
+
+async def test_the_budget_of_the_layers_holds_at_the_gateway(client: AsyncClient) -> None:
+    app = await an_app(client)
+    session = (await client.sessions.create_from_app(app, overrides={"budgets": {"run": 0}})).id
+    ended = await sent(client, session, {"text": "Hello."})
+    assert ended.state is RunState.FAILED
+    assert "budget" in str(ended.message)
+
+
+async def test_an_agent_without_mcp_does_not_ignore_the_servers_that_it_was_given(client: AsyncClient) -> None:
+    app = await an_app(client)
+    servers = {"mcp_servers": {"clock": {"type": "stdio", "command": ["date"]}}}
+    session = (await client.sessions.create_from_app(app, overrides=servers)).id
+    ended = await sent(client, session, {"text": "Hello."})
+    assert (ended.state, ended.reason) == (RunState.FAILED, "setup_failed")
+    assert "MCP" in str(ended.message)

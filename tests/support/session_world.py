@@ -131,6 +131,7 @@ class SessionWorld:
                     runs=runs,
                     queue=queue,
                     service=sessions,
+                    answers_itself=_never,
                     audit=audit,
                     clock=clock,
                 ),
@@ -188,3 +189,7 @@ class SessionWorld:
         head = await self.streams.head(readable)
         page = await self.streams.read(readable, Position(epoch=head.epoch), limit=10_000)
         return list(page.events)
+
+
+async def _never(_session: AgentSession) -> bool:
+    return False

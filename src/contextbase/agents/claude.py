@@ -71,7 +71,9 @@ class ClaudeAdapter:
         if program is None:
             return missing("Claude Code", turn)
         environment = {**self._environment(place), **_model_variables(turn), **turn.environment}
-        line = [str(program), *_arguments(turn, place)]
+        servers = place.home / ".claude-mcp.json"
+        await asyncio.to_thread(_write_servers, servers, turn, place)
+        line = [str(program), *_arguments(turn, place, servers)]
         async with await AgentProgram.started(line, cwd=place.workspace, environment=environment) as process:
             return await _Conversation(turn, place, process, sink, canceled).finished()
 
@@ -94,15 +96,29 @@ def _model_variables(turn: AgentTurn) -> Mapping[str, str]:
     return {"ANTHROPIC_SMALL_FAST_MODEL": small, "ANTHROPIC_DEFAULT_HAIKU_MODEL": small}
 
 
-def _arguments(turn: AgentTurn, place: AgentPlace) -> list[str]:
-    servers = {"contextbase": {"type": "http", "url": f"{place.mcp_url}/mcp"}} if turn.options.get("mcp") else {}
+def _write_servers(file: Path, turn: AgentTurn, place: AgentPlace) -> None:
+    """In a file: variables of a server may be secrets, and arguments are seen by every process."""
+    servers = {}
+    for server in turn.servers:
+        if server.command:
+            [command, *arguments] = server.command
+            values = {"command": command, "args": arguments, "env": dict(server.environment)}
+            servers[server.name] = {"type": "stdio", **values}
+        else:
+            servers[server.name] = {"type": "http", "url": f"{place.mcp_url}{server.path}"}
+    file.unlink(missing_ok=True)
+    file.touch(mode=0o600)
+    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+
+
+def _arguments(turn: AgentTurn, place: AgentPlace, servers: Path) -> list[str]:
     system = "\n\n".join(filter(None, (turn.system_prompt, place_instructions(place.workspace))))
     return [
         *("--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
         *("--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio"),
         *("--permission-mode", _mode(turn)),
         *("--setting-sources=", "--settings", _SETTINGS),
-        *("--strict-mcp-config", "--mcp-config", json.dumps({"mcpServers": servers})),
+        *("--strict-mcp-config", "--mcp-config", str(servers)),
         *("--model", turn.model),
         *(("--append-system-prompt", system) if system else ()),
         *(("--resume", turn.resume) if turn.resume else ()),

@@ -13,6 +13,7 @@ from contextbase.agents.asking import Permissions, answered
 from contextbase.agents.attachments import is_image, is_shown
 from contextbase.agents.codex_events import CodexTranslator
 from contextbase.agents.instructions import place_instructions
+from contextbase.agents.mcp_servers import OWN_SERVER
 from contextbase.agents.model import (
     AgentPaths,
     AgentPlace,
@@ -127,7 +128,6 @@ def _write_configuration(folder: Path, turn: AgentTurn, place: AgentPlace) -> No
         "supports_websockets": False,
         "stream_idle_timeout_ms": 900_000,  # longer than a connection waits for a server
     }
-    server = {"url": f"{place.mcp_url}/mcp", "default_tools_approval_mode": "approve", "tool_timeout_sec": 600}
     tables: dict[str, Mapping[str, Any]] = {
         "tools.update_plan": {"enabled": True},
         "analytics": {"enabled": False},
@@ -143,8 +143,18 @@ def _write_configuration(folder: Path, turn: AgentTurn, place: AgentPlace) -> No
         f"projects.{json.dumps(str(place.workspace))}": {"trust_level": "untrusted"},
         "model_providers.contextbase": provider,
     }
-    if turn.options.get("mcp"):
-        tables["mcp_servers.contextbase"] = server
+    for server in turn.servers:
+        about: dict[str, Any] = {"tool_timeout_sec": 600}
+        if server.name == OWN_SERVER or turn.profile != "ask":  # nobody can be asked about the others
+            about["default_tools_approval_mode"] = "approve"
+        if server.command:
+            [command, *arguments] = server.command
+            about |= {"command": command, "args": arguments}
+        else:
+            about["url"] = f"{place.mcp_url}{server.path}"
+        tables[f"mcp_servers.{server.name}"] = about
+        if server.environment:
+            tables[f"mcp_servers.{server.name}.env"] = dict(server.environment)
     top = {
         "model": turn.model,
         "model_provider": "contextbase",

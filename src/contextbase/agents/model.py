@@ -6,6 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from contextbase.agents.mcp_servers import OWN_SERVER, AgentMcpServer
+
 __all__ = [
     "AgentAttachment",
     "AgentPaths",
@@ -80,7 +82,15 @@ class AgentTurn:
     attachments: tuple[AgentAttachment, ...] = ()
     max_seconds: float | None = None
     max_output: int | None = None  # bytes of all its events
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    commands: Mapping[str, str] = field(default_factory=dict)  # texts of slash commands, by name
+    mcp_servers: tuple[AgentMcpServer, ...] = ()
+
+    @property
+    def servers(self) -> tuple[AgentMcpServer, ...]:
+        """With this server's own tools, unless they are not wanted."""
+        own = (AgentMcpServer(name=OWN_SERVER, path="/mcp"),) if self.options.get("mcp") else ()
+        return (*own, *self.mcp_servers)
 
     @property
     def key(self) -> str:

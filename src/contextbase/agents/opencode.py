@@ -13,9 +13,10 @@ from contextbase.agents.asking import Permissions, answered
 from contextbase.agents.attachments import encoded_attachment, is_shown
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.loopback_http import requested, server_sent_events
+from contextbase.agents.mcp_servers import AgentMcpServer
 from contextbase.agents.model import AgentPaths, AgentPlace, AgentTurn, Capability, TurnEnd, TurnOutcome
 from contextbase.agents.opencode_database import OpencodeDatabase
-from contextbase.agents.opencode_events import MCP_SERVER, OpencodeTranslator
+from contextbase.agents.opencode_events import OpencodeTranslator
 from contextbase.agents.options import AgentOption, OptionKind
 from contextbase.agents.ports import EventSink
 from contextbase.agents.program import AgentProgram, found_program, program_version
@@ -133,18 +134,24 @@ def _configuration(turn: AgentTurn, place: AgentPlace) -> dict[str, Any]:
     }
     options = {"baseURL": f"{place.model_url}/v1", "apiKey": "the-gateway-has-it"}
     models = {name: {"name": name, **about} for name in (turn.model, small)}
-    server = {"type": "remote", "url": f"{place.mcp_url}/mcp", "oauth": False, "timeout": 600_000}
+    asked = [*_ASKED, *(f"{server.name}_*" for server in turn.mcp_servers)]
     return {
         "provider": {name: {"npm": npm, "options": options, "models": models} for name, npm in _DIALECTS.items()},
         "enabled_providers": list(_DIALECTS),
         "model": f"{_provider(turn.model)}/{turn.model}",
         "small_model": f"{_provider(small)}/{small}",
-        "mcp": {MCP_SERVER: server} if turn.options.get("mcp") else {},
-        "permission": dict.fromkeys(_ASKED, "ask") if turn.profile == "ask" else {},
+        "mcp": {server.name: _server(server, place) for server in turn.servers},
+        "permission": dict.fromkeys(asked, "ask") if turn.profile == "ask" else {},
         "snapshot": False,
         "share": "disabled",
         "autoupdate": False,
     }
+
+
+def _server(server: AgentMcpServer, place: AgentPlace) -> dict[str, Any]:
+    if server.command:
+        return {"type": "local", "command": list(server.command), "environment": dict(server.environment)}
+    return {"type": "remote", "url": f"{place.mcp_url}{server.path}", "oauth": False, "timeout": 600_000}
 
 
 def _files(turn: AgentTurn, workspace: Path) -> list[dict[str, Any]]:

@@ -3,15 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from contextbase.agents.mcp_servers import OWN_SERVER
 from contextbase.agents.model import TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.shortening import shortened, shortened_values
 from contextbase.agents.spoken import Event, SpokenMessages, tool_end
 from contextbase.agents.todo_lists import TodoLists, listed_todos
 
-__all__ = ["MCP_SERVER", "OpencodeTranslator"]
-
-MCP_SERVER: Final = "contextbase"
-"""The one MCP server that it may have; names of its tools begin with it."""
+__all__ = ["OpencodeTranslator"]
 
 _TOOLS: Final = {
     "bash": "bash",
@@ -139,8 +137,8 @@ class OpencodeTranslator:
 
 
 def _canonical(name: str) -> str:
-    if name.startswith(f"{MCP_SERVER}_"):
-        return f"mcp.{MCP_SERVER}.{name.removeprefix(f'{MCP_SERVER}_')}"
+    if name.startswith(f"{OWN_SERVER}_"):
+        return f"mcp.{OWN_SERVER}.{name.removeprefix(f'{OWN_SERVER}_')}"
     return _TOOLS.get(name, "other")
 
 

@@ -9,7 +9,14 @@ from contextbase.agents.place_files import read_text, without_front_matter
 
 __all__ = ["place_skills"]
 
-_FOLDERS: Final = (".claude/skills", ".agents/skills", ".codex/skills", ".opencode/skills", ".opencode/skill")
+_FOLDERS: Final = (
+    ".kb/skills",
+    ".claude/skills",
+    ".agents/skills",
+    ".codex/skills",
+    ".opencode/skills",
+    ".opencode/skill",
+)
 _LONGEST_FILE: Final = 16 << 10
 _LONGEST_DESCRIPTION: Final = 500
 _MOST: Final = 50

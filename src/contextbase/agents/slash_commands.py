@@ -2,6 +2,7 @@
 for it. Only the words are put in; what such a file would have a program run is not run."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,12 +16,14 @@ _PLACES: Final = re.compile(r"\$(ARGUMENTS|[1-9])")
 _LONGEST: Final = 64 << 10
 
 
-def expanded_prompt(prompt: str, workspace: Path) -> str:
-    """The prompt, or what the command of the place says that it names."""
+def expanded_prompt(prompt: str, workspace: Path, commands: Mapping[str, str]) -> str:
+    """The prompt, or what the command says that it names: of the session's configuration, or of the place."""
     found = _COMMAND.match(prompt)
     if found is None or ".." in found.group(1):
         return prompt
     name, words = found.group(1).replace(":", "/"), (found.group(2) or "").strip()
+    if found.group(1) in commands:
+        return _filled(commands[found.group(1)], words)
     for folder in _FOLDERS:
         text = read_text(workspace / folder / f"{name}.md", _LONGEST)
         if text is not None:

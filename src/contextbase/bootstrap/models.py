@@ -15,6 +15,7 @@ from contextbase.models.http_transport import UpstreamAddress, upstream_client
 from contextbase.models.ledger import DatabaseLedger
 from contextbase.models.model import ModelProtocol
 from contextbase.models.probe import UpstreamProbe
+from contextbase.models.remote_mcp import RemoteMcp
 from contextbase.models.repository import ModelRepository
 from contextbase.models.scripted import ScriptedModel
 from contextbase.models.sealing import KeySealer
@@ -32,6 +33,7 @@ class ModelServices:
     ledger: DatabaseLedger
     egress: EgressPolicy
     egress_proxy: EgressProxy
+    remote_mcp: RemoteMcp
     stream_apps: StreamApps
 
 
@@ -76,6 +78,7 @@ async def open_model_services(foundation: Foundation) -> AsyncIterator[ModelServ
             ledger=ledger,
             egress=egress,
             egress_proxy=EgressProxy(hosts=egress),
+            remote_mcp=RemoteMcp(client=client, hosts=egress),
             stream_apps=stream_apps,
         )
         await gateway.close()

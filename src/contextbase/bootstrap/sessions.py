@@ -15,6 +15,7 @@ from contextbase.sessions.agent_catalog import AgentCatalog
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.app_sessions import AppSessions
+from contextbase.sessions.app_settings import AppSettings
 from contextbase.sessions.attachments import RunAttachments
 from contextbase.sessions.chats import Chats
 from contextbase.sessions.environments import ProjectEnvironments
@@ -39,6 +40,7 @@ class SessionServices:
     service: SessionService
     chats: Chats
     apps: AppSessions
+    settings: AppSettings
     runs: AgentRuns
     queue: RunQueue
     log: RunLog
@@ -81,6 +83,7 @@ def sessions_of(
         audit=foundation.audit,
         clock=clock,
     )
+    app_settings = AppSettings(database=database, apps=catalog.apps, configuration=catalog.configuration)
     agents = AgentCatalog(programs=AgentPrograms(settings.folders))
     return SessionServices(
         service=service,
@@ -96,6 +99,7 @@ def sessions_of(
             gate=gate,
             provider=agents.provider,
         ),
+        settings=app_settings,
         runs=runs,
         queue=queue,
         log=RunLog(
@@ -114,6 +118,7 @@ def sessions_of(
             runs=runs,
             queue=queue,
             service=service,
+            answers_itself=app_settings.answers_itself,
             audit=foundation.audit,
             clock=clock,
         ),

@@ -77,6 +77,7 @@ async def open_worker_services(
             runs=core.sessions.runs,
             gateway=models.gateway,
             proxy=models.egress_proxy,
+            remote_mcp=models.remote_mcp,
             apps=models.stream_apps,
         ).handlers,
         clock=foundation.clock,
@@ -103,7 +104,7 @@ async def open_worker_services(
         ),
         limits=RunLimits(seconds=settings.run_seconds, output_bytes=settings.output_bytes),
         snapshots=timedelta(minutes=settings.snapshot_minutes),
-        app_sessions=core.sessions.apps,
+        settings=core.sessions.settings,
         main_model=settings.model,
         small_model=settings.small_model,
     )
@@ -123,6 +124,7 @@ def _app_folders(foundation: Foundation, core: CoreServices, agents: AgentServic
     return AppFolders(
         database=database,
         apps=AppRepository(),
+        settings=core.sessions.settings,
         sessions=sessions,
         source=source,
         merges=LongMerges(foundation.compute),

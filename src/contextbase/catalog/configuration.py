@@ -1,7 +1,7 @@
 """Layered configuration of agents, and the secrets it names: versioned, audited, put together for a user at work."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,13 +18,34 @@ from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, InvalidInput, NotFound
 from contextbase.identity.model import Caller
 from contextbase.ids import Clock, PrincipalId, new_uuid
+from contextbase.models.remote_mcp import RemoteMcpServer
 from contextbase.models.sealing import KeySealer
 from contextbase.role_vocabulary import Right
 from contextbase.wire.agent_config import AgentConfig, ConfigLayer, SecretReference
 
-__all__ = ["AgentConfiguration", "EffectiveLayers", "parsed_config"]
+__all__ = ["AgentConfiguration", "EffectiveLayers", "LocalMcpServer", "OpenedConfig", "parsed_config"]
 
 _RIGHT: Final = Right.MANAGE_AGENTCONFIG
+_PERSONAL: Final = frozenset({ConfigLayer.USER, ConfigLayer.RUN})  # what people say for themselves
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalMcpServer:
+    """A program that the agent's own starts, in the same sandbox."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenedConfig:
+    """A configuration with its secrets; never shown."""
+
+    config: AgentConfig
+    environment: Mapping[str, str] = field(repr=False)
+    local: Mapping[str, LocalMcpServer]
+    remote: Mapping[str, RemoteMcpServer]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,22 +132,40 @@ class AgentConfiguration:
         versions = {layer: version for layer, (version, _) in layers.items()}
         return EffectiveLayers(effective=effective_config(stacked), versions=versions)
 
-    async def environment(
-        self, connection: Connection, app: App, place: AppPlace, user: PrincipalId, config: AgentConfig
-    ) -> dict[str, str]:
-        """Variables for the agent's program, with secrets opened. Raises `Conflict` if one is not stored."""
-        wanted = secrets_of(config)
-        sealed = await self.repository.secrets_for(connection, app.id, place.project, user, wanted)
-        found = {}
-        for name, value in (config.environment or {}).items():
-            if isinstance(value, SecretReference):
-                if value.secret not in sealed:
-                    raise Conflict(f"The configuration names the secret '{value.secret}', which is not stored.")
-                row_id, content = sealed[value.secret]
-                found[name] = self.sealer.open(row_id, content)
-            elif value is not None:
-                found[name] = value
-        return found
+    async def opened(
+        self, connection: Connection, app: App, place: AppPlace, user: PrincipalId, found: EffectiveConfig
+    ) -> OpenedConfig:
+        """With its secrets opened, for a run. Raises `Conflict` if one is not stored, or is not theirs who name it."""
+        names = secrets_of(found.config)
+        sealed = await self.repository.secrets_for(connection, app.id, place.project, user, names)
+
+        def value(given: str | SecretReference, *, own: bool = False) -> str:
+            if not isinstance(given, SecretReference):
+                return given
+            secret = sealed.get(given.secret)
+            if secret is None:
+                raise Conflict(f"The configuration names the secret '{given.secret}', which is not stored.")
+            if own and secret.layer is not ConfigLayer.USER:
+                raise Conflict(
+                    f"The secret '{given.secret}' is not yours, so an MCP server that you name cannot have it. Store "
+                    "one of your own: contextbase agent-config seal."
+                )
+            return self.sealer.open(secret.id, secret.sealed)
+
+        local, remote = {}, {}
+        for name, server in (found.config.mcp_servers or {}).items():
+            if server is None:
+                continue
+            is_own = found.provenance.get(f"mcp_servers.{name}") in _PERSONAL
+            if server.url is not None:
+                headers = {header: value(given, own=is_own) for header, given in server.headers.items()}
+                remote[name] = RemoteMcpServer(name=name, url=server.url, headers=headers, needs_egress=is_own)
+            else:
+                variables = {variable: value(given) for variable, given in server.environment.items()}
+                local[name] = LocalMcpServer(name=name, command=tuple(server.command or ()), environment=variables)
+        named = found.config.environment or {}
+        environment = {name: value(given) for name, given in named.items() if given is not None}
+        return OpenedConfig(config=found.config, environment=environment, local=local, remote=remote)
 
     async def stored_secrets(
         self, caller: Caller, name: str, project: str | None, config: AgentConfig

@@ -24,6 +24,7 @@ __all__ = [
     "KnowledgeBase",
     "NewApp",
     "PublishedManifest",
+    "SealedSecret",
     "StoreEntry",
     "StoredConfig",
     "VisibilityRule",
@@ -143,6 +144,13 @@ class StoredConfig:
     config: AgentConfig
     changed_by: str | None = None
     changed_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SealedSecret:
+    id: UUID  # of the row that it is sealed for
+    layer: ConfigLayer
+    sealed: bytes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -114,7 +114,7 @@ WHERE app_id = $1 AND scope = $2 AND project = $3 AND principal_id IS NOT DISTIN
 
 -- name: secrets_for
 -- By name, of the nearest layer: the user's before the project's before the app's.
-SELECT DISTINCT ON (name) id, name, sealed
+SELECT DISTINCT ON (name) id, name, scope, sealed
 FROM app_secrets
 WHERE app_id = $1 AND name = ANY ($4) AND (scope = 'app' OR (scope = 'project' AND project = $2)
                                            OR (scope = 'user' AND project = $2 AND principal_id = $3))

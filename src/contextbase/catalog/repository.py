@@ -16,6 +16,7 @@ from contextbase.catalog.model import (
     KnowledgeBase,
     NewApp,
     PublishedManifest,
+    SealedSecret,
     StoredConfig,
     VisibilityRule,
 )
@@ -167,10 +168,13 @@ class AppRepository:
 
     async def secrets_for(
         self, connection: Connection, app_id: AppId, project: str, user: PrincipalId, names: Collection[str]
-    ) -> dict[str, tuple[UUID, bytes]]:
-        """By name, of the nearest layer: the row's id and what is sealed for it."""
+    ) -> dict[str, SealedSecret]:
+        """By name, of the nearest layer."""
         rows = await connection.fetch(_SQL.secrets_for, app_id, project, user, list(names))
-        return {row["name"]: (row["id"], row["sealed"]) for row in rows}
+        return {
+            row["name"]: SealedSecret(id=row["id"], layer=ConfigLayer(row["scope"]), sealed=row["sealed"])
+            for row in rows
+        }
 
     async def put_knowledge_base(
         self, connection: Connection, row_id: UUID, app_id: AppId, scope: ConfigScope, base: KnowledgeBase

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
+from contextbase.agents.mcp_servers import AgentMcpServer
 from contextbase.agents.model import AgentAttachment, AgentTurn, SteerMessage
 from contextbase.agents.registry import adapters
 from contextbase.executor.calls import CallAnswer, CallHandler, CallRefused, ExecutorCall
@@ -139,6 +140,20 @@ def _turn(body: Mapping[str, Any]) -> AgentTurn:
         max_seconds=seconds,
         max_output=output,
         environment=environment,
+        commands={str(name): str(text) for name, text in (body.get("commands") or {}).items()},
+        mcp_servers=_servers(body.get("mcp_servers") or {}),
+    )
+
+
+def _servers(given: Mapping[str, Mapping[str, Any]]) -> tuple[AgentMcpServer, ...]:
+    return tuple(
+        AgentMcpServer(
+            name=name,
+            command=_names(about.get("command")),
+            environment={str(each): str(value) for each, value in (about.get("environment") or {}).items()},
+            path=str(about.get("path") or ""),
+        )
+        for name, about in given.items()
     )
 
 

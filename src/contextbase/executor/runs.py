@@ -207,7 +207,7 @@ async def _resumed(
 ) -> TurnEnd:
     """A turn of a program that goes on with what it knows. If it cannot read that, it is told what was said; state of a
     newer program is left alone."""
-    prompt = await asyncio.to_thread(expanded_prompt, turn.prompt, place.workspace)
+    prompt = await asyncio.to_thread(expanded_prompt, turn.prompt, place.workspace, turn.commands)
     turn = replace(turn, prompt=prompt, profile=profile_of(adapter.options, turn.options, turn.profile))
     if turn.resume and turn.state_version:
         version = await asyncio.to_thread(adapter.version, place)

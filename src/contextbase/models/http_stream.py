@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import h11
 
-__all__ = ["AsgiApp", "ByteStream", "HttpLimits", "serve"]
+__all__ = ["AsgiApp", "AsgiReceive", "AsgiSend", "ByteStream", "HttpLimits", "serve"]
 
 _log = logging.getLogger(__name__)
 

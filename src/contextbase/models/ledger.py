@@ -31,7 +31,8 @@ class DatabaseLedger:
         user, project, run = self._keys(context)
         async with self._database.transaction() as connection:
             limits = await self._repository.limits(connection, context.owner.id, context.project_id)
-            run_limit = self._run_budget if context.run_budget is None else context.run_budget
+            budgets = [limit for limit in (self._run_budget, context.run_budget) if limit is not None]
+            run_limit = min(budgets, default=None)
             # Always in this order, so that two requests never wait for each other.
             wanted = [
                 (run, run_limit, "this run"),

@@ -67,7 +67,7 @@ class ModelContext:
     project_id: ProjectId
     main_model: str = ""
     small_model: str = ""
-    run_budget: int | None = None  # micro-units; None: what the settings say
+    run_budget: int | None = None  # micro-units; the settings' own holds, too
     on_wait: Callable[[float], Awaitable[None]] = _nobody_is_told  # an upstream is busy: we wait this many seconds
 
 

@@ -8,9 +8,10 @@ from contextbase.agent_vocabulary import PermissionDecision, QuestionKind
 from contextbase.conversation.questions import HumanQuestion
 from contextbase.errors import InvalidInput, TooLarge
 
-__all__ = ["QuestionReply", "checked_answer", "quoted_answers"]
+__all__ = ["QuestionReply", "checked_answer", "default_answer", "quoted_answers"]
 
 _LONGEST_TEXT: Final = 64 * 1024
+_NOBODY: Final = "Nobody answered in time. Go on without it, as seems best."
 _DECISIONS: Final = {
     PermissionDecision.ALLOW_ONCE: "A person allowed it, this once. Do it now if it is still needed.",
     PermissionDecision.ALLOW_SESSION: "A person allowed this tool for the rest of the session.",
@@ -38,6 +39,15 @@ def checked_answer(question: HumanQuestion, reply: QuestionReply) -> dict[str, A
     if question.kind is QuestionKind.PERMISSION:
         return _decision(reply)
     return _choice(question, reply)
+
+
+def default_answer(question: HumanQuestion) -> dict[str, Any]:
+    """For a question that nobody answered in time: never a permission, else the first of what it offers."""
+    if question.kind is QuestionKind.PERMISSION:
+        return {"decision": str(PermissionDecision.DENY), "reason": _NOBODY}
+    if question.options:
+        return {"values": [question.options[0].value]}
+    return {"values": [], "text": _NOBODY}
 
 
 def _decision(reply: QuestionReply) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from contextbase.errors import Conflict
 from contextbase.gate.long_merges import LongMerges
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.merge import MergeOutcome, MergePolicy
+from contextbase.sessions.app_settings import AppSettings
 from contextbase.sessions.layer_files import (
     CompositionMark,
     clean_up,
@@ -46,6 +47,11 @@ from contextbase.workspaces.repository import WorkspaceRecord
 
 __all__ = ["AppFolders"]
 
+SKILLS: Final = TreePath(".kb/skills")
+"""Where a session's folder has the skills that its configuration names; agents/skills.py looks there."""
+
+_SKILLS: Final = TreePath("registry/skills")
+_SKILL_FILE: Final = TreePath("SKILL.md")
 _BATCH: Final = 200  # files whose contents are held at once
 _NOTHING: Final[LayerFiles] = {}
 
@@ -54,6 +60,7 @@ _NOTHING: Final[LayerFiles] = {}
 class AppFolders:
     database: Database
     apps: AppRepository
+    settings: AppSettings
     sessions: AppSessionRepository
     source: SnapshotSource
     merges: LongMerges
@@ -72,6 +79,7 @@ class AppFolders:
         before = row.runtime_version if mark is None else mark.runtime_version
         await folder.put_template(None if before is None else await self._manifest(row, before))
         await folder.put_knowledge()
+        await folder.put_skills(await self.settings.skills(session))
         shown = None if mark is None else mark.files_seq
         seq = await self.files.exchange(session, row, record, published.manifest, shown)
         await folder.finish()
@@ -181,10 +189,26 @@ class _Folder:
                 continue
             await self._put(overlay_steps(protected, standing=standing, layer=layer), standing, layer, target)
 
+    async def put_skills(self, names: Collection[str]) -> None:
+        """Those that the configuration names, as the app has them now, and no others."""
+        layer: dict[TreePath, FolderContent] = {}
+        async with self._parts.database.connection() as connection:
+            seq = await self._parts.sessions.head_of(connection, self._row.tree)
+            for name in sorted(set(names)):
+                found = await self._parts.sessions.below(connection, self._row.tree, seq, _SKILLS / name)
+                if _SKILL_FILE not in found:
+                    raise Conflict(
+                        f"The configuration names the skill '{name}', and the app '{self._row.app}' has no file "
+                        f"{_SKILLS}/{name}/{_SKILL_FILE}. Put it there, or take the name out."
+                    )
+                layer |= {TreePath(name) / path: content for path, content in found.items()}
+        standing = await in_thread(standing_below, self._record.path, SKILLS)
+        await self._put(overlay_steps(frozenset(), standing=standing, layer=layer), standing, layer, SKILLS)
+
     async def finish(self) -> None:
         targets = [inside(point.target_path) for point in self._manifest.mount_points]
         folders = [target for target in targets if target is not None]
-        excluded = SyncFilter.of_manifest(self._manifest).left_out
+        excluded = (*SyncFilter.of_manifest(self._manifest).left_out, str(SKILLS))
         await in_thread(prepare_folder, self._record.path, self._parts.owner, folders, excluded)
         await self._put_seeds()
         required = [path for text in self._manifest.required_paths if (path := inside(text)) is not None]

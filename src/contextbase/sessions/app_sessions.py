@@ -1,6 +1,6 @@
 """Sessions that apps compose: made for whoever may use the app, and configured by its layers."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -8,7 +8,7 @@ import asyncpg
 
 from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.catalog.app_session_repository import AppSessionRepository
-from contextbase.catalog.configuration import AgentConfiguration, parsed_config
+from contextbase.catalog.configuration import AgentConfiguration
 from contextbase.catalog.repository import AppRepository
 from contextbase.catalog.service import AppService
 from contextbase.db.database import Database
@@ -22,7 +22,7 @@ from contextbase.sessions.model import AgentSession, Land, SessionId, SessionReq
 from contextbase.sessions.service import SessionService
 from contextbase.wire.agent_config import AgentConfig
 
-__all__ = ["AppSessionRequest", "AppSessions", "RunSettings"]
+__all__ = ["AppSessionRequest", "AppSessions"]
 
 _ACTIONS: Final = frozenset({Action.READ, Action.WRITE})
 FindProvider = Callable[[str | None], Awaitable[str]]
@@ -37,23 +37,6 @@ class AppSessionRequest:
     runtime_version: str | None = None  # None: it follows the latest
     title: str = ""
     overrides: AgentConfig = field(default_factory=lambda: AgentConfig.model_validate({}))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunSettings:
-    """What an app's configuration says about a run."""
-
-    system_prompt: str | None = None
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    seconds: float | None = None
-    output_bytes: int | None = None
-
-    def limits(self, seconds: float, output_bytes: int) -> dict[str, float]:
-        """No more than these."""
-        return {
-            "seconds": min(self.seconds or seconds, seconds),
-            "output_bytes": min(self.output_bytes or output_bytes, output_bytes),
-        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,30 +109,6 @@ class AppSessions:
                 await self.repository.pin(connection, session_id, version)
             except asyncpg.ForeignKeyViolationError:
                 raise _no_version(row.app, version) from None
-
-    async def settings(self, session: AgentSession) -> RunSettings:
-        """As the layers are now. `Conflict` if they name a secret that is not stored."""
-        if session.app is None:
-            return RunSettings()
-        async with self.database.connection() as connection:
-            row = await self.repository.find(connection, session.id)
-            app = None if row is None else await self.catalog.find(connection, row.app, session.owner.id)
-            if row is None or app is None:
-                raise Conflict("The session's app is gone; start a new session.")
-            if not app.enabled:
-                raise Conflict(f"The app '{app.name}' is disabled.")
-            place = await self.apps.place(connection, app, row.project, row.login)
-            overrides = parsed_config(row.overrides)
-            found = await self.configuration.of_user(connection, app, place, session.owner.id, overrides)
-            config = found.effective.config
-            environment = await self.configuration.environment(connection, app, place, session.owner.id, config)
-        limits = config.limits
-        return RunSettings(
-            system_prompt=config.system_prompt,
-            environment=environment,
-            seconds=None if limits is None else limits.seconds,
-            output_bytes=None if limits is None else limits.output_bytes,
-        )
 
 
 def _no_version(app: str, version: str | None) -> Exception:

@@ -1,6 +1,6 @@
 """Questions that agents ask people: listed, answered once, and closed when nobody answers in time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from contextbase.identity.model import Action, Caller, GrantSource, PrincipalKin
 from contextbase.ids import Clock, ProjectId
 from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_runs import QUESTION_EXPIRED, AgentRuns, RunStep
-from contextbase.sessions.answers import QuestionReply, checked_answer, quoted_answers
+from contextbase.sessions.answers import QuestionReply, checked_answer, default_answer, quoted_answers
 from contextbase.sessions.model import AgentRun, AgentSession, RunFacts, RunId, SessionId
 from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.repository import SessionRepository
@@ -27,6 +27,11 @@ __all__ = ["AskedQuestion", "QuestionService"]
 
 _SQL: Final = load_queries("contextbase.sessions")
 _BATCH: Final = 100
+_NOBODY: Final = "system:default"  # answered, because no person did
+
+
+AnswersItself = Callable[[AgentSession], Awaitable[bool]]
+"""Whether a question of the session that nobody answers in time gets the default answer; else its run fails."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +48,7 @@ class QuestionService:
     runs: AgentRuns
     queue: RunQueue
     service: SessionService
+    answers_itself: AnswersItself
     audit: AuditRepository
     clock: Clock
     questions: QuestionRepository = field(default_factory=QuestionRepository)
@@ -83,7 +89,7 @@ class QuestionService:
             answer = checked_answer(question, reply)
             match question.status:
                 case QuestionStatus.PENDING:
-                    await self._answer(step, caller, run, question, answer)
+                    await self._answer(step, str(caller.principal), run, question, answer)
                     await self._note(step, caller, session, question)
                 case QuestionStatus.CANCELED:
                     raise Conflict("The run that asked this has ended; send the session a message instead.")
@@ -97,29 +103,39 @@ class QuestionService:
 
     async def expire(self) -> None:
         """For the leader: close the questions that nobody answered in time. Runs that wait without a machine fail;
-        a machine ends the others."""
+        a machine ends the others. Where an app says so, they get a default answer instead."""
         async with self.database.connection() as connection:
             rows = await connection.fetch(_SQL.overdue_questions, self.clock.now(), _BATCH)
         for row in rows:
             await self._expire(SessionId(row["session_id"]), RunId(row["run_id"]), row["question_id"])
 
     async def _expire(self, session_id: SessionId, run_id: RunId, question_id: str) -> None:
+        answers_itself = await self._answers_itself(session_id)
         async with self.runs.step(session_id) as step:
             machine = await self.queue.claimant(step.connection, run_id)
             run = await self.repository.run(step.connection, run_id, lock=True)
             question = await self._found(step.connection, run_id, question_id)
             if question.status is not QuestionStatus.PENDING or run.state in ENDED:
                 return
-            if machine is None:
+            if answers_itself:
+                await self._answer(step, _NOBODY, run, question, default_answer(question))
+            elif machine is None:
                 facts = RunFacts(reason=QUESTION_EXPIRED, message="Nobody answered the agent's question in time.")
                 await self.runs.apply(step, run, RunState.FAILED, facts)
             else:
                 step.events.append(self.runs.resolved_event(run, question_id, "expired"))
 
+    async def _answers_itself(self, session_id: SessionId) -> bool:
+        async with self.database.connection() as connection:
+            session = await self.repository.find(connection, session_id)
+        try:
+            return session is not None and await self.answers_itself(session)
+        except Conflict:  # its app is gone or disabled
+            return False
+
     async def _answer(
-        self, step: RunStep, caller: Caller, run: AgentRun, question: HumanQuestion, answer: Mapping[str, Any]
+        self, step: RunStep, by: str, run: AgentRun, question: HumanQuestion, answer: Mapping[str, Any]
     ) -> None:
-        by = str(caller.principal)
         step.events.append(self.runs.resolved_event(run, question.question_id, "answered", answer=answer, by=by))
         if set(await self.questions.pending(step.connection, run.id)) <= {question.question_id}:
             await self.queue.unpark_in(step, run.id)

@@ -47,10 +47,12 @@ class RunLog:
     answer_within: timedelta = timedelta(minutes=60)  # for a person, until the question expires
     conversation: ConversationRepository = field(default_factory=ConversationRepository)
 
-    async def append(self, run_id: RunId, attempt: int, events: Sequence[object]) -> AppendedEvents:
+    async def append(
+        self, run_id: RunId, attempt: int, events: Sequence[object], *, answer_within: timedelta | None = None
+    ) -> AppendedEvents:
         """Store what an executor sent, as it came; what was stored before is not stored again. Raises `LeaseLost` when
-        another attempt works on the run, or it has ended."""
-        checked, refused = self._checked(run_id, events[:MOST_AT_ONCE])
+        another attempt works on the run, or it has ended. `answer_within`: None: as for every run."""
+        checked, refused = self._checked(run_id, events[:MOST_AT_ONCE], answer_within or self.answer_within)
         checked = await self.steering.with_texts(run_id, checked)
         for left in reversed(range(_TRIES)):
             logged = await self.log.prepared([_logged(run_id, attempt, event) for event in checked])
@@ -70,7 +72,7 @@ class RunLog:
         if stored:
             self.log.hint(run.session_id)
         if len(events) > MOST_AT_ONCE:
-            rest = await self.append(run_id, attempt, events[MOST_AT_ONCE:])
+            rest = await self.append(run_id, attempt, events[MOST_AT_ONCE:], answer_within=answer_within)
             return AppendedEvents(
                 stored=(*stored, *rest.stored),
                 repeated=len(checked) - len(stored) + rest.repeated,
@@ -83,13 +85,13 @@ class RunLog:
         async with self.database.connection() as connection:
             return await self.conversation.last_event(connection, run_id, attempt)
 
-    def _checked(self, run_id: RunId, events: Sequence[object]) -> tuple[list[RunEvent], int]:
+    def _checked(self, run_id: RunId, events: Sequence[object], answer_within: timedelta) -> tuple[list[RunEvent], int]:
         """In order of their numbers, each once. What has no number may have come before: it is dropped."""
         kept: dict[int, RunEvent] = {}
         refused = 0
         for raw in events:
             try:
-                event = self._completed(run_id, checked_event(raw))
+                event = self._completed(run_id, checked_event(raw), answer_within)
             except (InvalidInput, TooLarge) as error:
                 refused += 1
                 _log.warning("an executor's event is refused", extra={"error": error.message})
@@ -101,13 +103,13 @@ class RunLog:
             kept.setdefault(event.n, event)
         return [kept[n] for n in sorted(kept)], refused
 
-    def _completed(self, run_id: RunId, event: RunEvent) -> RunEvent:
+    def _completed(self, run_id: RunId, event: RunEvent, answer_within: timedelta) -> RunEvent:
         """A question gets its deadline. Its id is its run's own: no agent asks or answers in another's name."""
         if event.kind != REQUESTED:
             return event
         if not str(event.data["question_id"]).startswith(f"{run_id}:"):
             raise InvalidInput("The id of a question begins with the id of its run.")
-        deadline = self.clock.now() + self.answer_within
+        deadline = self.clock.now() + answer_within
         return replace(event, data={**event.data, "deadline": deadline.isoformat()})
 
     async def _lock_session(self, connection: Connection, run_id: RunId) -> None:

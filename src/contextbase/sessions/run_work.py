@@ -13,14 +13,15 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 
-from contextbase.agents.registry import default_model
+from contextbase.agents.model import Capability
+from contextbase.agents.registry import adapter_named, default_model
 from contextbase.commands.occupancy import Occupancy
 from contextbase.conversation.model import CONVERSATION_REBUILT
 from contextbase.conversation.questions import REQUESTED
 from contextbase.errors import Conflict, ContextbaseError, LeaseLost, SetupFailed, Unavailable
 from contextbase.models.model import ModelContext
 from contextbase.sessions.agent_runs import AgentRuns
-from contextbase.sessions.app_sessions import AppSessions
+from contextbase.sessions.app_settings import AppSettings, RunSettings
 from contextbase.sessions.attachments import RunAttachments
 from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.earlier_turns import EarlierTurns
@@ -68,7 +69,7 @@ class RunParts:
     occupancy: Occupancy
     at_work: RunsAtWork
     questions: RunQuestions
-    app_sessions: AppSessions
+    settings: AppSettings
     limits: RunLimits = field(default_factory=RunLimits)
     snapshots: timedelta = timedelta(minutes=5)  # from one to the next while the agent works
     main_model: str  # for sessions that name none
@@ -83,6 +84,7 @@ class RunWork:
         self._parts = parts
         self._session = claimed.session
         self._run = claimed.run
+        self._said = RunSettings()
         self._canceled = asyncio.Event()
         self._steering = SteeringDelivery(parts.runs, claimed.run.id)
         self._told = claimed.run.attempt  # the attempt by which the executor knows what it does for us
@@ -120,7 +122,9 @@ class RunWork:
         if self._run.state in (RunState.SYNCING, RunState.EXPORTED):  # the process died while it stored what was done
             await self._finish(RunEnd.stored(self._run))
             return
-        with self._parts.at_work.working(self._context()):  # an agent that outlived us asks its model at once
+        self._said = await self._parts.settings.of_run(self._session)
+        # From here on: an agent that outlived us asks its model at once.
+        with self._parts.at_work.working(self._context(), self._said.remote_servers):
             folder = await self._folder()
             worker = await self._worker()
             with self._parts.occupancy.busy(worker.sandbox_id):
@@ -147,6 +151,7 @@ class RunWork:
             project_id=self._session.project_id,
             main_model=self._main_model,
             small_model=self._parts.small_model,
+            run_budget=self._said.run_budget,
             on_wait=self._tell_wait,
         )
 
@@ -193,7 +198,8 @@ class RunWork:
         return max(alive, default=None)
 
     async def _begin(self, worker: LiveWorker, folder: SessionFolder) -> None:
-        said = await self._parts.app_sessions.settings(self._session)
+        said = self._said
+        _check_servers(self._run.provider, said)
         told = await self._parts.earlier.before(self._session, self._run)
         answers = await self._parts.questions.for_turn(self._run)
         prompts = [] if answers.new and told.resume is not None else [self._run.prompt]
@@ -215,6 +221,8 @@ class RunWork:
             "options": {"mcp": True, **self._session.options_for(self._run.provider), **self._run.options},
             "system_prompt": said.system_prompt,
             "environment": dict(said.environment),
+            "commands": dict(said.commands),
+            "mcp_servers": said.mcp_servers(),
             "limits": said.limits(self._parts.limits.seconds, self._parts.limits.output_bytes),
         }
         try:
@@ -269,7 +277,8 @@ class RunWork:
             async for batch in batches:
                 mine = [event for event in batch if self._is_mine(event)]
                 if mine:
-                    await self._parts.log.append(self._run.id, self._run.attempt, mine)
+                    within = self._said.answer_within
+                    await self._parts.log.append(self._run.id, self._run.attempt, mine, answer_within=within)
                 if any(event.get("type") == REQUESTED for event in mine):
                     watch.asked()
                 for event in mine:
@@ -348,6 +357,16 @@ class RunWork:
     async def _move(self, after: RunState, facts: RunFacts | None = None) -> None:
         self._run = await self._parts.runs.move(
             self._run.id, self._run.attempt, self._run.state, after, facts or RunFacts()
+        )
+
+
+def _check_servers(provider: str, said: RunSettings) -> None:
+    """An agent that ignored them would work without tools that it was given."""
+    adapter = adapter_named(provider)
+    if said.mcp_servers() and (adapter is None or Capability.MCP not in adapter.capabilities):
+        raise SetupFailed(
+            f"The session's configuration names MCP servers, and the agent {provider} cannot use any. Choose another "
+            "provider, or take them out: contextbase agent-config set."
         )
 
 

@@ -1,14 +1,16 @@
 """Where the streams lead that a session's programs open. Whose they are is decided by the sandbox they come from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from contextbase.channel.stream import ChannelStream
 from contextbase.identity.model import Caller
 from contextbase.models.egress.proxy import EgressProxy, EgressReport
-from contextbase.models.http_stream import AsgiApp, serve
+from contextbase.models.http_stream import AsgiApp, AsgiReceive, AsgiSend, serve
 from contextbase.models.model import CURRENT_CALLER, CURRENT_CONTEXT, ModelContext
+from contextbase.models.remote_mcp import REMOTE_SERVERS, RemoteMcp, RemoteMcpServer, RemoteServers
 from contextbase.models.stream_apps import StreamApps
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.executor_link import StreamHandler
@@ -23,15 +25,20 @@ class RunsAtWork:
 
     def __init__(self) -> None:
         self._contexts: dict[SessionId, ModelContext] = {}
+        self._servers: dict[SessionId, Mapping[str, RemoteMcpServer]] = {}
 
     @contextmanager
-    def working(self, context: ModelContext) -> Iterator[None]:
+    def working(self, context: ModelContext, servers: Mapping[str, RemoteMcpServer]) -> Iterator[None]:
+        """`servers`: of MCP, that its agent may ask through us."""
         session_id = SessionId(context.session_id)
-        self._contexts[session_id] = context
+        self._contexts[session_id], self._servers[session_id] = context, servers
         try:
             yield
         finally:
-            del self._contexts[session_id]
+            del self._contexts[session_id], self._servers[session_id]
+
+    def servers(self, session_id: SessionId) -> Mapping[str, RemoteMcpServer]:
+        return self._servers.get(session_id, {})
 
     def context(self, session_id: SessionId) -> ModelContext | None:
         return self._contexts.get(session_id)
@@ -43,6 +50,7 @@ class SessionWaysOut:
     runs: AgentRuns
     gateway: AsgiApp
     proxy: EgressProxy
+    remote_mcp: RemoteMcp
     apps: StreamApps  # of layers above
 
     def handlers(self, session: AgentSession) -> Mapping[str, StreamHandler]:
@@ -60,14 +68,32 @@ class SessionWaysOut:
         def caller() -> Caller | None:
             return None if self.at_work.context(session.id) is None else session.caller()
 
+        told: set[tuple[RunId, str]] = set()  # hosts of MCP servers, which are asked many times
+
+        async def tell_once(report: EgressReport) -> None:
+            context = self.at_work.context(session.id)
+            if context is not None and (key := (RunId(context.run_id), str(report))) not in told:
+                told.add(key)
+                await self._tell(session, report)
+
+        def servers() -> RemoteServers | None:
+            if self.at_work.context(session.id) is None:
+                return None
+            found = self.at_work.servers(session.id)
+            return RemoteServers(project_id=session.project_id, servers=found, on_host=tell_once)
+
         async def mcp(stream: ChannelStream) -> None:
-            app = self.apps.find("mcp")
-            if app is None:
-                await stream.cut()
-            else:
-                await serve(stream, app, {CURRENT_CALLER: caller})
+            state = {CURRENT_CALLER: caller, REMOTE_SERVERS: servers}
+            await serve(stream, self._mcp, state)
 
         return {"model": model, "proxy": proxy, "mcp": mcp}
+
+    async def _mcp(self, scope: MutableMapping[str, Any], receive: AsgiReceive, send: AsgiSend) -> None:
+        """This server's own tools, or an MCP server elsewhere."""
+        app = self.remote_mcp if self.remote_mcp.serves(scope["path"]) else self.apps.find("mcp")
+        if app is None:
+            raise ConnectionAbortedError("Nothing answers MCP here.")
+        await app(scope, receive, send)
 
     async def _tell(self, session: AgentSession, report: EgressReport) -> None:
         """Every host that was asked for is in the events of the run at work."""

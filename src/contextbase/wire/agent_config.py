@@ -3,9 +3,9 @@
 import re
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.vocabulary import Land
@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _RESERVED: tuple[str, ...] = ("LD_", "CONTEXTBASE_", "ANTHROPIC_", "OPENAI_", "CLAUDE_", "CODEX_", "OPENCODE_")
+_OWN_SERVER = "contextbase"
 _RESERVED_NAMES = frozenset({"PATH", "HOME", "SHELL", "USER", "IFS", "ENV", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS"})
 
 
@@ -72,8 +73,26 @@ class ConfiguredMcpServer(_Part):
     type: Literal["http", "stdio"]
     url: Annotated[str, Field(max_length=2000, pattern=r"^https?://[^\s@]+$")] | None = None
     command: Annotated[list[Text], Field(min_length=1, max_length=100)] | None = None
-    headers: dict[Name, Value] = Field({}, max_length=50)
-    environment: dict[Variable, Value] = Field({}, max_length=100)
+    headers: dict[Name, Value] = Field({}, max_length=50, description="Of http; they stay on the server.")
+    environment: dict[Variable, Value] = Field({}, max_length=100, description="Of stdio.")
+
+    @model_validator(mode="after")
+    def _check_type(self) -> Self:
+        is_http = self.type == "http"
+        if (self.url is not None) != is_http or (self.command is not None) == is_http:
+            raise ValueError("a server of type http has a url, and one of type stdio a command")
+        if (self.environment and is_http) or (self.headers and not is_http):
+            raise ValueError("a server of type http has headers, and one of type stdio an environment")
+        return self
+
+
+def _check_server(name: str) -> str:
+    if name == _OWN_SERVER:
+        raise ValueError(f"is the name of this server's own tools: {_OWN_SERVER}")
+    return name
+
+
+ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"), AfterValidator(_check_server)]
 
 
 class AgentLimits(_Part):
@@ -97,11 +116,13 @@ class AgentConfig(_Part):
     model: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[!-~]+$")] | None = None
     profile: ExecutionProfile | None = Field(None, description="How much it does by itself.")
     system_prompt: Annotated[str, Field(max_length=65_536, pattern=r"^[^\x00]*$")] | None = None
-    mcp_servers: dict[Name, ConfiguredMcpServer | None] | None = Field(
+    mcp_servers: dict[ServerName, ConfiguredMcpServer | None] | None = Field(
         None, max_length=50, description="By name; null takes a server of an earlier layer away."
     )
-    skills: Annotated[list[Name], Field(max_length=200)] | None = None
-    commands: dict[Name, Text | None] | None = Field(None, max_length=200, description="Prompts by name.")
+    skills: Annotated[list[Name], Field(max_length=200)] | None = Field(
+        None, description="Folders below registry/skills in the app's tree, each with a SKILL.md."
+    )
+    commands: dict[Name, Text | None] | None = Field(None, max_length=200, description="Prompts by name, for /NAME.")
     limits: AgentLimits | None = None
     budgets: AgentBudgets | None = None
     timeouts: AgentTimeouts | None = None

@@ -58,4 +58,9 @@ def test_a_slash_command_stands_for_the_text_of_its_file(tmp_path: Path, prompt:
         "---\nallowed-tools: Bash\n---\nFix issue $ARGUMENTS, first $1, then $2, and $3.",
     )
     put(tmp_path, ".opencode/command/team/greet.md", "Say hello. !`touch hooked`")
-    assert expanded_prompt(prompt, tmp_path) == expected
+    assert expanded_prompt(prompt, tmp_path, {}) == expected
+
+
+def test_a_command_of_the_configuration_comes_before_one_of_the_place(tmp_path: Path) -> None:
+    put(tmp_path, ".claude/commands/fix.md", "Of the place.")
+    assert expanded_prompt("/fix it", tmp_path, {"fix": "Fix $1 now."}) == "Fix it now."
