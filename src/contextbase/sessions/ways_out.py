@@ -91,9 +91,11 @@ class SessionWaysOut:
     async def _mcp(self, scope: MutableMapping[str, Any], receive: AsgiReceive, send: AsgiSend) -> None:
         """This server's own tools, or an MCP server elsewhere."""
         app = self.remote_mcp if self.remote_mcp.serves(scope["path"]) else self.apps.find("mcp")
-        if app is None:
-            raise ConnectionAbortedError("Nothing answers MCP here.")
-        await app(scope, receive, send)
+        if app is not None:
+            await app(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 503, "headers": []})
+        await send({"type": "http.response.body"})
 
     async def _tell(self, session: AgentSession, report: EgressReport) -> None:
         """Every host that was asked for is in the events of the run at work."""

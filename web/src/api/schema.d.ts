@@ -3663,8 +3663,9 @@ export interface components {
             mcp_servers?: {
                 [key: string]: components["schemas"]["ConfiguredMcpServer"] | null;
             } | null;
+            /** @description Folders below registry/skills in the app's tree, each with a SKILL.md. */
             skills?: string[] | null;
-            /** @description Prompts by name. */
+            /** @description Prompts by name, for /NAME. */
             commands?: {
                 [key: string]: string | null;
             } | null;
@@ -4287,11 +4288,17 @@ export interface components {
             type: "http" | "stdio";
             url?: string | null;
             command?: string[] | null;
-            /** @default {} */
+            /**
+             * @description Of http; they stay on the server.
+             * @default {}
+             */
             headers: {
                 [key: string]: string | components["schemas"]["SecretReference"];
             };
-            /** @default {} */
+            /**
+             * @description Of stdio.
+             * @default {}
+             */
             environment: {
                 [key: string]: string | components["schemas"]["SecretReference"];
             };
