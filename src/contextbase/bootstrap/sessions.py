@@ -15,7 +15,7 @@ from contextbase.sessions.agent_catalog import AgentCatalog
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.agent_runs import AgentRuns
 from contextbase.sessions.app_sessions import AppSessions
-from contextbase.sessions.app_settings import AppSettings
+from contextbase.sessions.app_settings import AppRunSettings
 from contextbase.sessions.attachments import RunAttachments
 from contextbase.sessions.chats import Chats
 from contextbase.sessions.environments import ProjectEnvironments
@@ -40,7 +40,7 @@ class SessionServices:
     service: SessionService
     chats: Chats
     apps: AppSessions
-    settings: AppSettings
+    settings: AppRunSettings
     runs: AgentRuns
     queue: RunQueue
     log: RunLog
@@ -83,7 +83,7 @@ def sessions_of(
         audit=foundation.audit,
         clock=clock,
     )
-    app_settings = AppSettings(database=database, apps=catalog.apps, configuration=catalog.configuration)
+    app_settings = AppRunSettings(database=database, apps=catalog.apps, configuration=catalog.configuration)
     agents = AgentCatalog(programs=AgentPrograms(settings.folders))
     return SessionServices(
         service=service,

@@ -23,7 +23,7 @@ from contextbase.errors import Conflict
 from contextbase.gate.long_merges import LongMerges
 from contextbase.ids import ContentHash, Seq, TreePath
 from contextbase.merge import MergeOutcome, MergePolicy
-from contextbase.sessions.app_settings import AppSettings
+from contextbase.sessions.app_settings import AppRunSettings
 from contextbase.sessions.layer_files import (
     CompositionMark,
     clean_up,
@@ -60,7 +60,7 @@ _NOTHING: Final[LayerFiles] = {}
 class AppFolders:
     database: Database
     apps: AppRepository
-    settings: AppSettings
+    settings: AppRunSettings
     sessions: AppSessionRepository
     source: SnapshotSource
     merges: LongMerges

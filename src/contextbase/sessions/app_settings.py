@@ -13,7 +13,7 @@ from contextbase.errors import Conflict
 from contextbase.models.remote_mcp import RemoteMcpServer, path_of_server
 from contextbase.sessions.model import AgentSession
 
-__all__ = ["AppSettings", "RunSettings"]
+__all__ = ["AppRunSettings", "RunSettings"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +61,7 @@ class RunSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AppSettings:
+class AppRunSettings:
     database: Database
     apps: AppService
     configuration: AgentConfiguration

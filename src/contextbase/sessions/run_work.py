@@ -21,7 +21,7 @@ from contextbase.conversation.questions import REQUESTED
 from contextbase.errors import Conflict, ContextbaseError, LeaseLost, SetupFailed, Unavailable
 from contextbase.models.model import ModelContext
 from contextbase.sessions.agent_runs import AgentRuns
-from contextbase.sessions.app_settings import AppSettings, RunSettings
+from contextbase.sessions.app_settings import AppRunSettings, RunSettings
 from contextbase.sessions.attachments import RunAttachments
 from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.earlier_turns import EarlierTurns
@@ -69,7 +69,7 @@ class RunParts:
     occupancy: Occupancy
     at_work: RunsAtWork
     questions: RunQuestions
-    settings: AppSettings
+    settings: AppRunSettings
     limits: RunLimits = field(default_factory=RunLimits)
     snapshots: timedelta = timedelta(minutes=5)  # from one to the next while the agent works
     main_model: str  # for sessions that name none
