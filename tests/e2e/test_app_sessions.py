@@ -258,14 +258,6 @@ async def test_commands_skills_and_the_system_prompt_of_the_layers_reach_the_age
     assert (ended.state, ended.reason) == (RunState.FAILED, "conflict")
 
 
-async def test_the_budget_of_the_layers_holds_at_the_gateway(client: AsyncClient) -> None:
-    app = await an_app(client)
-    session = (await client.sessions.create_from_app(app, overrides={"budgets": {"run": 0}})).id
-    ended = await sent(client, session, {"text": "Hello."})
-    assert ended.state is RunState.FAILED
-    assert "budget" in str(ended.message)
-
-
 async def test_an_agent_without_mcp_does_not_ignore_the_servers_that_it_was_given(client: AsyncClient) -> None:
     app = await an_app(client)
     servers = {"mcp_servers": {"clock": {"type": "stdio", "command": ["date"]}}}

@@ -137,3 +137,19 @@ async def test_a_question_that_nobody_answers_in_the_apps_time_gets_the_default_
     assert asked.response is not None
     assert (asked.response.responder, asked.response.answer) == ("system:default", {"values": ["Blue"]})
     assert "Blue" in (await outputs(agents, ended))[0]
+
+
+async def test_the_budget_of_the_layers_holds_at_the_gateway(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    seen: list[dict[str, str]] = []
+    async with (
+        remote_server(PASSWORD, seen) as url,
+        database_copy(embedded_database_server, "contextbase_template") as address,
+        open_agent_world(address, tmp_path / "data", model_anthropic_url=url, model_anthropic_key="sk-none") as world,
+    ):
+        app, values = await an_app(world), {"provider": "scripted", "budgets": {"run": 0}}
+        _, run = await ran(world, app, "Hello.", **values)
+    assert run.state is RunState.FAILED
+    assert "budget" in str(run.message)
+    assert not seen  # nothing was asked that nobody pays for
