@@ -2,7 +2,8 @@
 
     python -m bench.worker [--rounds 100] [--streams 50] [--runs 1000] [--turns 20] [--sessions 100] [--json]
 
-Each figure is a median; what is compared is done in turns, in one run.
+Each figure is a median; what is compared is done in turns, in one run. `hundred_docker_cli_s` is what the Docker
+command line takes to start as many containers, ten at a time, and to have each say a word.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import json
 
 from tests.support.postgres import reachable_folder
 
+from bench.worker_docker import measure_docker_cli
 from bench.worker_gateway import measure_gateway
 from bench.worker_queue import measure_queue
 from bench.worker_sessions import measure_sessions
@@ -36,6 +38,7 @@ def main() -> None:
         )
         figures |= measure_queue(folder / "queue", runs=options.runs)
         figures |= measure_sessions(folder / "sessions", rounds=options.turns, sessions=options.sessions)
+        figures |= measure_docker_cli(containers=options.sessions)
     if options.json:
         print(json.dumps(figures, indent=1))
         return

@@ -96,7 +96,8 @@ def test_worker(folder: Path) -> None:
     figures = figures_of("worker", *small, folder=folder)
     expected = "gateway_added_ms gateway_first_token_ms direct_first_token_ms gateway_streams_ratio "
     expected += "claims_per_s bare_skip_locked_per_s queue_to_first_event_ms bare_exec_ms snapshot_ms "
-    expected += "wake_to_first_token_ms first_token_added_ms hundred_sessions_s idle_session_mb idle_cli_mb "
+    expected += "wake_to_first_token_ms first_token_added_ms hundred_sessions_s hundred_docker_cli_s "
+    expected += "idle_session_mb idle_cli_mb "
     assert figures.keys() >= {*expected.split(), "gateway_streams_seconds", "direct_streams_seconds"}
 
 

@@ -24,7 +24,7 @@ from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
 from contextbase.workspaces.model import Owner
 
-__all__ = ["ROOMY", "Attached", "attached", "driver_of", "driver_values", "gateway_handler", "run_body"]
+__all__ = ["BOUND", "ROOMY", "Attached", "attached", "driver_of", "driver_values", "gateway_handler", "run_body"]
 
 ROOMY = ResourceLimits(
     max_memory=2 << 30, max_cpu=None, max_processes=400, max_execution_time=600, max_output=None, max_disk=None

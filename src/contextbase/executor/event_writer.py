@@ -13,7 +13,7 @@ from contextbase.executor.questions import Questions
 
 __all__ = ["EventWriter", "OutputLimitReached"]
 
-_LONGEST_WAIT: Final = 0.1  # seconds that a delta may wait for the next one
+_LONGEST_WAIT: Final = 0.1  # seconds that a delta may wait for the next one; the first one after a pause does not wait
 _LONGEST_DELTA: Final = 1 << 10  # characters
 _LONGEST_TEXT: Final = 512 << 10
 _DELTAS: Final = ("message.delta", "reasoning.delta")
@@ -33,6 +33,7 @@ class EventWriter:
         self._written = 0
         self._pending: tuple[str, dict[str, Any]] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._joined_until = 0.0  # deltas before then wait for each other
 
     async def emit(self, kind: str, data: Mapping[str, Any]) -> None:
         if kind in _DELTAS:
@@ -74,6 +75,7 @@ class EventWriter:
             self._timer = None
         if self._pending is not None:
             (kind, data), self._pending = self._pending, None
+            self._joined_until = asyncio.get_running_loop().time() + _LONGEST_WAIT
             self._write(kind, data)
 
     def _join(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -86,10 +88,11 @@ class EventWriter:
                 return
             self.flush()
         self._pending = (kind, dict(data))
-        if len(data["text"]) >= _LONGEST_DELTA:
+        loop = asyncio.get_running_loop()
+        if len(data["text"]) >= _LONGEST_DELTA or loop.time() >= self._joined_until:
             self.flush()
         else:
-            self._timer = asyncio.get_running_loop().call_later(_LONGEST_WAIT, self.flush)
+            self._timer = loop.call_at(self._joined_until, self.flush)
 
     def _write(self, kind: str, data: Mapping[str, Any]) -> None:
         if isinstance(data.get("text"), str) and len(data["text"]) > _LONGEST_TEXT:

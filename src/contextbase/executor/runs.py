@@ -150,7 +150,7 @@ class RunSupervisor:
             failure = TurnFailure(code="agent_missing", message=f"There is no agent {turn.provider!r} but {names}.")
             return TurnEnd(outcome=TurnOutcome.FAILED, failure=failure)
         place = replace(self._place, environment={**self._place.environment, MARK: turn.key})
-        working = asyncio.create_task(_resumed(adapter, turn, place, writer, self._canceled))
+        working = asyncio.create_task(self._resumed(adapter, turn, place, writer))
         stopping = asyncio.create_task(self._canceled.wait())
         try:
             done, _ = await asyncio.wait(
@@ -171,6 +171,26 @@ class RunSupervisor:
                 task.cancel()
             await asyncio.gather(working, stopping, return_exceptions=True)
         return self._judged(end)
+
+    async def _resumed(self, adapter: AgentAdapter, turn: AgentTurn, place: AgentPlace, writer: EventWriter) -> TurnEnd:
+        """A turn of a program that goes on with what it knows. If it cannot read that, it is told what was said; state
+        of a newer program is left alone."""
+        prompt = await asyncio.to_thread(expanded_prompt, turn.prompt, place.workspace, turn.commands)
+        turn = replace(turn, prompt=prompt, profile=profile_of(adapter.options, turn.options, turn.profile))
+        if turn.resume and turn.state_version:
+            version = await asyncio.to_thread(adapter.version, self._place)  # not that of the turn: asked once
+            if version is not None and is_older(version, turn.state_version):
+                message = (
+                    f"The session's state was written by version {turn.state_version} of {adapter.name}, and {version} "
+                    "is installed here. Install at least that version, or choose another agent for the next message."
+                )
+                failure = TurnFailure(code="agent_outdated", message=message)
+                return TurnEnd(outcome=TurnOutcome.FAILED, sdk_session_id=turn.resume, failure=failure)
+        end = named(await adapter.run(turn, place, writer, self._canceled))
+        if end.failure is None or end.failure.code != RESUME_FAILED or not turn.resume or self._canceled.is_set():
+            return end
+        await writer.emit("conversation.rebuilt", {"reason": RESUME_FAILED})
+        return named(await adapter.run(replace(turn, resume=None), place, writer, self._canceled))
 
     def _judged(self, end: TurnEnd) -> TurnEnd:
         """A turn that a limit stopped failed, whatever the agent made of it."""
@@ -200,26 +220,3 @@ class RunSupervisor:
             end = {"outcome": TurnOutcome.FAILED, "sdk_session_id": turn.resume, "duration_ms": 0}
             writer.last_words("run.finished", end)
             self._ended[turn.key] = TurnOutcome.FAILED
-
-
-async def _resumed(
-    adapter: AgentAdapter, turn: AgentTurn, place: AgentPlace, writer: EventWriter, canceled: asyncio.Event
-) -> TurnEnd:
-    """A turn of a program that goes on with what it knows. If it cannot read that, it is told what was said; state of a
-    newer program is left alone."""
-    prompt = await asyncio.to_thread(expanded_prompt, turn.prompt, place.workspace, turn.commands)
-    turn = replace(turn, prompt=prompt, profile=profile_of(adapter.options, turn.options, turn.profile))
-    if turn.resume and turn.state_version:
-        version = await asyncio.to_thread(adapter.version, place)
-        if version is not None and is_older(version, turn.state_version):
-            message = (
-                f"The session's state was written by version {turn.state_version} of {adapter.name}, and {version} is "
-                "installed here. Install at least that version, or choose another agent for the next message."
-            )
-            failure = TurnFailure(code="agent_outdated", message=message)
-            return TurnEnd(outcome=TurnOutcome.FAILED, sdk_session_id=turn.resume, failure=failure)
-    end = named(await adapter.run(turn, place, writer, canceled))
-    if end.failure is None or end.failure.code != RESUME_FAILED or not turn.resume or canceled.is_set():
-        return end
-    await writer.emit("conversation.rebuilt", {"reason": RESUME_FAILED})
-    return named(await adapter.run(replace(turn, resume=None), place, writer, canceled))

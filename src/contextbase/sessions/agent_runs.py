@@ -2,10 +2,11 @@
 queue in step, all in one transaction."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Final
 
 from contextbase.conversation.log import ConversationLog, LoggedEvent
@@ -63,15 +64,27 @@ class AgentRuns:
         return None if landed is None else json.loads(landed)
 
     async def move(
-        self, run_id: RunId, attempt: int, before: RunState, after: RunState, facts: RunFacts = _NO_FACTS
+        self,
+        run_id: RunId,
+        attempt: int,
+        before: RunState,
+        after: RunState,
+        facts: RunFacts = _NO_FACTS,
+        *,
+        through: Sequence[RunState] = (),
     ) -> AgentRun:
         """For the machine that works on an attempt. Raises `LeaseLost` when the run is in another state or at another
         attempt by now, `Conflict` for a move that no run makes. An end takes it out of the queue, and lets the
-        session's next run in."""
-        async with self.holding(run_id, attempt) as (step, run):
-            check_move(before, after)
-            if run.state is not before:
-                raise LeaseLost(f"The run {run_id} is not '{before}' but '{run.state}'; leave it alone.")
+        session's next run in. States on the way, for which nothing has to be done, are told as well: `through`."""
+        states = (before, *through, after)
+        async with self.holding(run_id, attempt) as (step, found):
+            for one, following in pairwise(states):
+                check_move(one, following)
+            if found.state is not before:
+                raise LeaseLost(f"The run {run_id} is not '{before}' but '{found.state}'; leave it alone.")
+            run = found
+            for state in through:
+                run = await self.apply(step, run, state)
             return await self.apply(step, run, after, facts)
 
     async def tell(

@@ -165,6 +165,9 @@ class RunWork:
         return await self._parts.host.folder(self._session)
 
     async def _worker(self) -> LiveWorker:
+        if self._run.state is RunState.RESTORING and self._parts.host.is_open(self._session.id):
+            run, through = self._run, (RunState.LINKING,)
+            self._run = await self._parts.runs.move(run.id, run.attempt, run.state, RunState.PREPARING, through=through)
         await self._move_on(RunState.RESTORING, RunState.LINKING)
         return await self._parts.host.opened(self._session)
 

@@ -114,19 +114,25 @@ class WorkerHost:
     def live(self, session_id: SessionId) -> LiveWorker | None:
         return self._live.get(session_id)
 
+    def is_open(self, session_id: SessionId) -> bool:
+        """Whether nothing has to be done for `opened`."""
+        live = self._live.get(session_id)
+        return live is not None and not live.link.is_over
+
     async def folder(self, session: AgentSession) -> SessionFolder:
         """The session's folder on this machine, as it was left or as its last snapshot has it, and with what others
         have committed since."""
         async with self._turn(session.id):
             worker = await self._worker(session.id)
+            is_ours = worker is not None and worker.machine == self.machine and worker.lost_at is None
+            is_here = is_ours and worker is not None and worker.state is not WorkerState.DELETED
             try:
-                created = await self._created(session)
+                created = await (self._reopened(session) if is_here else self._created(session))
             except HeldElsewhere:
                 await self._give_up_elsewhere(session)
                 created = await self._created(session)
-            is_ours = worker is not None and worker.machine == self.machine and worker.lost_at is None
             restored = 0
-            if created.is_new or not is_ours or (worker is not None and worker.state is WorkerState.DELETED):
+            if created.is_new or not is_here:
                 restored = await self._restore(session, created.record)
             await self._put_worker(session, None, None)
             created = await self._rewound(session, created)
@@ -159,9 +165,7 @@ class WorkerHost:
         """The session's sandbox with its executor, attached. Its folder must be here."""
         async with self._turn(session.id):
             live = self._live.get(session.id)
-            if live is not None and not live.link.is_over:
-                return live
-            return await self._open(session)
+            return live if live is not None and self.is_open(session.id) else await self._open(session)
 
     async def stop(self, session: AgentSession) -> None:
         """Stop the sandbox, after all it has was stored; the folder stays. Raises what kept it from being stored, and
@@ -228,6 +232,13 @@ class WorkerHost:
 
     async def _created(self, session: AgentSession) -> Created:
         return await self.workspaces.create(session.caller(), session.project_id, folder=session.folder)
+
+    async def _reopened(self, session: AgentSession) -> Created:
+        """Without making a folder first that is thrown away, unless the session has none after all."""
+        try:
+            return await self.workspaces.reopen(session.caller(), session.project_id, folder=session.folder)
+        except NotFound:
+            return await self._created(session)
 
     async def _open(self, session: AgentSession) -> LiveWorker:
         await self.let_go(session.id)

@@ -92,10 +92,21 @@ class WorkspaceService:
                 except NotFound:  # another call has just ended it
                     continue
                 refuse_other(existing, at, folder, has_metadata=has_metadata)
-                await self._admission.refuse_narrowed(acting, existing)
-                await (await self.node.site()).provider.open_workspace(existing.id)
-                return Created(record=existing, is_new=False)
+                return await self._opened_again(acting, existing)
         raise TooBusy(f"Other calls end the workspaces of {acting.principal.name} as they are made; try again.")
+
+    async def reopen(self, caller: Caller, project_id: ProjectId, *, folder: TreePath | None = None) -> Created:
+        """As `create` for an agent that has a workspace, and faster: nothing is made. `NotFound` if it has none."""
+        acting = await self._agents.acting(caller, project_id, None)
+        acting.require(Action.READ, project_id)
+        async with self._alone_with(acting, project_id) as existing:
+            refuse_other(existing, None, folder, has_metadata=False)
+            return await self._opened_again(acting, existing)
+
+    async def _opened_again(self, acting: Caller, existing: WorkspaceRecord) -> Created:
+        await self._admission.refuse_narrowed(acting, existing)
+        await (await self.node.site()).provider.open_workspace(existing.id)
+        return Created(record=existing, is_new=False)
 
     async def refuse_unless_machine(self) -> None:
         """Raise `HeldElsewhere`, with a machine that will do, if this server is none."""

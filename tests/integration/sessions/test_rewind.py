@@ -7,7 +7,6 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.support.agent_clis import installed
 from tests.support.agent_world import AgentWorld, open_agent_world
 from tests.support.postgres import database_copy
 from tests.support.scripted_model import script
@@ -20,7 +19,7 @@ from contextbase.conversation.todos import TodoRows
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Conflict, NotFound
 from contextbase.sessions.answers import QuestionReply
-from contextbase.sessions.model import AgentRun, AgentSession, Land, RunId, RunWishes
+from contextbase.sessions.model import AgentRun, AgentSession, Land, RunId
 from contextbase.sessions.rewind import Rewound
 from contextbase.sessions.states import RunState
 
@@ -259,48 +258,3 @@ async def test_an_agent_whose_memory_is_gone_is_told_what_was_said(agents: Agent
     [rebuilt] = [event for event in await agents.events(session) if event.kind == CONVERSATION_REBUILT]
     assert rebuilt.payload["reason"] == "resume_failed"
     assert [one["role"] for one in json.loads(await known(agents, session))] == ["user", "assistant"]
-
-
-async def test_two_agent_programs_take_turns_in_one_conversation_and_go_back(
-    embedded_database_server: DatabaseAddress, tmp_path: Path
-) -> None:
-    """Real programs; what the model is told shows what each of them knows."""
-    folders = {str(installed(name).parent) for name in ("claude", "codex")}
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_agent_world(address, tmp_path / "data", agent_folders=list(folders)) as agents,
-    ):
-        session = await agents.session(provider="claude", land=Land.NEVER)
-
-        async def by(provider: str, *texts: str) -> AgentRun:
-            prompt = script(*({"text": text} for text in texts))
-            wishes = RunWishes(provider=provider)
-            service = agents.services.core.sessions.service
-            run = await agents.ended(await service.send(agents.owner, session.id, prompt, wishes=wishes))
-            assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
-            return run
-
-        first = await by("claude", "The number is 41.")
-        await by("codex", "Mine is 42.")
-        await by("claude", "I see 42.")
-        rebuilt = [event for event in await agents.events(session) if event.kind == CONVERSATION_REBUILT]
-        assert [event.payload["reason"] for event in rebuilt] == ["provider_changed", "provider_changed"]
-        memory = await files_of(agents, session, "codex/sessions")
-        assert "Agent: The number is 41." in memory
-        memory = await files_of(agents, session, "claude/projects")
-        assert "Agent: Mine is 42." in memory
-        assert "Agent: The number is 41." not in memory  # it knew that by itself
-
-        await rewind(agents, session, first.id)
-        await by("claude", "Back at 41.")
-        memory = await files_of(agents, session, "claude/projects")
-        assert "The number is 41." in memory
-        assert "Mine is 42." not in memory
-        assert "I see 42." not in memory
-        assert not (await agents.folder(session) / ".agent_data" / "codex" / "sessions").exists()
-
-
-async def files_of(agents: AgentWorld, session: AgentSession, folder: str) -> str:
-    """What an agent program keeps of the conversation."""
-    place = await agents.folder(session) / ".agent_data" / folder
-    return "".join(file.read_text() for file in sorted(place.rglob("*.jsonl")))

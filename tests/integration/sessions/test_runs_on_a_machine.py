@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.support.agent_clis import installed
 from tests.support.agent_world import AgentWorld, open_agent_world
 from tests.support.postgres import database_copy
 from tests.support.scripted_model import script
@@ -220,32 +219,6 @@ async def test_a_session_of_a_folder_sees_and_changes_that_folder_alone(agents: 
     await agents.host.remove(session)
     run = await agents.done(session, script({"tool": "bash", "input": {"command": "cat b.md > c.md"}}))
     assert await agents.read("docs/c.md") == b"b\n"
-
-
-async def test_claude_code_works_in_a_session_and_goes_on_from_its_snapshot(
-    embedded_database_server: DatabaseAddress, tmp_path: Path
-) -> None:
-    """The real program; its model is the scripted one behind the gateway."""
-    options = {"agent_folders": [str(installed("claude").parent)]}
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_agent_world(address, tmp_path / "data", **options) as agents,
-    ):
-        await agents.put({"CLAUDE.md": b"Be brief.\n"})
-        session = await agents.session(provider="claude")
-        write = {"tool": "write", "input": {"path": "plan.md", "content": "# Plan\n"}}
-        run = await agents.done(session, script(write, {"text": "The plan is written."}))
-        assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
-        assert await agents.read("plan.md") == b"# Plan\n"
-        assert run.cli_version
-        session = await agents.again(session)
-        conversation = session.sdk_session_ids["claude"]
-        await agents.host.remove(session)
-        edit = {"tool": "bash", "input": {"command": "echo more >> plan.md"}}
-        run = await agents.done(session, script(edit, {"text": "Done."}))
-        assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
-        assert await agents.read("plan.md") == b"# Plan\nmore\n"
-        assert (await agents.again(session)).sdk_session_ids["claude"] == conversation
 
 
 async def test_a_machine_that_stops_leaves_no_idle_sandbox_running(

@@ -9,8 +9,10 @@ from tests.support.workspace_world import WorkspaceWorld, open_world
 from tests.support.workspaces import read_tree
 
 from contextbase.db.database import DatabaseAddress
+from contextbase.errors import Conflict, NotFound
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
+from contextbase.ids import TreePath
 from contextbase.workspaces.checkpoints import Wish
 
 
@@ -42,3 +44,17 @@ async def test_an_agent_may_change_no_more_because_its_manager_may(world: Worksp
     await world.put({"b.txt": b"b\n"})
     _, committed = await workspaces.commit(world.owner, world.project_id, "ann", wish=Wish())
     assert [one.answered.answer.status for one in committed.changes] == [ChangeStatus.REFUSED]
+
+
+async def test_a_workspace_that_is_there_is_opened_again_and_none_is_made(world: WorkspaceWorld) -> None:
+    await world.put({"a.txt": b"a\n"})
+    workspaces, ann = world.agents.workspaces, await world.agent("ann")
+    with pytest.raises(NotFound):
+        await workspaces.reopen(ann, world.project_id)
+    folder = await world.create("ann")
+    (folder / "b.txt").write_bytes(b"b\n")
+    opened = await workspaces.reopen(ann, world.project_id)
+    assert (opened.is_new, opened.record.path) == (False, folder)
+    assert read_tree(folder) == {"a.txt": b"a\n", "b.txt": b"b\n"}
+    with pytest.raises(Conflict):
+        await workspaces.reopen(ann, world.project_id, folder=TreePath("docs"))

@@ -18,6 +18,7 @@ _ADDED: Final = re.compile(
     r"|# AGENTS\.md instructions[^\n]*\n",
     re.DOTALL,
 )
+_SAID_BY_PROGRAM: Final = "No response requested."  # Claude Code's own words for a turn that was interrupted
 _FOLDER: Final = re.compile(r"(?:[Ww]orking directory|<cwd>|\bcwd\b)[^/\n]{0,24}(/[^\s<>\"'`\\]+)")
 _DEFAULT_FOLDER: Final = "/workspace"
 _MODEL_ITEMS: Final = frozenset({"function_call", "custom_tool_call", "reasoning", "local_shell_call"})
@@ -81,7 +82,8 @@ def _of_messages(messages: Iterable[dict[str, Any]]) -> Iterator[HistoryEntry]:
     for message in messages:
         content = message.get("content")
         if message.get("role") == "assistant":
-            yield HistoryEntry(Speaker.MODEL)
+            if _text(content) != _SAID_BY_PROGRAM:
+                yield HistoryEntry(Speaker.MODEL)
             continue
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else _dicts(content)
         for block in blocks:
