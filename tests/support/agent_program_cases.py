@@ -28,6 +28,7 @@ class Program:
     hostile: Mapping[str, str]  # files that it would read, were they its user's: they make `hooked` or `served`
     other_name: str
     options: Mapping[str, Any]  # some of its own
+    offers_servers_tools: bool = True  # of MCP, by their names; Codex has its model search for them, which ours cannot
 
     def run(self, prompt: str, **values: Any) -> dict[str, Any]:
         return run_body(prompt, **{"provider": self.name, "model": self.model} | values)
@@ -90,6 +91,7 @@ PROGRAMS = {
             model="gpt-5.5",
             question_tool="request_user_input",
             other_name="codex-cli",
+            offers_servers_tools=False,
             options={"approvalMode": "never", "sandboxMode": "workspace-write", "profile": "default"},
             hostile={
                 ".codex/config.toml": CODEX_SETTINGS,

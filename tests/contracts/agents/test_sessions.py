@@ -14,6 +14,7 @@ from tests.support.scripted_model import script
 
 from contextbase.conversation.model import CONVERSATION_REBUILT
 from contextbase.db.database import DatabaseAddress
+from contextbase.interfaces.api.app import create_app
 from contextbase.sessions.answers import QuestionReply
 from contextbase.sessions.model import AgentRun, AgentSession, Land, RunWishes
 from contextbase.sessions.states import RunState
@@ -44,6 +45,7 @@ async def agents(
         database_copy(embedded_database_server, "contextbase_template") as address,
         open_agent_world(address, tmp_path_factory.mktemp("data"), **options) as world,
     ):
+        create_app(world.services)  # it has the tools that agents are given
         yield world
 
 
@@ -65,12 +67,16 @@ async def test_its_edits_land_and_its_question_is_answered_after_the_sandbox_is_
     session = await agents.session(provider=program.name)
     path = f"{program.name}.md"
     write = {"tool": "write", "input": {"path": path, "content": "# Plan\n"}}
-    run = await done(agents, await agents.send(session, script(write, {"text": "The plan is written."})))
+    look = {"tool": "mcp.contextbase.read_file", "input": {"path": path}}  # one of this server's own tools
+    steps = [write, look, {"text": "The plan is written."}] if program.offers_servers_tools else [write]
+    run = await done(agents, await agents.send(session, script(*steps)))
     assert await agents.read(path) == b"# Plan\n"
     assert run.landed is not None
     assert run.landed["paths"] == [{"path": path, "status": "written"}]
     tools = await agents.services.core.sessions.service.tools(agents.owner, run.id)
-    assert [(tool.name, tool.status) for tool in tools] == [("write", "ok")]
+    names = ["write", "mcp.contextbase.read_file"] if program.offers_servers_tools else ["write"]
+    assert [(tool.name, tool.status) for tool in tools] == [(name, "ok") for name in names]
+    assert all("# Plan" in str(tool.output) for tool in tools[1:])
     conversation = (await agents.again(session)).sdk_session_ids[program.name]
 
     ask = {"tool": "ask", "input": {"question": "Which colour?", "options": ["Blue", "Red"]}}

@@ -53,14 +53,9 @@ def agents_of(request: HTTPConnection) -> AgentServices:
 
 
 async def authenticate(request: HTTPConnection) -> Caller:
-    """The caller. How the token came, in a header or with a login's cookie, is part of its grant. A request on a
-    sandbox's stream has no token: the server knows whose stream it is."""
+    """The caller. How the token came, in a header or with a login's cookie, is part of its grant."""
     caller: Caller | None = request.scope.get(FORWARDED_CALLER)
-    if caller is None and (current := stream_caller_of(request)) is not None:
-        caller = current()
-        if caller is None:
-            raise Unauthenticated("No run is at work in this sandbox.")
-    # Of a person who was authenticated elsewhere, or earlier, the roles are read again.
+    # Of a person who was authenticated elsewhere the roles are read again.
     caller = await _with_token(request) if caller is None else await services_of(request).identity.current(caller)
     request.scope.setdefault("state", {})[CALLER] = caller
     return caller

@@ -12,6 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from contextbase.bootstrap import Services
 from contextbase.errors import ContextbaseError, Forbidden, InvalidInput, Unauthenticated
+from contextbase.identity.model import Caller
 from contextbase.interfaces.api.authentication import FORWARDED_CALLER, authenticate, stream_caller_of
 from contextbase.interfaces.api.forwarding.sent_on import Forwarder
 from contextbase.interfaces.api.problems import error_response, problem_response
@@ -42,7 +43,8 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        is_stream = stream_caller_of(request) is not None
+        current = stream_caller_of(request)
+        is_stream = current is not None
         if is_stream and scope["method"] != "POST":
             await problem_response(405, "invalid_input", "MCP is asked by POST.")(scope, receive, send)
             return
@@ -53,7 +55,7 @@ class McpEndpoint:
                 raise Unauthenticated(
                     "Send a token: 'Authorization: Bearer cb_…'. `contextbase token create` makes one."
                 )
-            caller = await authenticate(request)
+            caller = await (authenticate(request) if current is None else self._at_work(current()))
             if not is_known:
                 self._check_host(request)
             # On a stream the caller's grant says what it is about.
@@ -70,6 +72,12 @@ class McpEndpoint:
             await server.answer(scope, receive, send)
         else:
             await self._answer_or_send_on(server, self._forwarder, scope, receive, send)
+
+    async def _at_work(self, caller: Caller | None) -> Caller:
+        """A request on a sandbox's stream has no token: the server knows whose stream it is. Roles are read again."""
+        if caller is None:
+            raise Unauthenticated("No run is at work in this sandbox.")
+        return await self._services.core.identity.current(caller)
 
     async def _answer_or_send_on(
         self, server: "McpServer", forwarder: Forwarder, scope: Scope, receive: Receive, send: Send
