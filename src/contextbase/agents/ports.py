@@ -1,4 +1,4 @@
-"""What every agent program's adapter does; tests/integration/sessions/test_agent_programs.py holds them to it."""
+"""What every agent program's adapter does; tests/contracts/agents holds them to it."""
 
 import asyncio
 from collections.abc import Mapping

@@ -71,6 +71,11 @@ class _Gone(Exception):
     """The other side ended or cut the stream."""
 
 
+def _tells_of_nothing_but_gone(error: BaseException) -> bool:
+    """Applications with tasks of their own raise groups."""
+    return isinstance(error, BaseExceptionGroup) and error.split(_Gone)[1] is None
+
+
 class _Incoming:
     """The one reader of a stream. Reading it is never cancelled half-way: a piece could be lost then."""
 
@@ -149,7 +154,7 @@ class _Connection:
     def _raise_for(self, error: BaseException) -> None:
         if isinstance(error, _Refused) and not self._has_begun:
             raise error
-        if isinstance(error, _Refused | _Gone):
+        if isinstance(error, _Refused | _Gone) or _tells_of_nothing_but_gone(error):
             raise _Gone from error
         _log.error("an application failed on a stream", exc_info=error)
         if self._has_begun:

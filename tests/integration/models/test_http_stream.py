@@ -139,6 +139,34 @@ async def test_an_application_that_fails_says_nothing_of_why(caplog: pytest.LogC
     assert "secret detail" in caplog.text
 
 
+async def test_an_application_whose_tasks_lose_their_client_has_not_failed(caplog: pytest.LogCaptureFixture) -> None:
+    ended = asyncio.Event()
+
+    async def tasks(_scope: Scope, _receive: AsgiReceive, send: AsgiSend) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(speaks(send))
+        finally:
+            ended.set()
+
+    async def speaks(send: AsgiSend) -> None:
+        while True:
+            try:
+                await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+            except asyncio.CancelledError:  # it says good-bye, to nobody
+                await send({"type": "http.response.body"})
+                raise
+
+    async with listening(tasks) as url, connected(url) as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readexactly(100)
+        writer.transport.abort()
+        async with asyncio.timeout(60):
+            await ended.wait()
+    assert "failed on a stream" not in caplog.text
+
+
 async def test_a_head_request_gets_headers_alone() -> None:
     async with listening(echo) as url, connected(url) as (reader, writer):
         writer.write(b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
