@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from contextbase.agents.asking import Permissions, answered
 from contextbase.agents.attachments import encoded_attachment, is_image, is_shown
+from contextbase.agents.carried_mcp import CarriedMcp
 from contextbase.agents.claude_events import ClaudeTranslator
 from contextbase.agents.edit_diff import edit_diff
 from contextbase.agents.instructions import place_instructions
+from contextbase.agents.mcp_servers import OWN_SERVER
 from contextbase.agents.model import (
     AgentPaths,
     AgentPlace,
@@ -104,6 +106,8 @@ def _write_servers(file: Path, turn: AgentTurn, place: AgentPlace) -> None:
             [command, *arguments] = server.command
             values = {"command": command, "args": arguments, "env": dict(server.environment)}
             servers[server.name] = {"type": "stdio", **values}
+        elif server.name == OWN_SERVER:  # asked through us: the program works sooner than with a connection of its own
+            servers[server.name] = {"type": "sdk", "name": server.name}
         else:
             servers[server.name] = {"type": "http", "url": f"{place.mcp_url}{server.path}"}
     file.unlink(missing_ok=True)
@@ -165,6 +169,7 @@ class _Conversation:
         self._asking: set[asyncio.Task[None]] = set()
         self._has_told_start = False
         self._steered: set[str] = set()  # messages that it has not read yet
+        self._own_tools = CarriedMcp(f"{place.mcp_url}/mcp")
 
     async def finished(self) -> TurnEnd:
         await self._request("initialize", {"hooks": None})
@@ -238,7 +243,11 @@ class _Conversation:
         task.add_done_callback(self._asking.discard)
 
     async def _answer(self, request_id: str, request: Mapping[str, Any]) -> None:
-        if request.get("subtype") == "can_use_tool":
+        if request.get("subtype") == "mcp_message":
+            message = request.get("message")
+            carried = await self._own_tools.answer(message if isinstance(message, dict) else {})
+            answer = {"subtype": "success", "request_id": request_id, "response": {"mcp_response": carried}}
+        elif request.get("subtype") == "can_use_tool":
             answer = {"subtype": "success", "request_id": request_id, "response": await self._permission(request)}
         else:
             answer = {"subtype": "error", "request_id": request_id, "error": "This is not offered here."}
