@@ -2,7 +2,15 @@
 
 from enum import StrEnum
 
-__all__ = ["ExecutionProfile", "PermissionDecision", "QuestionKind", "QuestionStatus", "TodoChange", "TodoStatus"]
+__all__ = [
+    "ExecutionProfile",
+    "PermissionDecision",
+    "QuestionKind",
+    "QuestionStatus",
+    "ShareLevel",
+    "TodoChange",
+    "TodoStatus",
+]
 
 
 class ExecutionProfile(StrEnum):
@@ -31,6 +39,13 @@ class PermissionDecision(StrEnum):
     ALLOW_ONCE = "allow_once"
     ALLOW_SESSION = "allow_session"  # this tool, for as long as the session lasts
     DENY = "deny"
+
+
+class ShareLevel(StrEnum):
+    """What somebody may do in another's session."""
+
+    READ = "read"
+    DRIVE = "drive"  # send messages, stop runs, and answer what the agent asks
 
 
 class TodoStatus(StrEnum):

@@ -31,6 +31,15 @@ LEVELS = ("hidden", *READ_LEVELS)
 NO_PROJECT = "no-such-project"
 TERMINAL = ("?", "/api/v1/sandboxes/{sandbox_id}/terminal")  # a web socket: tests/e2e/test_sandbox_api.py
 PIPE = ("?", "/api/v1/sandboxes/{sandbox_id}/exec")  # so is this
+DRIVEN = {
+    ("POST", "/api/v1/sessions/{session}/runs"),
+    ("POST", "/api/v1/sessions/{session}/stop"),
+    ("POST", "/api/v1/runs/{run}/cancel"),
+    ("POST", "/api/v1/chat/{session}/stop"),
+    ("POST", "/api/chat-opencode/{session}/stop"),
+    ("POST", "/api/v1/runs/{run}/human-loop/{question_id}/reply"),
+}
+"""What somebody may do in a session that is shared with them to drive, beside reading."""
 CHAT_STREAMS = {  # endless: tests/e2e/test_chat_api.py
     ("GET", "/api/v1/chat/{session}/stream"),
     ("GET", "/api/chat-opencode/{session}/stream"),
@@ -425,6 +434,12 @@ TABLE: dict[tuple[str, str], Route] = {
     ("POST", f"{SESSIONS}/{{session}}/unpin"): route("read write", "session"),
     ("POST", f"{SESSIONS}/{{session}}/land"): route("read write", "session", ok=409),  # its run has not ended
     ("POST", f"{SESSIONS}/{{session}}/discard"): route("read write", "session", ok=409),
+    ("GET", f"{API}/shared-sessions"): route("read", "project", query()),
+    ("GET", f"{SESSIONS}/{{session}}/shares"): route("read", "session"),
+    ("PUT", f"{SESSIONS}/{{session}}/shares/{{user}}"): route(
+        "read write", "session", lambda *_: {"json": {"level": "read"}}
+    ),
+    ("DELETE", f"{SESSIONS}/{{session}}/shares/{{user}}"): route("read write", "session", ok=204),
     ("GET", f"{RUNS}/{{run}}"): route("read", "session"),
     ("GET", f"{RUNS}/{{run}}/events"): route("read", "session"),
     ("GET", f"{RUNS}/{{run}}/tools"): route("read", "session"),
@@ -676,8 +691,8 @@ async def test_a_session_is_its_owners_to_change_an_administrators_to_read_and_t
     run = (await api.stranger.post(f"{SESSIONS}/{session}/runs", **sent)).json()["id"]
 
     async def asked(who: str, session: str = session, run: str = run) -> httpx.Response:
-        place = path.replace("{session}", session).replace("{run}", run).replace("{question_id}", f"{run}:1:q")
         fields = entry.request(world, world.project.name)
+        place = of_session(path, session, run)
         return await api.stranger.request(method, place, headers=api.as_bearer(who), **fields)
 
     stranger, nowhere = await token_of(f"{name}-2", "read", "write"), str(uuid4())
@@ -693,6 +708,47 @@ async def test_a_session_is_its_owners_to_change_an_administrators_to_read_and_t
     for who in (owner, *((manager,) if method == "GET" else ())):
         answer = await asked(who)
         assert answer.status_code == entry.ok, answer.text
+
+
+def of_session(path: str, session: str, run: str) -> str:
+    named = path.replace("{session}", session).replace("{run}", run).replace("{question_id}", f"{run}:1:q")
+    return named.replace("{user}", "owner")
+
+
+@pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about == "session"], ids=" ".join)
+async def test_a_shared_session_is_there_to_read_or_to_drive_and_for_nothing_else(
+    api: Api, key: tuple[str, str]
+) -> None:
+    world, (method, path), entry = await a_world(api), key, TABLE[key]
+    here = ("member", f"project:{world.project.name}")
+    owner, reader, driver, colleague = [await a_person(api, here) for _ in range(4)]
+
+    async def asked(who: str, method: str, path: str, **fields: Any) -> httpx.Response:
+        return await api.stranger.request(method, path, headers=api.as_bearer(who), **fields)
+
+    async def slug_of(who: str) -> str:
+        return str((await asked(who, "GET", f"{API}/me")).json()["principal"])
+
+    session = (await ask(world, A_SESSION, owner)).json()["id"]
+    run = (await asked(owner, "POST", f"{SESSIONS}/{session}/runs", json={"message": "Hello."})).json()["id"]
+    for who, level in ((reader, "read"), (driver, "drive")):
+        place = f"{SESSIONS}/{session}/shares/{await slug_of(who)}"
+        assert (await asked(owner, "PUT", place, json={"level": level})).status_code == 200
+
+    async def tried(who: str) -> int:
+        fields = entry.request(world, world.project.name)
+        return (await asked(who, method, of_session(path, session, run), **fields)).status_code
+
+    assert await tried(colleague) == 404
+    may_read = {"GET": entry.ok}.get(method, 404)
+    if path.endswith("/snapshot"):
+        may_read = 403
+    assert await tried(reader) == may_read
+    assert await tried(driver) == (entry.ok if key in DRIVEN else may_read)
+    for who in (reader, driver):
+        place = f"{SESSIONS}/{session}/shares/{await slug_of(who)}"
+        assert (await asked(owner, "DELETE", place)).status_code == 204
+        assert await tried(who) == 404
 
 
 # What a writer at each level may do below `area/`, where it has no rights above that level.

@@ -67,6 +67,11 @@ class PeopleWorld:
     async def person(self, slug: str, *, as_member: bool = False) -> Person:
         return await self.people.create(self.owner, PersonRequest(login_name=slug), as_member=as_member)
 
+    async def caller(self, slug: str) -> Caller:
+        """A person with the rights of this moment; raises when they are disabled."""
+        secret = await self.token(slug)
+        return await self.identity.authenticate(secret)
+
     async def token(self, slug: str, by: Caller | None = None) -> str:
         """A secret of a person's that limits nothing."""
         request = TokenRequest(

@@ -35,6 +35,7 @@ PARTS = (
     "commands",
     "sandboxes",
     "sessions",
+    "session_shares",
     "agents",
     "apps",
     "app_files",

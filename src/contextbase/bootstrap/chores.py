@@ -55,7 +55,10 @@ def _of_leader(core: CoreServices, models: ModelServices) -> list[Chore]:
         ),
         Chore(name="prune-logins", every=timedelta(hours=1), run=core.people.logins.prune, where=Where.LEADER),
         Chore(
-            name="narrow-sessions", every=timedelta(seconds=10), run=core.sessions.service.narrowed, where=Where.LEADER
+            name="narrow-sessions",
+            every=timedelta(seconds=10),
+            run=core.sessions.narrowing.narrowed,
+            where=Where.LEADER,
         ),
         Chore(
             name="keep-sessions", every=timedelta(minutes=1), run=core.sessions.lifecycle.keep_up, where=Where.LEADER

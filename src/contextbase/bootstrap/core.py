@@ -148,7 +148,7 @@ async def open_core_services(foundation: Foundation) -> AsyncIterator[CoreServic
             write_probe=WriteProbe(database=database, blobs=foundation.large_blobs),
             catalog=catalog,
             identity=identity,
-            people=people_of(foundation, identity, sessions.service, hashing),
+            people=people_of(foundation, identity, sessions.narrowing, hashing),
             projects=projects,
             policies=PolicyService(
                 database=database,

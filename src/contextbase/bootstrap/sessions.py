@@ -21,11 +21,14 @@ from contextbase.sessions.chats import Chats
 from contextbase.sessions.environments import ProjectEnvironments
 from contextbase.sessions.fork import SessionForks
 from contextbase.sessions.lifecycle import SessionLifecycle
+from contextbase.sessions.narrowing import SessionNarrowing
 from contextbase.sessions.questions import QuestionService
 from contextbase.sessions.queue import QueueLimits, RunQueue
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.run_log import RunLog
 from contextbase.sessions.service import SessionService
+from contextbase.sessions.share_repository import ShareRepository
+from contextbase.sessions.shares import SessionSharing
 from contextbase.sessions.snapshot_archive import SnapshotArchives
 from contextbase.sessions.snapshot_repository import SnapshotRepository
 from contextbase.sessions.steering import SteeredMessages
@@ -38,6 +41,8 @@ __all__ = ["SessionServices", "session_access", "sessions_of"]
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionServices:
     service: SessionService
+    narrowing: SessionNarrowing
+    shares: SessionSharing
     chats: Chats
     apps: AppSessions
     settings: AppRunSettings
@@ -84,9 +89,14 @@ def sessions_of(
         clock=clock,
     )
     app_settings = AppRunSettings(database=database, apps=catalog.apps, configuration=catalog.configuration)
+    narrowing = SessionNarrowing(database=database, repository=repository, shares=ShareRepository(), service=service)
     agents = AgentCatalog(programs=AgentPrograms(settings.folders))
     return SessionServices(
         service=service,
+        narrowing=narrowing,
+        shares=SessionSharing(
+            database=database, access=access, identity=IdentityRepository(), narrowing=narrowing, clock=clock
+        ),
         chats=Chats(database=database, sessions=service, streams=streams),
         apps=AppSessions(
             database=database,

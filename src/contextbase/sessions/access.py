@@ -1,4 +1,5 @@
-"""Who may use a session: its owner. An administrator may look into one, and the audit trail says so."""
+"""Who may use a session: its owner, and whom the owner lets read or drive it. An administrator may look into one,
+and the audit trail says so."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,17 +8,19 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from contextbase.agent_vocabulary import ShareLevel
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Forbidden, NotFound
 from contextbase.identity.authorization import authorize
-from contextbase.identity.model import Action, Caller
+from contextbase.identity.model import Action, Caller, GrantSource
 from contextbase.identity.roles import RoleScope
 from contextbase.ids import Clock, PrincipalId
 from contextbase.lru_cache import LruCache
 from contextbase.role_vocabulary import Right
 from contextbase.sessions.model import AgentRun, AgentSession, RunId, SessionId, SessionState
 from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.share_repository import ShareRepository
 
 __all__ = ["SessionAccess"]
 
@@ -34,6 +37,7 @@ class SessionAccess:
     repository: SessionRepository
     audit: AuditRepository
     clock: Clock
+    shares: ShareRepository = field(default_factory=ShareRepository)
     _noted: LruCache[tuple[PrincipalId, UUID], datetime] = field(
         default_factory=lambda: LruCache(_MOST_NOTED), init=False
     )
@@ -62,22 +66,42 @@ class SessionAccess:
         session = await self._found(connection, session_id)
         if session.owner.id == caller.principal.id:
             _check_grant(caller, session, _READ)
-        else:
+        elif not await self._is_shared(connection, caller, session):
             if not _administers(caller, session):
                 raise _unknown(session_id)
             if is_noted:
                 return session
-            await self.audit.note(
-                connection,
-                session.project_id,
-                "session.open",
-                f"Looked into a session of {session.owner}.",
-                at=self.clock.now(),
-                by=caller.actor,
-                session_id=str(session.id),
-                owner=str(session.owner.id),
-            )
+            await self.note(connection, caller, session, "session.open", f"Looked into a session of {session.owner}.")
         return session
+
+    async def driven(self, connection: Connection, caller: Caller, session_id: SessionId) -> AgentSession:
+        """As `owned`, also for those whom the owner lets drive it. What they have it do is audited."""
+        session = await self._found(connection, session_id, lock=True)
+        if session.owner.id == caller.principal.id:
+            return await self.owned(connection, caller, session_id)
+        if not await self._is_shared(connection, caller, session, ShareLevel.DRIVE):
+            raise _unknown(session_id)
+        _check_grant(caller, session, session.actions)
+        await self.note(connection, caller, session, "session.drive", f"Used a session of {session.owner}.")
+        return session
+
+    async def note(
+        self, connection: Connection, caller: Caller, session: AgentSession, action: str, summary: str, **details: str
+    ) -> None:
+        """Into the trail of the session's project."""
+        about = {"session_id": str(session.id), "owner": str(session.owner.id)} | details
+        now = self.clock.now()
+        await self.audit.note(connection, session.project_id, action, summary, at=now, by=caller.actor, **about)
+
+    def may_reach(self, caller: Caller, session: AgentSession) -> bool:
+        """Whether it is where the caller may read. A share is worth nothing without that."""
+        try:
+            _check_grant(caller, session, _READ)
+            if session.app is not None:
+                authorize(caller, Right.USE_APP, RoleScope.of_app(session.app))
+        except Forbidden:
+            return False
+        return True
 
     async def owned(self, connection: Connection, caller: Caller, session_id: SessionId) -> AgentSession:
         """To change, by its owner alone; nobody else changes what it has in the queue until the transaction ends. A
@@ -97,12 +121,21 @@ class SessionAccess:
             await self.opened(connection, caller, run.session_id)
         return run
 
-    async def owned_run(self, connection: Connection, caller: Caller, run_id: RunId) -> tuple[AgentSession, AgentRun]:
-        """As `owned`."""
+    async def driven_run(self, connection: Connection, caller: Caller, run_id: RunId) -> tuple[AgentSession, AgentRun]:
+        """As `driven`."""
         run = await self.repository.run(connection, run_id)
         with _as_unknown(run_id):
-            session = await self.owned(connection, caller, run.session_id)
+            session = await self.driven(connection, caller, run.session_id)
         return session, await self.repository.run(connection, run_id)
+
+    async def _is_shared(
+        self, connection: Connection, caller: Caller, session: AgentSession, least: ShareLevel = ShareLevel.READ
+    ) -> bool:
+        """Only with the person: what agents do for somebody is not what that person does."""
+        if caller.grant.source is GrantSource.RUN or caller.on_behalf_of is not None:
+            return False
+        level = await self.shares.level(connection, session.id, caller.principal.id)
+        return level in (least, ShareLevel.DRIVE) and self.may_reach(caller, session)
 
     async def _found(self, connection: Connection, session_id: SessionId, *, lock: bool = False) -> AgentSession:
         session = await self.repository.find(connection, session_id, lock=lock)

@@ -51,7 +51,7 @@ class Chats:
     async def find(self, caller: Caller, chat_id: str, *, is_to_change: bool = False) -> AgentSession:
         """By the session's id, or by what the caller's client calls it. Raises `NotFound`."""
         _check_id(chat_id)
-        access = self.sessions.access.owned if is_to_change else self.sessions.access.opened
+        access = self.sessions.access.driven if is_to_change else self.sessions.access.opened
         async with self.database.transaction() as connection:
             if (session_id := _as_uuid(chat_id)) is not None:
                 try:

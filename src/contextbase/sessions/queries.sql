@@ -536,3 +536,50 @@ SELECT $1, * FROM unnest($2::integer[], $3::text[], $4::text[], $5::bigint[], $6
 
 -- name: attachments_of_run
 SELECT name, media_type, size, content_hash FROM run_attachments WHERE run_id = $1 ORDER BY position
+
+-- name: share_level
+SELECT level FROM session_shares WHERE session_id = $1 AND principal_id = $2
+
+-- name: put_share
+INSERT INTO session_shares (session_id, principal_id, level, shared_by, shared_at) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (session_id, principal_id) DO UPDATE
+SET level = excluded.level, shared_by = excluded.shared_by, shared_at = excluded.shared_at
+
+-- name: delete_share
+DELETE FROM session_shares WHERE session_id = $1 AND principal_id = $2 RETURNING true
+
+-- name: shares_of_session
+SELECT p.name, u.display_name, h.level, h.shared_at
+FROM session_shares h JOIN principals p ON p.id = h.principal_id JOIN users u ON u.principal_id = p.id
+WHERE h.session_id = $1
+ORDER BY p.name
+
+-- name: person_to_share_with
+SELECT u.principal_id FROM users u JOIN principals p ON p.id = u.principal_id
+WHERE p.kind = 'user' AND p.name = $1 AND u.disabled_at IS NULL AND NOT u.is_service
+
+-- name: sessions_shared_with
+-- Newest first, before $2; those of project $3, or (NULL) all.
+SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name,
+       p.name AS app
+FROM session_shares h JOIN agent_sessions s ON s.id = h.session_id
+JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
+LEFT JOIN apps p ON p.id = s.app_id
+WHERE h.principal_id = $1 AND s.state <> 'deleted' AND ($2::uuid IS NULL OR s.id < $2)
+  AND ($3::uuid IS NULL OR s.project_id = $3)
+ORDER BY s.id DESC
+LIMIT $4
+
+-- name: put_asked_by
+UPDATE agent_runs SET asked_by = $2 WHERE id = $1
+
+-- name: runs_without_leave
+-- Open runs that somebody asked for in a session that they may not drive any more.
+SELECT r.id, r.session_id FROM agent_runs r
+JOIN run_queue q ON q.run_id = r.id
+JOIN users u ON u.principal_id = r.asked_by
+WHERE r.asked_by IS NOT NULL AND r.cancel_requested_at IS NULL
+  AND (u.disabled_at IS NOT NULL
+       OR NOT EXISTS (SELECT FROM session_shares h
+                      WHERE h.session_id = r.session_id AND h.principal_id = r.asked_by AND h.level = 'drive'))
+ORDER BY r.id

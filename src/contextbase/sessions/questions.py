@@ -79,12 +79,13 @@ class QuestionService:
         return [AskedQuestion(session_id=SessionId(row["session_id"]), question=question_of_row(row)) for row in rows]
 
     async def reply(self, caller: Caller, run_id: RunId, question_id: str, reply: QuestionReply) -> AskedQuestion:
-        """Answer a question, for its session's owner alone: never for an agent. The same answer again changes nothing,
-        another one is a `Conflict`. The answer to a question that has expired starts a new run with it."""
+        """Answer a question, for its session's owner and whom the owner lets drive it: never for an agent. The same
+        answer again changes nothing, another one is a `Conflict`. The answer to a question that has expired starts a
+        new run with it."""
         _check_person(caller)
         session_id = (await self.runs.get(run_id)).session_id
         async with self.runs.step(session_id) as step:
-            session, run = await self.access.owned_run(step.connection, caller, run_id)
+            session, run = await self.access.driven_run(step.connection, caller, run_id)
             question = await self._found(step.connection, run_id, question_id)
             answer = checked_answer(question, reply)
             match question.status:

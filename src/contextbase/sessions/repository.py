@@ -69,14 +69,14 @@ class SessionRepository:
     async def find(self, connection: Connection, session_id: SessionId, *, lock: bool = False) -> AgentSession | None:
         """Also a deleted one. With `lock` nobody else changes what it has in the queue until the transaction ends."""
         row = await connection.fetchrow(_SQL.lock_session if lock else _SQL.session_by_id, session_id)
-        return None if row is None else _session(row)
+        return None if row is None else session_of_row(row)
 
     async def of_chat(self, connection: Connection, owner: PrincipalId, chat_id: str) -> AgentSession | None:
         row = await connection.fetchrow(_SQL.session_by_chat, owner, chat_id)
-        return None if row is None else _session(row)
+        return None if row is None else session_of_row(row)
 
     async def of_ids(self, connection: Connection, ids: Collection[SessionId]) -> dict[SessionId, AgentSession]:
-        sessions = map(_session, await connection.fetch(_SQL.sessions_by_id, list(ids)))
+        sessions = map(session_of_row, await connection.fetch(_SQL.sessions_by_id, list(ids)))
         return {session.id: session for session in sessions}
 
     async def of_owner(
@@ -89,7 +89,9 @@ class SessionRepository:
         limit: int,
     ) -> list[AgentSession]:
         """Newest first."""
-        return list(map(_session, await connection.fetch(_SQL.sessions_of_owner, owner, before, project_id, limit)))
+        return list(
+            map(session_of_row, await connection.fetch(_SQL.sessions_of_owner, owner, before, project_id, limit))
+        )
 
     async def update(
         self,
@@ -294,7 +296,7 @@ def _json(value: object) -> str | None:
     return None if value is None else json.dumps(value)
 
 
-def _session(row: asyncpg.Record) -> AgentSession:
+def session_of_row(row: asyncpg.Record) -> AgentSession:
     owner = Principal(
         id=PrincipalId(row["owner_id"]),
         kind=PrincipalKind(row["owner_kind"]),

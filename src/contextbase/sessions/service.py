@@ -172,7 +172,7 @@ class SessionService:
         [said] = await self.log.prepared([self._said(caller, run_id, prompt)])
         async with self.runs.step(session_id) as step:
             connection = step.connection
-            session = await self.access.owned(connection, caller, session_id)
+            session = await self.access.driven(connection, caller, session_id)
             if idempotency_key and (
                 known := await self.repository.run_with_key(connection, session_id, idempotency_key)
             ):
@@ -186,7 +186,7 @@ class SessionService:
                 raise TooBusy(f"{_MOST_OPEN_RUNS} messages wait in this session; wait until the agent has read some.")
             working = next((run for run in open_runs if run.state in ACTIVE), None)
             if wishes.mode is SendMode.INTERRUPT and working is not None:
-                await self._cancel(step, working.id)
+                await self.cancel_in(step, working.id)
             run = await self.repository.insert_run(
                 connection,
                 session,
@@ -198,6 +198,8 @@ class SessionService:
                 idempotency_key=idempotency_key,
                 request_hash=request_hash,
             )
+            if session.owner.id != caller.principal.id:
+                await self.access.shares.put_asked_by(connection, run.id, caller.principal.id)
             await self.queue.add(connection, session, run, priority=priority)
             await self.repository.touch_worker(connection, session_id, self.clock.now())
             step.events += [said, self.runs.state_event(run)]
@@ -260,35 +262,23 @@ class SessionService:
         what it did so far is kept. A run that has ended stays as it is."""
         session_id = (await self._known_run(run_id)).session_id
         async with self.runs.step(session_id) as step:
-            await self.access.owned_run(step.connection, caller, run_id)
-            run = await self._cancel(step, run_id)
+            await self.access.driven_run(step.connection, caller, run_id)
+            run = await self.cancel_in(step, run_id)
         self.log.hint_machines()
         return run
 
     async def stop(self, caller: Caller, session_id: SessionId) -> None:
         """Cancel its runs, and let its worker stop once its files are stored. The next message starts it again."""
         async with self.runs.step(session_id) as step:
-            await self.access.owned(step.connection, caller, session_id)
-            await self._stop(step, WorkerState.STOPPED)
+            await self.access.driven(step.connection, caller, session_id)
+            await self.stop_in(step, WorkerState.STOPPED)
         self.log.hint_machines()
-
-    async def narrowed(self) -> None:
-        """Stop the sessions of people who were disabled or lost their role in the project. What the agents did so far
-        is kept."""
-        async with self.database.connection() as connection:
-            stopped = await self.repository.without_leave(connection)
-        for session_id in stopped:
-            async with self.runs.step(session_id) as step:
-                await self.repository.find(step.connection, session_id, lock=True)
-                await self._stop(step, WorkerState.STOPPED)
-        if stopped:
-            self.log.hint_machines()
 
     async def close(self, caller: Caller, session_id: SessionId) -> None:
         """Stop it for good; what was said and done stays readable."""
         async with self.runs.step(session_id) as step:
             await self.access.owned(step.connection, caller, session_id)
-            await self._stop(step, WorkerState.STOPPED)
+            await self.stop_in(step, WorkerState.STOPPED)
             await self.repository.update(step.connection, session_id, state=SessionState.CLOSED)
 
     async def pin(self, caller: Caller, session_id: SessionId, *, pinned: bool) -> None:
@@ -308,7 +298,7 @@ class SessionService:
         finds it; its rows go as soon as its machine has removed what it holds."""
         async with self.runs.step(session_id) as step:
             session = await self.access.owned(step.connection, caller, session_id)
-            await self._stop(step, WorkerState.DELETED)
+            await self.stop_in(step, WorkerState.DELETED)
             await self.repository.update(step.connection, session_id, state=SessionState.DELETED)
             await self.audit.note(
                 step.connection,
@@ -327,12 +317,14 @@ class SessionService:
             if await self.identity.find_principal(connection, PrincipalKind.AGENT, name) is None:
                 return await self.identity.ensure_principal(connection, PrincipalKind.AGENT, name)
 
-    async def _stop(self, step: RunStep, wanted: WorkerState) -> None:
+    async def stop_in(self, step: RunStep, wanted: WorkerState, why: str = "") -> None:
+        """In a step under way, for those who have checked that it may be done. `why`: for its people to read."""
         for run in await self.repository.open_runs(step.connection, step.session_id):
-            await self._cancel(step, run.id)
+            await self.cancel_in(step, run.id, why)
         await self.repository.want_worker(step.connection, step.session_id, wanted, self.clock.now())
 
-    async def _cancel(self, step: RunStep, run_id: RunId) -> AgentRun:
+    async def cancel_in(self, step: RunStep, run_id: RunId, why: str = "") -> AgentRun:
+        """As `stop_in`."""
         connection = step.connection
         machine = await self.queue.claimant(connection, run_id)
         run = await self.repository.run(connection, run_id, lock=True)
@@ -340,11 +332,15 @@ class SessionService:
             return run
         await self.repository.request_cancel(connection, run_id)
         if machine is None:
-            facts = RunFacts(reason="canceled", message="It was canceled while no machine worked on it.")
+            facts = RunFacts(reason="canceled", message=why or "It was canceled while no machine worked on it.")
             return await self.runs.apply(step, run, RunState.CANCELED, facts)
         if not run.is_canceled:
             asked = LoggedEvent(
-                kind="run.cancel_requested", run_id=run_id, attempt=run.attempt, ts=self.clock.now(), data={}
+                kind="run.cancel_requested",
+                run_id=run_id,
+                attempt=run.attempt,
+                ts=self.clock.now(),
+                data={"why": why} if why else {},
             )
             step.events.append(asked)
         return await self.repository.run(connection, run_id)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from contextbase.db.database import Database
-from contextbase.errors import NotFound
+from contextbase.errors import Forbidden, NotFound
 from contextbase.history.archive_writers import ArchiveEntry, ArchiveFormat, writer_of
 from contextbase.identity.model import Caller
 from contextbase.ids import TreePath
@@ -43,7 +43,9 @@ class SnapshotArchives:
         """Names are as the file system had them; what the work removed is left out. It works while the session's
         machine is gone. Raises `NotFound` for somebody else's session, and before anything was stored."""
         async with self.database.transaction() as connection:
-            await self.access.opened(connection, caller, session_id)
+            session = await self.access.opened(connection, caller, session_id)
+            if await self.access.shares.level(connection, session.id, caller.principal.id) is not None:
+                raise Forbidden("What a session keeps for itself is its owner's alone, also when it is shared.")
             snapshot = await self.repository.newest(connection, session_id)
             if snapshot is None:
                 raise NotFound(f"Nothing is stored of the session {session_id} yet; that happens when a run ends.")

@@ -128,7 +128,7 @@ class RuntimeVersionPin(BaseModel):
 
 class SessionView(AnswerView):
     id: UUID
-    owner: Text = Field(description="Who made it, such as user:ann: nobody else sees it, but for an administrator.")
+    owner: Text = Field(description="Who made it, such as user:ann: others see it if it is shared.")
     agent: Text = Field(description="Who works in it, on the owner's behalf.")
     project_id: UUID
     folder: OptionalText = Field(description="The part of the project that the agent works in; null: all.")

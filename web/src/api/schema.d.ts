@@ -952,6 +952,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/shared-sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Shared Sessions
+         * @description Sessions that others share with you, newest first.
+         */
+        get: operations["list_shared_sessions_api_v1_shared_sessions_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Shares
+         * @description Whom a session is shared with. Whoever it is shared with sees themselves.
+         */
+        get: operations["list_shares_api_v1_sessions__session__shares_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/shares/{user}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Share Session
+         * @description Let a person read or drive a session of yours. They must be able to read where it works.
+         */
+        put: operations["share_session_api_v1_sessions__session__shares__user__put"];
+        post?: never;
+        /**
+         * Unshare Session
+         * @description Share it with a person no more, within a second; or leave a session that somebody shares with you.
+         */
+        delete: operations["unshare_session_api_v1_sessions__session__shares__user__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session}/snapshot": {
         parameters: {
             query?: never;
@@ -5150,7 +5214,7 @@ export interface components {
         OpenedSessionView: {
             /** Format: uuid */
             id: string;
-            /** @description Who made it, such as user:ann: nobody else sees it, but for an administrator. */
+            /** @description Who made it, such as user:ann: others see it if it is shared. */
             owner: string;
             /** @description Who works in it, on the owner's behalf. */
             agent: string;
@@ -6136,12 +6200,28 @@ export interface components {
             /** @description That are hidden now, in order. */
             runs: components["schemas"]["RewoundRun"][];
         };
+        SessionShareList: {
+            /** @description By slug. */
+            shares: components["schemas"]["SessionShareView"][];
+        };
+        SessionSharePut: {
+            /** @description `read`: see all that is said and done. `drive`: also send messages, stop runs and answer what the agent asks; it works with the owner's rights. */
+            level: components["schemas"]["ShareLevel"];
+        };
+        SessionShareView: {
+            /** @description The slug. */
+            user: string;
+            display_name: string;
+            level: components["schemas"]["ShareLevel"];
+            /** Format: date-time */
+            shared_at: string;
+        };
         /** @enum {string} */
         SessionState: "open" | "closed" | "deleted";
         SessionView: {
             /** Format: uuid */
             id: string;
-            /** @description Who made it, such as user:ann: nobody else sees it, but for an administrator. */
+            /** @description Who made it, such as user:ann: others see it if it is shared. */
             owner: string;
             /** @description Who works in it, on the owner's behalf. */
             agent: string;
@@ -6198,6 +6278,11 @@ export interface components {
             side_version_id: string;
             review_id: string | null;
         };
+        /**
+         * @description What somebody may do in another's session.
+         * @enum {string}
+         */
+        ShareLevel: "read" | "drive";
         SharedFolderView: {
             /** @description A read-only folder that follows the head, on `machine`. */
             path: string;
@@ -8312,6 +8397,106 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["SessionView"];
                 };
+            };
+        };
+    };
+    list_shared_sessions_api_v1_shared_sessions_get: {
+        parameters: {
+            query?: {
+                /** @description Left out: all. */
+                project?: string | null;
+                before?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionPage"];
+                };
+            };
+        };
+    };
+    list_shares_api_v1_sessions__session__shares_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionShareList"];
+                };
+            };
+        };
+    };
+    share_session_api_v1_sessions__session__shares__user__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The person's slug. */
+                user: string;
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SessionSharePut"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionShareList"];
+                };
+            };
+        };
+    };
+    unshare_session_api_v1_sessions__session__shares__user__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The person's slug. */
+                user: string;
+                /** @description The session's id. */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

@@ -56,6 +56,7 @@ from contextbase.interfaces.api.routes import (
     runs,
     sandboxes,
     search,
+    session_shares,
     session_snapshots,
     sessions,
     snapshots,
@@ -77,7 +78,7 @@ from contextbase.wire.tree import CheckoutRequest
 __all__ = ["create_app"]
 
 _WORK = (search, workspaces, tools, commands, sandboxes)
-_CONVERSATIONS = (chat, sessions, session_snapshots, runs, human_loop, todos, agents)
+_CONVERSATIONS = (chat, sessions, session_shares, session_snapshots, runs, human_loop, todos, agents)
 _ADMINISTRATION = (policies, groups, models, environments, projects, tokens, machines)
 _PLATFORM = (apps, app_settings, app_files)
 _PEOPLE = (users, passwords, roles)

@@ -1,13 +1,14 @@
 """`contextbase session …`"""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
 
 import typer
 
-from contextbase.agent_vocabulary import QuestionStatus
+from contextbase.agent_vocabulary import QuestionStatus, ShareLevel
 from contextbase.errors import InvalidInput, NotFound
 from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.completion import complete_project
@@ -22,6 +23,7 @@ from contextbase.interfaces.cli.session_text import drawn_messages, drawn_rewind
 from contextbase.interfaces.cli.unpacking import any_name_inside, unpack
 from contextbase.sdk import Client
 from contextbase.wire.session import LandingView, SessionView
+from contextbase.wire.session_share import SessionShareList
 
 __all__ = ["commands", "message_named", "session_named"]
 
@@ -39,6 +41,7 @@ Message = Annotated[
         show_default=False,
     ),
 ]
+Slug = Annotated[str, typer.Argument(metavar="USER", help="The person's slug.", show_default=False)]
 Files = Annotated[bool, typer.Option("--files", help="Take back the work that is not in the project, too.")]
 
 
@@ -55,7 +58,8 @@ def message_named(client: Client, session: UUID, text: str) -> str:
 
 def session_named(client: Client, text: str) -> UUID:
     """The session that a person means."""
-    return find_id(text, what="session", listed=((one.id, one.title) for one in _all(client, None)), see=_LIST)
+    listed = ((one.id, one.title) for one in chain(_all(client), _shared(client)))
+    return find_id(text, what="session", listed=listed, see=_LIST)
 
 
 @commands.command("list")
@@ -68,10 +72,12 @@ def list_(
             "--project", "-p", help="Only of this project.", show_default=False, autocompletion=complete_project
         ),
     ] = None,
+    shared: Annotated[bool, typer.Option("--shared", help="Those that others share with you.")] = False,
     limit: Limit = 50,
 ) -> CommandResult:
     """List your sessions, newest first."""
-    sessions = client.sessions.list(project, limit=limit).sessions
+    listed = client.session_shares.shared_with_me if shared else client.sessions.list
+    sessions = listed(project, limit=limit).sessions
     rows = TableRows(
         columns=("SESSION", "STATE", "PROGRAM", "RUNS", "ACTIVE", "TITLE"),
         rows=(
@@ -234,6 +240,40 @@ def fork(
     return CommandResult(made, f"The new session: contextbase chat {short_id(made.id)}")
 
 
+@commands.command("share")
+@command
+def share(
+    client: Client,
+    session: Name,
+    user: Slug,
+    drive: Annotated[
+        bool,
+        typer.Option("--drive", help="Let them send messages, stop runs and answer the agent, too: with your rights."),
+    ] = False,
+) -> CommandResult:
+    """Let a person read a session of yours, or drive it."""
+    level = ShareLevel.DRIVE if drive else ShareLevel.READ
+    found = client.session_shares.share(session_named(client, session), user, level)
+    return CommandResult(found.shares, _drawn_shares(found))
+
+
+@commands.command("unshare")
+@command
+def unshare(client: Client, session: Name, user: Slug) -> CommandResult:
+    """Share a session with a person no more; with your own slug, leave one that somebody shares with you."""
+    named = session_named(client, session)
+    client.session_shares.unshare(named, user)
+    return CommandResult({"session": str(named), "user": user}, f"The session is not shared with {user} any more.")
+
+
+@commands.command("shares")
+@command
+def shares(client: Client, session: Name) -> CommandResult:
+    """List whom a session is shared with."""
+    found = client.session_shares.list(session_named(client, session))
+    return CommandResult(found.shares, _drawn_shares(found))
+
+
 @commands.command("rescue")
 @command
 def rescue(
@@ -263,9 +303,23 @@ def delete(client: Client, session: Name, yes: Yes = False, *, as_json: bool) ->
     return CommandResult(client.sessions.delete(found), "The session is deleted. What landed stays in the project.")
 
 
-def _all(client: Client, project: str | None) -> Iterator[SessionView]:
-    for page in every_page(lambda before: client.sessions.list(project, before=before, limit=100)):
+def _all(client: Client) -> Iterator[SessionView]:
+    for page in every_page(lambda before: client.sessions.list(before=before, limit=100)):
         yield from page.sessions
+
+
+def _shared(client: Client) -> Iterator[SessionView]:
+    for page in every_page(lambda before: client.session_shares.shared_with_me(before=before, limit=100)):
+        yield from page.sessions
+
+
+def _drawn_shares(found: SessionShareList) -> TableRows:
+    return TableRows(
+        columns=("USER", "NAME", "MAY", "SINCE"),
+        rows=((one.user, one.display_name, one.level, local_time(one.shared_at)) for one in found.shares),
+        empty="The session is shared with nobody.",
+        whole=("USER",),
+    )
 
 
 def _decided(session: str, landed: LandingView) -> CommandResult:

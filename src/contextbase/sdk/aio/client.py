@@ -30,6 +30,7 @@ from contextbase.sdk.aio.projects import AsyncProjects
 from contextbase.sdk.aio.reviews import AsyncReviews
 from contextbase.sdk.aio.sandboxes import AsyncSandboxes
 from contextbase.sdk.aio.search import AsyncSearch
+from contextbase.sdk.aio.session_shares import AsyncSessionShares
 from contextbase.sdk.aio.sessions import AsyncInstalledAgents, AsyncSessions
 from contextbase.sdk.aio.tokens import AsyncTokens
 from contextbase.sdk.aio.uploads import AsyncUploadable, check_uploadable, pieces_of
@@ -90,6 +91,7 @@ class AsyncClient:
         self.commands = AsyncCommands(self._connection)
         self.sandboxes = AsyncSandboxes(self._connection, self.workspaces)
         self.sessions = AsyncSessions(self._connection)
+        self.session_shares = AsyncSessionShares(self._connection)
         self.agents = AsyncInstalledAgents(self._connection)
         self.apps = AsyncApps(self._connection)
         self.app_files = AsyncAppFiles(self._connection)

@@ -32,6 +32,7 @@ from contextbase.sdk.blocking.projects import Projects
 from contextbase.sdk.blocking.reviews import Reviews
 from contextbase.sdk.blocking.sandboxes import Sandboxes
 from contextbase.sdk.blocking.search import Search
+from contextbase.sdk.blocking.session_shares import SessionShares
 from contextbase.sdk.blocking.sessions import InstalledAgents, Sessions
 from contextbase.sdk.blocking.tokens import Tokens
 from contextbase.sdk.blocking.uploads import Uploadable, check_uploadable, pieces_of
@@ -91,6 +92,7 @@ class Client:
         self.commands = Commands(self._connection)
         self.sandboxes = Sandboxes(self._connection, self.workspaces)
         self.sessions = Sessions(self._connection)
+        self.session_shares = SessionShares(self._connection)
         self.agents = InstalledAgents(self._connection)
         self.apps = Apps(self._connection)
         self.app_files = AppFiles(self._connection)
