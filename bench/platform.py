@@ -2,7 +2,7 @@
 """The platform: what people and apps cost.
 
     python -m bench.platform [--apps 500] [--users 5000] [--files 1000] [--changes 100] [--rounds 30]
-                             [--without-docker] [--json]
+                             [--bindings 10000] [--without-docker] [--json]
 
 Each figure is a median.
 """
@@ -13,6 +13,7 @@ import json
 from tests.support.postgres import reachable_folder
 
 from bench.platform_apps import measure_apps, measure_docker_copies
+from bench.platform_people import measure_leaving, measure_people
 
 
 def main() -> None:
@@ -21,6 +22,7 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=5000)
     parser.add_argument("--files", type=int, default=1000, help="of a session")
     parser.add_argument("--changes", type=int, default=100, help="in a session")
+    parser.add_argument("--bindings", type=int, default=10_000, help="roles of one person")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--without-docker", action="store_true", help="leave out what is compared with it")
     parser.add_argument("--json", action="store_true")
@@ -34,6 +36,8 @@ def main() -> None:
             changes=options.changes,
             rounds=options.rounds,
         )
+        figures |= measure_people(bindings=options.bindings, rounds=options.rounds)
+        figures |= measure_leaving(folder / "leaving", rounds=options.rounds)
         if not options.without_docker:
             figures |= measure_docker_copies(folder / "copies", files=options.files)
     if options.json:

@@ -104,7 +104,8 @@ def test_worker(folder: Path) -> None:
 def test_platform(folder: Path) -> None:
     require_root()
     small = ("--apps", "5", "--users", "10", "--files", "20", "--changes", "2", "--rounds", "2", "--without-docker")
-    figures = figures_of("platform", *small, folder=folder)
+    figures = figures_of("platform", *small, "--bindings", "100", folder=folder)
+    assert figures.keys() >= {"authorize_us", "login_ms", "argon2_ms", "out_ms"}
     assert figures.keys() >= {"store_ms", "effective_config_ms", "restore_1000_files_ms", "sync_100_changes_ms"}
 
 

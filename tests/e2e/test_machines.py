@@ -359,6 +359,7 @@ def test_each_chore_is_done_by_the_right_process(fleet: Fleet) -> None:
     }  # fmt: skip
     of_machine = {
         "beat", "examine-machine", "sweep-workspaces", "follow-views", "sweep-sandboxes", "keep-runs", "tend-sessions",
+        "narrow-sandboxes",
     }  # fmt: skip
     for name, expected in (("server", shared), ("one", of_machine), ("two", of_machine)):
         end = time.monotonic() + LONGEST

@@ -66,6 +66,12 @@ class MachineRole:
                 run=agents.sandbox_upkeep.sweep,
                 where=Where.MACHINE,
             ),
+            Chore(
+                name="narrow-sandboxes",
+                every=timedelta(seconds=1),
+                run=agents.sandbox_upkeep.narrowed,
+                where=Where.MACHINE,
+            ),
             *self._for_sessions(),
         ]
 

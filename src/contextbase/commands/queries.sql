@@ -32,6 +32,19 @@ FROM sandboxes s JOIN workspaces w ON w.id = s.workspace_id
 WHERE s.node = $1 AND s.removed_at IS NULL
 ORDER BY s.id
 
+-- name: sandboxes_without_leave
+-- Of people who were disabled, or have no role in the project any more.
+SELECT s.id, s.driver
+FROM sandboxes s JOIN workspaces w ON w.id = s.workspace_id
+JOIN users u ON u.principal_id = w.principal_id JOIN principals p ON p.id = u.principal_id AND NOT p.is_owner
+WHERE s.node = $1 AND s.removed_at IS NULL
+  AND (u.disabled_at IS NOT NULL
+       OR NOT EXISTS (SELECT FROM user_role_bindings b
+                      WHERE b.principal_id = u.principal_id
+                        AND (b.role = 'platform_admin'
+                             OR (b.scope_kind = 'project' AND b.scope_id = w.project_id::text))))
+ORDER BY s.id
+
 -- name: see_sandbox
 UPDATE sandboxes SET seen_at = clock_timestamp() WHERE id = $1 AND seen_at < clock_timestamp() - interval '1 minute'
 

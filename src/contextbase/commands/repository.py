@@ -81,6 +81,11 @@ class SandboxRepository:
             for row in await connection.fetch(_SQL.sandboxes_of_node, node, idle_seconds)
         ]
 
+    async def without_leave(self, connection: Connection, node: str) -> list[tuple[SandboxId, str]]:
+        """(sandbox, its driver) of people who may not use them any more."""
+        rows = await connection.fetch(_SQL.sandboxes_without_leave, node)
+        return [(SandboxId(int=row["id"].int), row["driver"]) for row in rows]
+
     async def seen(self, connection: Connection, sandbox_id: SandboxId) -> None:
         await connection.execute(_SQL.see_sandbox, sandbox_id)
 

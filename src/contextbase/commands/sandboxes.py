@@ -92,6 +92,10 @@ class AgentSandboxes:
         record, workspace = await self._entered(caller, sandbox_id)
         return await self._status(record, workspace)
 
+    async def check(self, caller: Caller, sandbox_id: SandboxId) -> None:
+        """Raises when the caller may not use it, or not any more."""
+        await self._found(caller, sandbox_id)
+
     async def list(
         self, caller: Caller, project_id: ProjectId | None, *, before: SandboxId | None = None, limit: int = 100
     ) -> list[SandboxRecord]:

@@ -1,6 +1,7 @@
 """Sandboxes that nobody uses any more: stopped after a silence, removed with their workspace."""
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 
 from contextbase.commands.driver import MachineDriver
@@ -32,6 +33,18 @@ class SandboxUpkeep:
             except ContextbaseError as error:  # made with another driver, say: no reason to leave the others alone
                 extra = {"sandbox_id": str(one.id), "error": error.message}
                 _log.warning("the upkeep of a sandbox did not get done; trying again", extra=extra)
+
+    async def narrowed(self) -> None:
+        """Stop the sandboxes of people who were disabled or lost their role, whatever runs there. Their workspaces
+        stay, with the work in them."""
+        async with self.database.connection() as connection:
+            left = await self.repository.without_leave(connection, self.driving.node)
+        for sandbox_id, driver_name in left:
+            with suppress(NotFound):  # somebody removed it
+                driver = await self.driving.driver(driver_name)
+                if (await driver.inspect(sandbox_id)).state is SandboxState.RUNNING:
+                    await driver.stop(sandbox_id)
+                    _log.info("stopped a sandbox whose owner may not use it", extra={"sandbox_id": str(sandbox_id)})
 
     async def _attend(self, one: SandboxOfNode) -> None:
         if one.has_ended:

@@ -100,7 +100,8 @@ SET state = $4, state_at = clock_timestamp(),
         state, coalesce((phases ->> state)::bigint, 0)
                + round(extract(epoch FROM clock_timestamp() - state_at) * 1000)::bigint),
     reason = CASE WHEN $5::text IS NOT NULL THEN $5 WHEN $4 = 'queued' THEN reason END,
-    message = CASE WHEN $5::text IS NOT NULL THEN $6 WHEN $4 = 'queued' THEN message END,
+    message = CASE WHEN $4 = 'canceled' AND cancel_why IS NOT NULL THEN cancel_why
+                   WHEN $5::text IS NOT NULL THEN $6 WHEN $4 = 'queued' THEN message END,
     runtime_version = coalesce($7, runtime_version), image = coalesce($8, image),
     cli_version = coalesce($9, cli_version), landed = coalesce($10, landed),
     started_at = CASE WHEN $4 = 'running' THEN coalesce(started_at, clock_timestamp()) ELSE started_at END,
@@ -136,7 +137,10 @@ ORDER BY s.id
 
 -- name: request_cancel
 -- Once; whoever asks again changes nothing.
-UPDATE agent_runs SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp()) WHERE id = $1
+UPDATE agent_runs
+SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp()),
+    cancel_why = CASE WHEN cancel_requested_at IS NULL THEN $2 ELSE cancel_why END
+WHERE id = $1
 
 -- name: is_canceled
 SELECT cancel_requested_at IS NOT NULL FROM agent_runs WHERE id = $1

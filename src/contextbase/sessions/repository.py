@@ -225,8 +225,8 @@ class SessionRepository:
         """Those at work for people who may not have that any more."""
         return [SessionId(row["id"]) for row in await connection.fetch(_SQL.sessions_without_leave)]
 
-    async def request_cancel(self, connection: Connection, run_id: RunId) -> None:
-        await connection.execute(_SQL.request_cancel, run_id)
+    async def request_cancel(self, connection: Connection, run_id: RunId, why: str = "") -> None:
+        await connection.execute(_SQL.request_cancel, run_id, why or None)
 
     async def is_canceled(self, connection: Connection, run_id: RunId) -> bool:
         """True also for a run that is gone."""

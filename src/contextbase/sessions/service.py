@@ -330,9 +330,9 @@ class SessionService:
         run = await self.repository.run(connection, run_id, lock=True)
         if run.state in ENDED:
             return run
-        await self.repository.request_cancel(connection, run_id)
+        await self.repository.request_cancel(connection, run_id, why)
         if machine is None:
-            facts = RunFacts(reason="canceled", message=why or "It was canceled while no machine worked on it.")
+            facts = RunFacts(reason="canceled", message="It was canceled while no machine worked on it.")
             return await self.runs.apply(step, run, RunState.CANCELED, facts)
         if not run.is_canceled:
             asked = LoggedEvent(

@@ -18,7 +18,7 @@ from contextbase.streams.model import START, StreamEvent
 __all__ = ["EventsReader", "ScopedItem", "parse_cursor"]
 
 _AT_ONCE: Final = 100
-_LONGEST_WAIT_SECONDS: Final = 1.0
+_LONGEST_WAIT_SECONDS: Final = 0.5  # then it is asked again whether the caller may read
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +101,7 @@ class EventsReader:
         return Chunks(chunks=chunks, cursor=items[-1].cursor)
 
     async def wait(self, seconds: float) -> None:
-        """Until there may be something new, the server stops or the time is over; at most a second."""
+        """Until there may be something new, the server stops or the time is over; at most half a second."""
         if self.ended or seconds <= 0 or any(reader.is_behind for reader in self._readers):
             return
         with suppress(TimeoutError):

@@ -7,15 +7,18 @@ from typing import Final
 from fastapi import WebSocket, WebSocketDisconnect
 
 from contextbase.errors import Conflict, ContextbaseError, HeldElsewhere
+from contextbase.identity.model import Caller
 from contextbase.interfaces.api.authentication import FORWARDED_CALLER
 from contextbase.interfaces.api.forwarding.sent_on import Forwarder
 from contextbase.interfaces.api.forwarding.socket_bridge import bridge_socket
 from contextbase.interfaces.api.problems import error_response
+from contextbase.interfaces.api.watched_caller import until_refused
 from contextbase.sandbox.ports import Execution
 
-__all__ = ["TOO_MUCH", "UNREADABLE", "CommandInput", "first_of", "refuse_or_bridge"]
+__all__ = ["TOO_MUCH", "UNREADABLE", "CommandInput", "end_when_refused", "first_of", "refuse_or_bridge"]
 
-UNREADABLE, TOO_MUCH = 1007, 1009  # why a socket is closed
+UNREADABLE, REFUSED, TOO_MUCH = 1007, 1008, 1009  # why a socket is closed
+_LONGEST_REASON: Final = 120
 _MOST_WAITING: Final = 16 << 20
 
 
@@ -26,6 +29,12 @@ async def refuse_or_bridge(websocket: WebSocket, error: ContextbaseError) -> Non
         await bridge_socket(websocket, forwarder, error)
     else:
         await websocket.send_denial_response(error_response(error))
+
+
+async def end_when_refused(websocket: WebSocket, check: Callable[[Caller], Awaitable[object]]) -> None:
+    """Hangs up once the caller may not use the sandbox any more."""
+    error = await until_refused(websocket, check)
+    await websocket.close(REFUSED, error.message.encode()[:_LONGEST_REASON].decode(errors="ignore"))
 
 
 async def first_of(*ends: Coroutine[None, None, None], beside: Coroutine[None, None, None]) -> None:

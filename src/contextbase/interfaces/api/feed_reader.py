@@ -1,4 +1,5 @@
-"""One caller's reading of a project's feed, authorised again whenever the policy moves and every few seconds."""
+"""One caller's reading of a project's feed: who reads is checked all the time, and what they may see whenever the
+policy moves and every few seconds."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,16 +10,17 @@ from fastapi import Request
 
 from contextbase.bootstrap import CoreServices
 from contextbase.errors import DatabaseUnavailable
-from contextbase.identity.model import Action
+from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, TreePath
 from contextbase.interfaces.api.authentication import authenticate
+from contextbase.interfaces.api.watched_caller import CHECKED_SECONDS
 from contextbase.streams.feed_model import Cursor, FeedHeads, FeedPage, Viewpoint
 from contextbase.streams.project_feed import FeedFollower
 
 __all__ = ["AUTHORISED_SECONDS", "FeedConnection"]
 
 AUTHORISED_SECONDS: Final = 15.0
-"""How long a revoked token, or a change of groups, may go unnoticed by a reader that waits."""
+"""How long a change of groups may go unnoticed by a reader that waits."""
 
 
 class FeedConnection:
@@ -33,6 +35,7 @@ class FeedConnection:
         self._viewpoint: Viewpoint | None = None
         self._policy_version = -1
         self._authorised_at = 0.0
+        self._checked_at = 0.0
 
     async def start(self, after: str | None) -> tuple[FeedHeads, Cursor]:
         """The heads now, and where the reader wants to start."""
@@ -59,17 +62,26 @@ class FeedConnection:
     async def _current_viewpoint(self, policy_version: int) -> Viewpoint:
         if self._viewpoint is None or policy_version > self._policy_version:
             return await self._authorise(policy_version)
-        if self._clock.time() - self._authorised_at > AUTHORISED_SECONDS:
-            try:
+        now = self._clock.time()
+        try:
+            if now - self._authorised_at > AUTHORISED_SECONDS:
                 return await self._authorise(policy_version)
-            except DatabaseUnavailable:
-                return self._viewpoint  # nothing new can land meanwhile
+            if now - self._checked_at > CHECKED_SECONDS:
+                await self._checked()
+        except DatabaseUnavailable:
+            pass  # nothing new can land meanwhile
         return self._viewpoint
+
+    async def _checked(self) -> Caller:
+        """Raises when they may not read any more."""
+        caller = await authenticate(self._request)
+        caller.require(Action.READ, self._project_id)
+        self._checked_at = self._clock.time()
+        return caller
 
     async def _authorise(self, policy_version: int) -> Viewpoint:
         """Who reads, and what they may see, as of now; raises when they may not read any more."""
-        caller = await authenticate(self._request)
-        caller.require(Action.READ, self._project_id)
+        caller = await self._checked()
         async with self._services.database.connection() as connection:
             authority = await self._services.gate.authority(connection, caller, self._project_id)
         self._viewpoint = Viewpoint(authority=authority, below=self._below)

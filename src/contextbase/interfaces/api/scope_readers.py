@@ -13,7 +13,8 @@ from contextbase.bootstrap import CoreServices
 from contextbase.errors import DatabaseUnavailable
 from contextbase.identity.model import Caller
 from contextbase.interfaces.api.authentication import authenticate
-from contextbase.interfaces.api.feed_reader import AUTHORISED_SECONDS, FeedConnection
+from contextbase.interfaces.api.feed_reader import FeedConnection
+from contextbase.interfaces.api.watched_caller import CHECKED_SECONDS
 from contextbase.streams.access import ReadableScope
 from contextbase.streams.feed_model import Cursor, FeedCommit, FeedHeads
 from contextbase.streams.model import Position, Scope, StreamEvent
@@ -157,7 +158,7 @@ class _PrivateReader:
                 yield
 
     async def read(self, limit: int) -> FoundEvents:
-        if self._clock.time() - self._authorised_at > AUTHORISED_SECONDS:
+        if self._clock.time() - self._authorised_at > CHECKED_SECONDS:
             try:
                 await self._authorise()
             except DatabaseUnavailable:

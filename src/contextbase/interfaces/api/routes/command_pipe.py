@@ -1,6 +1,7 @@
 """A command in a sandbox with its input and output as they come, over a web socket; see docs/reference.md."""
 
 import asyncio
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from contextbase.interfaces.api.execution_socket import (
     TOO_MUCH,
     UNREADABLE,
     CommandInput,
+    end_when_refused,
     first_of,
     refuse_or_bridge,
 )
@@ -62,7 +64,12 @@ async def pipe(websocket: WebSocket, sandbox_id: UUID) -> None:
         async def taken(count: int) -> None:
             await websocket.send_text(TakenItem(bytes=count).model_dump_json())
 
-        await first_of(_show(websocket, execution), _listen(websocket, given), beside=given.give(execution, taken))
+        await first_of(
+            _show(websocket, execution),
+            _listen(websocket, given),
+            end_when_refused(websocket, partial(sandboxes.check, sandbox_id=opened)),
+            beside=given.give(execution, taken),
+        )
     finally:
         await execution.kill()
 

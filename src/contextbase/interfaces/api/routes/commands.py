@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from fastapi import APIRouter, Request
 
 from contextbase.commands.model import CommitWhen, RunRequest, RunStep, lowered
 from contextbase.commands.shell import shell_argv
+from contextbase.identity.model import Action, Caller
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
@@ -16,6 +18,7 @@ from contextbase.interfaces.api.event_stream import EVENT_STREAM
 from contextbase.interfaces.api.item_stream import item_stream, unless_hung_up
 from contextbase.interfaces.api.routes.commits import bytes_of
 from contextbase.interfaces.api.run_views import OutputTexts, collected_run, run_item
+from contextbase.interfaces.api.watched_caller import until_refused
 from contextbase.sandbox.model import WORKSPACE, Command, CommandOutcome, Network, Output
 from contextbase.wire.sandbox import CommandCreate, CommandItem, CommandView
 from contextbase.workspaces.checkpoints import Wish
@@ -60,10 +63,14 @@ async def run_command(
         wish=Wish(message=body.message, run=body.run),
         keeps_log=body.log,
     )
-    steps = agents.runs.run(caller, project_id, body.agent, wanted)
+
+    async def still(now: Caller) -> None:
+        now.require(Action.WRITE, project_id)
+
+    steps, watch = agents.runs.run(caller, project_id, body.agent, wanted), partial(until_refused, request, still)
     if EVENT_STREAM in request.headers.get("accept", ""):
-        return await item_stream(_items(steps))
-    return await unless_hung_up(request, collected_run(steps))
+        return await item_stream(_items(steps), watch)
+    return await unless_hung_up(request, collected_run(steps), watch)
 
 
 async def _items(steps: AsyncGenerator[RunStep, None]) -> AsyncGenerator[CommandItem, None]:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from contextbase.interfaces.api.run_views import (
     status_view,
 )
 from contextbase.interfaces.api.sandbox_commands import sandbox_command
+from contextbase.interfaces.api.watched_caller import until_refused
 from contextbase.sandbox.model import CommandOutcome, Network, Output, SandboxId
 from contextbase.sandbox.ports import Execution
 from contextbase.wire.commit import ProjectName
@@ -118,9 +120,10 @@ async def exec_command(
         log = ProgramLog(place=place, program=program_of(command))
     execution = await agents.sandboxes.exec(caller, _id(sandbox_id), command)
     steps = _steps(execution, given, log)
+    watch = partial(until_refused, request, partial(agents.sandboxes.check, sandbox_id=_id(sandbox_id)))
     if EVENT_STREAM in request.headers.get("accept", ""):
-        return begun_item_stream(_items(steps))
-    return await unless_hung_up(request, collected_exec(steps))
+        return begun_item_stream(_items(steps), watch)
+    return await unless_hung_up(request, collected_exec(steps), watch)
 
 
 @router.delete("/{sandbox_id}")

@@ -1,5 +1,6 @@
 """A terminal in a sandbox, over a web socket: binary messages are what is typed and shown, text ones are JSON."""
 
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from contextbase.interfaces.api.execution_socket import (
     TOO_MUCH,
     UNREADABLE,
     CommandInput,
+    end_when_refused,
     first_of,
     refuse_or_bridge,
 )
@@ -55,7 +57,12 @@ async def terminal(
     try:
         await websocket.accept()
         typed = CommandInput()
-        await first_of(_show(websocket, execution), _listen(websocket, execution, typed), beside=typed.give(execution))
+        await first_of(
+            _show(websocket, execution),
+            _listen(websocket, execution, typed),
+            end_when_refused(websocket, partial(agents_of(websocket).sandboxes.check, sandbox_id=opened)),
+            beside=typed.give(execution),
+        )
     finally:
         await execution.kill()
 

@@ -1,0 +1,192 @@
+"""Two departments and their apps: whatever one asks about what the other has, by any route, tells it nothing.
+
+The requests are made from the OpenAPI document: every operation, filled with the names and ids of the other department,
+and again with names and ids that nobody has. Both answers must be the same, and none may hold a word of the other's."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from tests.support.api import Api
+from tests.support.scripted_model import script
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+API = "/api/v1"
+NOBODYS = {
+    "app": "no-such-app",
+    "project": "no-such-project",
+    "user": "no-such-user",
+    "department": "no-such-department",
+    "id": "00000000-0000-4000-8000-000000000000",
+    "run": "00000000-0000-4000-8000-000000000001",
+    "token": "00000000-0000-4000-8000-000000000002",
+    "side": "00000000-0000-4000-8000-000000000003",
+}
+# About the caller alone, whatever is asked. Changing a password would be one of the caller's own.
+OWN = {("PUT", f"{API}/me/password")}
+
+
+@dataclass(frozen=True)
+class Side:
+    """Somebody of a department, and what the department has."""
+
+    headers: dict[str, str]
+    names: dict[str, str]  # by which the other side might ask
+    words: tuple[str, ...]  # that only this side may ever read
+
+
+async def a_side(api: Api, owner: httpx.AsyncClient) -> Side:
+    unique = uuid4().hex[:10]
+    word = f"word{unique}"
+    slug, department, app, project = f"u-{unique}", f"d-{unique}", f"a-{unique}", f"p-{unique}"
+
+    async def did(method: str, path: str, **options: Any) -> Any:
+        answer = await owner.request(method, f"{API}/{path}", **options)
+        assert answer.is_success, (method, path, answer.text)
+        return answer.json() if answer.content else None
+
+    await did("POST", "departments", json={"name": department, "title": f"{word} department"})
+    account = {"login_name": slug, "display_name": f"{word} name", "email": f"{word}@example.com"}
+    await did("POST", "users", json=account | {"department": department})
+    await did("POST", "projects", json={"name": project, "description": f"{word} project"})
+    await did("PUT", "roles/bindings", json={"user": slug, "role": "member", "scope": f"project:{project}"})
+    await did("POST", "apps", json={"name": app, "title": f"{word} app", "description": f"{word} app"})
+    await did("PUT", f"apps/{app}/visibility", json={"departments": [department]})
+    await did("PUT", f"apps/{app}/configs/app", json={"provider": "scripted", "system_prompt": f"{word} prompt"})
+    prefix = "registry/runtime/1/template"
+    manifest = {"appId": app, "runtimeVersion": "1", "workspaceTemplatePrefix": f"app/{app}/{prefix}/"}
+    await did("POST", f"apps/{app}/manifests", json=manifest)
+    for tree, path in ((f"app-{app}", f"{prefix}/{word}.md"), (project, f"{word}/{word}.md")):
+        change = {"action": "write", "path": path, "text": f"{word} in a file"}
+        await did("POST", "commits", json={"project": tree, "base_seq": 0, "changes": [change], "message": word})
+    made = await did("POST", "tokens", json={"principal": slug, "kind": "user", "actions": ["read", "write"]})
+    headers = api.as_bearer(made["secret"])
+    # `script` says what the agent of a session would do; nothing works here.
+    body = {"project": project, "provider": "scripted", "title": f"{word} session"}
+    session = (await api.stranger.post(f"{API}/sessions", json=body, headers=headers)).json()["id"]
+    said = {"message": script({"text": f"{word} answer"})}
+    run = (await api.stranger.post(f"{API}/sessions/{session}/runs", json=said, headers=headers)).json()["id"]
+    composed = await api.stranger.post(f"{API}/sessions", json={"app": app}, headers=headers)
+    assert composed.status_code == 201, composed.text
+    names = {
+        "app": app,
+        "project": project,
+        "user": slug,
+        "department": department,
+        "id": session,
+        "run": run,
+        "token": made["id"],
+        "side": composed.json()["id"],
+    }
+    return Side(headers=headers, names=names, words=(word,))
+
+
+def filled(name: str, schema: dict[str, Any], names: dict[str, str]) -> Any:
+    """A value for a field, by its name; None: there is nothing to say there."""
+    known = {
+        "session": names["id"], "run": names["run"], "run_id": names["run"], "token_id": names["token"],
+        "app": names["app"], "app_project": "default", "project": names["project"], "project_id": names["project"],
+        "user": names["user"], "principal": f"user:{names['user']}", "agent": f"user:{names['user']}",
+        "department": names["department"], "question_id": f"{names['run']}:1:q", "scope": f"session:{names['id']}",
+        "sandbox_id": names["side"], "workspace_id": names["side"], "review_id": names["side"], "path": "x",
+        "side_version_id": names["side"], "upstream": "x", "name": names["app"], "subject": f"user:{names['user']}",
+    }  # fmt: skip
+    if name in known:
+        return [known[name]] if schema.get("type") == "array" else known[name]
+    kinds = schema.get("type") or next((one.get("type") for one in schema.get("anyOf", ()) if "type" in one), None)
+    if "enum" in schema:
+        return schema["enum"][0]
+    return {"integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}.get(str(kinds), "x")
+
+
+def resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+def requests_of(document: dict[str, Any], names: dict[str, str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every operation: method, path as it is documented, and what is sent."""
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            place, query = path, {}
+            for parameter in operation.get("parameters", ()):
+                value = filled(parameter["name"], resolved(document, parameter["schema"]), names)
+                if parameter["in"] == "path":
+                    place = place.replace(f"{{{parameter['name']}}}", str(value))
+                elif parameter["in"] == "query" and (parameter.get("required") or parameter["name"] in ASKED):
+                    query[parameter["name"]] = value
+            sent: dict[str, Any] = {"params": query}
+            content = operation.get("requestBody", {}).get("content", {})
+            if "application/json" in content:
+                schema = resolved(document, content["application/json"]["schema"])
+                wanted = {*schema.get("required", ()), *ASKED} & schema.get("properties", {}).keys()
+                sent["json"] = {
+                    one: filled(one, resolved(document, schema["properties"][one]), names) for one in sorted(wanted)
+                }
+            yield method.upper(), path, {"url": place, **sent}
+
+
+ASKED = {"project", "scope", "user", "principal", "department", "app", "session", "agent"}
+
+
+def without_names(text: str, names: dict[str, str]) -> str:
+    for key, value in names.items():
+        text = text.replace(value, f"<{key}>")
+    return re.sub(r'"trace_id":"[0-9a-f]+"', "", text)
+
+
+async def test_no_route_tells_one_department_anything_of_the_other(api: Api) -> None:
+    ann, bob = await a_side(api, api.client), await a_side(api, api.client)
+    document = api.app.openapi()
+    there, nowhere = requests_of(document, ann.names), requests_of(document, NOBODYS)
+    tried, leaks = 0, []
+    for (method, path, sent), (_, _, like) in zip(there, nowhere, strict=True):
+        if (method, path) in OWN:
+            continue
+        answers = [await api.stranger.request(method, headers=bob.headers, **one) for one in (sent, like)]
+        told = [without_names(answer.text, names) for answer, names in zip(answers, (ann.names, NOBODYS), strict=True)]
+        if any(word in answers[0].text for word in ann.words):
+            leaks.append(f"{method} {path} tells: {answers[0].text[:300]}")
+        elif answers[0].status_code >= 400 and (answers[0].status_code, told[0]) != (answers[1].status_code, told[1]):
+            leaks.append(f"{method} {path}: {answers[0].text[:200]} | {answers[1].text[:200]}")
+        elif answers[0].is_success and not answers[1].is_success:
+            leaks.append(f"{method} {path} does something: {answers[0].text[:200]}")
+        tried += 1
+    assert not leaks, "\n".join(leaks)
+    assert tried > 200
+    # What is one's own is there: the test would pass if nothing answered.
+    for path in (f"sessions/{ann.names['id']}", f"apps/{ann.names['app']}", f"projects/{ann.names['project']}"):
+        answer = await api.stranger.get(f"{API}/{path}", headers=ann.headers)
+        assert answer.status_code == 200, answer.text
+
+
+async def test_lists_searches_and_streams_hold_nothing_of_the_other_department(api: Api) -> None:
+    ann, bob = await a_side(api, api.client), await a_side(api, api.client)
+    lists = ("sessions", "shared-sessions", "chat", "apps/store", "projects", "tokens", "human-loop", "sandboxes", "me")
+    for path in lists:
+        answer = await api.stranger.get(f"{API}/{path}", headers=bob.headers)
+        assert answer.status_code == 200, (path, answer.text)
+        for secret in (*ann.words, *ann.names.values()):
+            assert secret not in answer.text, path
+    word, project = ann.words[0], bob.names["project"]
+    for path, query in (
+        ("search/contents", {"project": project, "pattern": word}),
+        ("search/names", {"project": project, "pattern": word}),
+        ("feed", {"project": project, "after": "start"}),
+        ("events", {"scope": f"project:{project}", "after": "start"}),
+        ("history/commits", {"project": project}),
+    ):
+        answer = await api.stranger.get(f"{API}/{path}", params=query, headers=bob.headers)
+        assert answer.status_code in {200, 404}, (path, answer.text)
+        if answer.status_code == 200:
+            assert word not in answer.text.replace(f'"{word}"', ""), path
+    for scope in (f"session:{ann.names['id']}", f"user:{ann.names['user']}", f"project:{ann.names['project']}"):
+        answer = await api.stranger.get(
+            f"{API}/events", params={"scope": scope}, headers=bob.headers | {"Accept": "text/event-stream"}
+        )
+        assert answer.status_code in {400, 404}, (scope, answer.text)
