@@ -76,7 +76,7 @@ def list_(
     limit: Limit = 50,
 ) -> CommandResult:
     """List your sessions, newest first."""
-    listed = client.session_shares.shared_with_me if shared else client.sessions.list
+    listed = client.session_shares.list_shared_with_me if shared else client.sessions.list
     sessions = listed(project, limit=limit).sessions
     rows = TableRows(
         columns=("SESSION", "STATE", "PROGRAM", "RUNS", "ACTIVE", "TITLE"),
@@ -309,7 +309,7 @@ def _all(client: Client) -> Iterator[SessionView]:
 
 
 def _shared(client: Client) -> Iterator[SessionView]:
-    for page in every_page(lambda before: client.session_shares.shared_with_me(before=before, limit=100)):
+    for page in every_page(lambda before: client.session_shares.list_shared_with_me(before=before, limit=100)):
         yield from page.sessions
 
 

@@ -39,7 +39,7 @@ class AsyncSessionShares:
         await self._connection.done("DELETE", _share(session, user))
 
     @checked
-    async def shared_with_me(
+    async def list_shared_with_me(
         self, project: str | None = None, *, before: UUID | None = None, limit: int = 100
     ) -> SessionPage:
         """Sessions that others share with you, newest first."""

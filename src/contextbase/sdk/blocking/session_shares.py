@@ -40,7 +40,7 @@ class SessionShares:
         self._connection.done("DELETE", _share(session, user))
 
     @checked
-    def shared_with_me(
+    def list_shared_with_me(
         self, project: str | None = None, *, before: UUID | None = None, limit: int = 100
     ) -> SessionPage:
         """Sessions that others share with you, newest first."""
