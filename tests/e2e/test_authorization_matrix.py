@@ -17,7 +17,9 @@ from tests.support.api import BROKEN_ROUTES, LOGIN_ROUTES, Api, assert_problem
 from tests.support.app_examples import APP_ROUTES
 from tests.support.collab import Project, write
 
+from contextbase.identity.roles import GIVEN
 from contextbase.interfaces.api.routes.workbench import SECTIONS
+from contextbase.role_vocabulary import Role
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -602,6 +604,27 @@ async def test_a_token_of_another_project_learns_and_changes_nothing(api: Api, k
         assert by_id["detail"].replace(str(world.project_id), NO_PROJECT) == nowhere["detail"]
 
 
+_ELSEWHERE: dict[int, dict[tuple[str, str], str]] = {}
+
+
+async def people_elsewhere(api: Api) -> dict[tuple[str, str], str]:
+    """One person for each role and each kind of scope it can be given in, but for the one who may do everything, where
+    no test looks. They are the same for all tests, because nothing that they have is."""
+    if id(api) not in _ELSEWHERE:
+        project, department = await a_project(api), f"d-{uuid4().hex[:10]}"
+        assert (await api.client.post(f"{API}/departments", json={"name": department})).status_code == 201
+        scopes = {
+            "platform": "platform", "app": "app:elsewhere", "project": f"project:{project.name}",
+            "department": f"department:{department}", "user": "user:owner",
+        }  # fmt: skip
+        _ELSEWHERE[id(api)] = {
+            (role, kind): await a_person(api, (str(role), scopes[kind]))
+            for role, kind in GIVEN
+            if role is not Role.PLATFORM_ADMIN
+        }
+    return _ELSEWHERE[id(api)]
+
+
 async def a_person(api: Api, *roles: tuple[str, str]) -> str:
     """Somebody with these roles and scopes alone, and a token of theirs that limits nothing."""
     slug = f"a-{uuid4().hex[:12]}"
@@ -615,20 +638,20 @@ async def a_person(api: Api, *roles: tuple[str, str]) -> str:
 
 @pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about not in OF_ONE], ids=" ".join)
 async def test_a_person_may_what_their_roles_give_where_they_have_them(api: Api, key: tuple[str, str]) -> None:
-    entry, world, other = TABLE[key], await a_world(api), await a_project(api)
-    here, elsewhere = f"project:{world.project.name}", f"project:{other.name}"
+    entry, world = TABLE[key], await a_world(api)
+    here = f"project:{world.project.name}"
     nobody, member = await a_person(api), await a_person(api, ("member", here))
     project_admin = await a_person(api, ("project_admin", here))
-    foreign_admin = await a_person(api, ("project_admin", elsewhere), ("app_admin", "app:x"), ("member", "platform"))
+    strangers = list((await people_elsewhere(api)).values())
     platform_admin = await a_person(api, ("platform_admin", "platform"))
 
     is_of_project = entry.about == "project"
     is_for_admins = "admin" in entry.needs and not entry.shows_own
     if is_of_project:
-        denied = [nobody, foreign_admin, *([member] if is_for_admins else [])]
+        denied = [nobody, *strangers, *([member] if is_for_admins else [])]
         allowed = project_admin if is_for_admins else member
     else:
-        denied = [nobody, foreign_admin, member, project_admin] if is_for_admins else []
+        denied = [nobody, *strangers, member, project_admin] if is_for_admins else []
         allowed = platform_admin if is_for_admins else nobody
     for who in denied:
         answer = await ask(world, key, who)
@@ -739,7 +762,8 @@ async def test_a_shared_session_is_there_to_read_or_to_drive_and_for_nothing_els
         fields = entry.request(world, world.project.name)
         return (await asked(who, method, of_session(path, session, run), **fields)).status_code
 
-    assert await tried(colleague) == 404
+    for who in (colleague, *(await people_elsewhere(api)).values()):
+        assert await tried(who) == 404
     may_read = {"GET": entry.ok}.get(method, 404)
     if path.endswith("/snapshot"):
         may_read = 403

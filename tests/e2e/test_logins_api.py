@@ -276,6 +276,66 @@ async def test_no_route_changes_anything_for_a_page_of_another_site(api: Api) ->
     assert tried > 100
 
 
+async def test_no_web_socket_opens_for_a_page_of_another_site(api: Api) -> None:
+    """Browsers let any page open one, and send the cookie along."""
+    places = [context.path or "" for context in iter_route_contexts(api.app.routes) if not context.methods]
+    assert len(places) >= 2
+    for path in places:
+        for origin, expected in (("http://evil.example", 403), ("null", 403), ("http://api", 404)):
+            place = re.sub(r"\{[^}]+\}", str(uuid4()), path)
+            headers = {"host": "api", "origin": origin, "cookie": await api.login_cookie()}
+            assert await refused_socket(api, place, headers) == expected, (path, origin)
+
+
+async def refused_socket(api: Api, path: str, headers: dict[str, str]) -> int:
+    """The status that it is refused with."""
+    answered: list[dict[str, Any]] = []
+    scope = {
+        "type": "websocket", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()], "scheme": "ws",
+        "server": ("api", 80), "client": ("10.1.1.1", 1), "subprotocols": [], "asgi": {"version": "3.0"},
+        "extensions": {"websocket.http.response": {}},
+    }  # fmt: skip
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        answered.append(message)
+
+    await api.app(scope, receive, send)
+    assert answered[0]["type"] == "websocket.http.response.start", answered
+    return int(answered[0]["status"])
+
+
+async def test_each_further_failure_waits_longer_and_then_the_right_password_is_taken(api: Api) -> None:
+    slug = await a_person(api)
+
+    async def wait_out(seconds: float) -> None:
+        async with api.services.database.connection() as connection:
+            await connection.execute(
+                "UPDATE login_failures SET failed_at = failed_at - make_interval(secs => $1)", seconds
+            )
+
+    async def failed() -> httpx.Response:
+        async with a_browser(api) as browser:
+            return await log_in(browser, slug, "wrong password")
+
+    for _ in range(5):
+        assert (await failed()).status_code == 401
+    waits = []
+    for _ in range(12):
+        waits.append(assert_problem(await failed(), 429, "too_many_attempts")["details"]["retry_after_seconds"])
+        await wait_out(waits[-1])
+        assert (await failed()).status_code == 401
+    assert waits[0] <= 2
+    assert 400 < waits[8] < max(waits) <= 15 * 60  # twice as long each time, up to a quarter of an hour
+    async with a_browser(api) as browser:
+        assert (await log_in(browser, slug)).status_code == 429, "the right password is not looked at"
+        await wait_out(15 * 60 + 1)
+        assert (await log_in(browser, slug)).status_code == 204
+
+
 async def test_the_owner_may_log_in_with_a_password_and_nobody_else_resets_it(api: Api) -> None:
     slug = await a_person(api)
     await api.client.put(f"{API}/roles/bindings", json={"user": slug, "role": "platform_admin", "scope": "platform"})

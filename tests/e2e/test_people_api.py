@@ -189,6 +189,10 @@ async def test_an_explanation_of_a_path_knows_about_roles(api: Api) -> None:
     assert await level() == "hidden"
     await give(api, slug, "member", f"project:{project.name}")
     assert await level() == "RW"
+    found = await project.get("policies/explain", path="a.txt", principal=f"user:{slug}")
+    [role] = found.json()["roles"]
+    assert (role["role"], role["scope"]) == ("member", "project")
+    assert role["gives"] == ["browse_files", "edit_files", "read", "use_app", "write"]
 
 
 async def test_a_department_is_made_renamed_and_removed_when_it_is_empty(api: Api) -> None:

@@ -18,7 +18,7 @@ from contextbase.identity.levels import Level, LevelDecision, PathAuthority, Pat
 from contextbase.identity.model import Action, Caller, PersonAccount, Principal, PrincipalName
 from contextbase.identity.policy_repository import PolicyRepository
 from contextbase.identity.repository import IdentityRepository
-from contextbase.identity.roles import RoleScope
+from contextbase.identity.roles import GIVEN, PLATFORM, RoleBinding, RoleScope
 from contextbase.ids import Clock, ProjectId, TreePath, new_uuid
 from contextbase.role_vocabulary import Right
 
@@ -208,8 +208,9 @@ class PolicyService:
 
     async def explain(
         self, caller: Caller, project_id: ProjectId, path: TreePath, name: PrincipalName
-    ) -> tuple[PrincipalName, LevelDecision]:
-        """What a principal may do at a path, and which rule decides it. A token may allow less."""
+    ) -> tuple[PrincipalName, LevelDecision, Sequence[RoleBinding]]:
+        """What a principal may do at a path, which rule decides it, and the roles that a person has in the project. A
+        token may allow less."""
         caller.require(Action.ADMIN, project_id)
         async with self.database.transaction(isolation="repeatable_read", readonly=True) as connection:
             _, default = await self.repository.read(connection, project_id)
@@ -223,8 +224,8 @@ class PolicyService:
             account = (await self.accounts.accounts(connection, {principal.id})).get(principal.id)
         full = PrincipalName(name=principal.name, kind=principal.kind)
         if account is not None and (refused := _refused(account, project_id)) is not None:
-            return full, LevelDecision(level=Level.HIDDEN, rule=None, reason=refused)
-        return full, authority.decide(path)
+            return full, LevelDecision(level=Level.HIDDEN, rule=None, reason=refused), ()
+        return full, authority.decide(path), () if account is None else _held(account, project_id)
 
     async def groups(
         self, caller: Caller, *, after: str = "", limit: int = 100
@@ -311,6 +312,13 @@ def _refused(account: PersonAccount, project_id: ProjectId) -> str | None:
         return "the account is disabled"
     decision = account.rights.decide(Right.BROWSE_FILES, RoleScope.of_project(project_id))
     return None if decision.allowed else decision.reason
+
+
+def _held(account: PersonAccount, project_id: ProjectId) -> Sequence[RoleBinding]:
+    """What they have in the project, and what holds everywhere."""
+    here = (RoleScope.of_project(project_id), PLATFORM)
+    held = (each for each in account.rights.bindings if each.scope in here)
+    return sorted((each for each in held if Action.READ in GIVEN[each.role, each.scope.kind]), key=str)
 
 
 def _same_place(one: PathRule, other: PathRule) -> bool:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from contextbase.wire.commit import ProjectName
+from contextbase.wire.people import RoleView
 
 __all__ = [
     "DefaultPut",
@@ -116,6 +117,7 @@ class ExplanationView(BaseModel):
     level: LevelName
     reason: str = Field(description="What decided it.")
     rule: RuleView | None
+    roles: list[RoleView] = Field(description="Of a person: the roles held here, and what each gives.")
 
 
 class GroupCreate(BaseModel):

@@ -242,6 +242,8 @@ def _print_explanation(answer: ExplanationView) -> None:
     print_line(f"{answer.principal} has {answer.level} on {answer.path}: {answer.reason}.")
     if answer.rule is not None:
         print_line(f"rule: {answer.rule.subject}  {answer.rule.pattern}  {answer.rule.level}")
+    for held in answer.roles:
+        print_line(f"role: {held.role} in {held.scope}  gives {' '.join(held.gives)}")
 
 
 def _lease_rules(policy: PolicyView) -> TableRows:

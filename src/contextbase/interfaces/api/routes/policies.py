@@ -1,5 +1,6 @@
 """Who may do what where, and how changes are merged. Everything here needs 'admin'."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -7,10 +8,12 @@ from fastapi import APIRouter, Query
 from contextbase.identity.levels import Level, LevelDecision, PathRule
 from contextbase.identity.model import Action, PrincipalName
 from contextbase.identity.policies import EffectivePolicy, Subject
+from contextbase.identity.roles import GIVEN, RoleBinding
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.project_parameter import ProjectToAdminister
+from contextbase.wire.people import RoleView
 from contextbase.wire.policy import (
     DefaultPut,
     ExplanationView,
@@ -111,10 +114,10 @@ async def explain(
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
 ) -> ExplanationView:
-    """What a principal may do at a path, and which rule decides it."""
+    """What a principal may do at a path, which rule decides it, and what a person's roles give in the project."""
     place = TreePath.parse(path)
-    name, decision = await services.policies.explain(caller, project_id, place, PrincipalName.parse(principal))
-    return _explanation_view(place, name, decision)
+    name, decision, held = await services.policies.explain(caller, project_id, place, PrincipalName.parse(principal))
+    return _explanation_view(place, name, decision, held)
 
 
 def _rule_view(rule: PathRule) -> RuleView:
@@ -139,7 +142,9 @@ def _policy_view(policy: EffectivePolicy) -> PolicyView:
     )
 
 
-def _explanation_view(path: TreePath, principal: PrincipalName, decision: LevelDecision) -> ExplanationView:
+def _explanation_view(
+    path: TreePath, principal: PrincipalName, decision: LevelDecision, held: Sequence[RoleBinding]
+) -> ExplanationView:
     return ExplanationView.model_validate(
         {
             "path": path,
@@ -147,5 +152,9 @@ def _explanation_view(path: TreePath, principal: PrincipalName, decision: LevelD
             "level": str(decision.level),
             "reason": decision.reason,
             "rule": None if decision.rule is None else _rule_view(decision.rule),
+            "roles": [
+                RoleView(role=one.role, scope=one.scope.kind, gives=sorted(GIVEN[one.role, one.scope.kind], key=str))
+                for one in held
+            ],
         }
     )
