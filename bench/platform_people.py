@@ -51,6 +51,7 @@ def measure_people(*, bindings: int, rounds: int) -> dict[str, float]:
 
 
 def measure_leaving(folder: Path, *, rounds: int) -> dict[str, float]:
+    folder.mkdir()
     with start_server(folder / "data") as server:
         return asyncio.run(_left(server.url, (server.data / "owner-token").read_text().strip(), rounds))
 
