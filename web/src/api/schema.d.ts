@@ -1911,7 +1911,7 @@ export interface paths {
         };
         /**
          * Explain
-         * @description What a principal may do at a path, and which rule decides it.
+         * @description What a principal may do at a path, which rule decides it, and what a person's roles give in the project.
          */
         get: operations["explain_api_v1_policies_explain_get"];
         put?: never;
@@ -4563,6 +4563,8 @@ export interface components {
             /** @description What decided it. */
             reason: string;
             rule: components["schemas"]["RuleView"] | null;
+            /** @description Of a person: the roles held here, and what each gives. */
+            roles: components["schemas"]["RoleView"][];
         };
         FeedChangeView: {
             /** @description As it looks to the reader. */
