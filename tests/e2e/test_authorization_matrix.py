@@ -769,6 +769,8 @@ async def test_a_shared_session_is_there_to_read_or_to_drive_and_for_nothing_els
         may_read = 403
     assert await tried(reader) == may_read
     assert await tried(driver) == (entry.ok if key in DRIVEN else may_read)
+    said = await asked(reader, "POST", CHAT, json={"id": session, "message": "Mine?"})
+    assert_problem(said, 403, "forbidden")
     for who in (reader, driver):
         place = f"{SESSIONS}/{session}/shares/{await slug_of(who)}"
         assert (await asked(owner, "DELETE", place)).status_code == 204

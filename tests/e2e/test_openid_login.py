@@ -16,6 +16,7 @@ from tests.support.postgres import database_copy
 
 from contextbase.config import Settings
 from contextbase.db.database import DatabaseAddress
+from contextbase.identity.logins import openid_repository
 from contextbase.identity.logins.openid_provider import OpenIdClient
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -149,6 +150,29 @@ async def test_without_the_setting_strangers_get_no_account(world: World, monkey
         await assert_refused(browser, await log_in(browser), 403)
     users = await api.client.get(f"{API}/users/{provider.person['preferred_username']}")
     assert users.status_code == 404
+
+
+async def test_a_new_start_forgets_who_somebody_is_at_the_provider(world: World) -> None:
+    api, _ = world
+    async with a_browser(api) as browser:
+        await log_in(browser)
+        slug = await who(browser)
+        assert (await api.client.post(f"{API}/users/{slug}/password-reset")).status_code == 201
+        assert await who(browser) is None
+    async with a_browser(api) as browser:
+        await log_in(browser)
+        assert await who(browser) == f"{slug}-2", "the provider did not verify an address"
+
+
+async def test_logins_that_were_begun_and_left_do_not_pile_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    api, _ = world
+    monkeypatch.setattr(openid_repository, "_MOST_ATTEMPTS", 3)
+    async with a_browser(api) as browser:
+        statuses = [(await browser.get("/login/oidc")).status_code for _ in range(4)]
+        assert statuses[-1] == 429
+        async with api.services.database.connection() as connection:
+            await connection.execute("UPDATE openid_attempts SET expires_at = now() - interval '1 second'")
+        assert (await browser.get("/login/oidc")).status_code == 303
 
 
 async def test_a_disabled_person_is_refused(world: World) -> None:

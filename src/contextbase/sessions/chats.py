@@ -15,7 +15,7 @@ from contextbase.conversation.projection import Projection
 from contextbase.conversation.ui_messages import UIMessageBuilder
 from contextbase.conversation.ui_stream import RunOutcome, RunStream, user_message, without_rewound
 from contextbase.db.database import Database
-from contextbase.errors import InvalidInput, NotFound
+from contextbase.errors import Forbidden, InvalidInput, NotFound
 from contextbase.identity.model import Caller
 from contextbase.models.model import RunUsage
 from contextbase.models.repository import ModelRepository
@@ -72,11 +72,19 @@ class Chats:
         try:
             return await self.find(caller, chat_id, is_to_change=True)
         except NotFound:
-            pass
+            await self._refuse_readers(caller, chat_id)
         try:
             return await self.sessions.create(caller, await request(), chat_id=chat_id)
         except asyncpg.UniqueViolationError:  # another first message of the same chat was faster
             return await self.find(caller, chat_id)
+
+    async def _refuse_readers(self, caller: Caller, chat_id: str) -> None:
+        """Whoever may only read a session does not mean a new one by its id."""
+        try:
+            await self.find(caller, chat_id)
+        except NotFound:
+            return
+        raise Forbidden("You may read this session, and not send messages to it; its owner can let you.")
 
     async def at_work(self, caller: Caller, session_id: SessionId) -> AgentRun | None:
         """The run that works, or will be the first to work."""

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from contextbase.audit.model import SYSTEM_CHAIN, Actor, WayIn
 from contextbase.db.database import Connection
-from contextbase.errors import Forbidden, InvalidInput, Unauthenticated
+from contextbase.errors import Forbidden, InvalidInput, TooBusy, Unauthenticated
 from contextbase.identity.logins.browser import BrowserLogins
 from contextbase.identity.logins.id_tokens import IdTokenClaims, checked_claims, key_id_of
 from contextbase.identity.logins.model import hash_of, new_secret
@@ -53,9 +53,11 @@ class OpenIdLogins:
         attempt = OpenIdAttempt(
             nonce=nonce, verifier=verifier, redirect_uri=redirect_uri, return_to=checked_return(return_to)
         )
-        expires_at = self.parts.clock.now() + ATTEMPT_LIFE
+        now = self.parts.clock.now()
         async with self.parts.database.transaction() as connection:
-            await self.repository.put(connection, hash_of(state), hash_of(browser), attempt, expires_at)
+            await self.repository.prune(connection, now)
+            if not await self.repository.put(connection, hash_of(state), hash_of(browser), attempt, now + ATTEMPT_LIFE):
+                raise TooBusy("Too many people log in at the same time; try again in a few minutes.")
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
             "response_type": "code",
@@ -78,6 +80,8 @@ class OpenIdLogins:
             attempt = await self.repository.take(connection, hash_of(state), hash_of(browser_secret), now)
         if attempt is None:
             raise Unauthenticated("This login was not begun in this browser, or took too long. Start again.")
+        if not code:
+            raise Unauthenticated("The login provider did not let you in. Start again from the login page.")
         document = await self.provider.document()
         if issuer and issuer != document.issuer:
             raise Unauthenticated("The answer came from another login provider. Start again from the login page.")

@@ -16,6 +16,7 @@ from contextbase.ids import PrincipalId
 __all__ = ["OpenIdAttempt", "OpenIdRepository"]
 
 _SQL: Final = load_queries("contextbase.identity.logins")
+_MOST_ATTEMPTS: Final = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,8 +32,9 @@ class OpenIdAttempt:
 class OpenIdRepository:
     async def put(
         self, connection: Connection, state: bytes, browser: bytes, attempt: OpenIdAttempt, expires_at: datetime
-    ) -> None:
-        await connection.execute(
+    ) -> bool:
+        """False: too many are under way."""
+        is_put = await connection.fetchval(
             _SQL.insert_openid_attempt,
             state,
             browser,
@@ -41,7 +43,13 @@ class OpenIdRepository:
             attempt.redirect_uri,
             attempt.return_to,
             expires_at,
+            _MOST_ATTEMPTS,
         )
+        return bool(is_put)
+
+    async def prune(self, connection: Connection, now: datetime) -> None:
+        """Those that took too long."""
+        await connection.execute(_SQL.prune_openid_attempts, now)
 
     async def take(self, connection: Connection, state: bytes, browser: bytes, now: datetime) -> OpenIdAttempt | None:
         """Once; None as well for another browser's."""

@@ -81,7 +81,8 @@ class PasswordService:
         return ended
 
     async def make_link(self, caller: Caller, slug: str, *, reset: bool) -> PasswordLink:
-        """An invitation; or, with `reset`, a new start: the old password is gone and every browser is logged out. The
+        """An invitation; or, with `reset`, a new start: the old password and the links to login providers are
+        gone, and every browser is logged out. The
         links that were made before are no good any more. For administrators of the platform."""
         authorize(caller, Action.ADMIN, PLATFORM)
         now, secret = self.parts.clock.now(), new_secret()
@@ -98,6 +99,7 @@ class PasswordService:
             )
             if reset:
                 await self.repository.delete_password(connection, person.id)
+                await self.repository.delete_identities(connection, person.id)
                 await self.logins.end_all(connection, person.id, by=caller.actor)
             action, did = ("password.reset", "Reset the password of") if reset else ("user.invite", "Invited")
             await self.parts.note(connection, caller, action, f"{did} {slug}.", about=slug)

@@ -87,8 +87,10 @@ WHERE l.secret_hash = $1 AND l.used_at IS NULL AND l.expires_at > $2 AND u.princ
 RETURNING p.id AS principal_id, p.kind, p.name, p.is_owner
 
 -- name: insert_openid_attempt
+-- Nothing comes back when too many ($8) are under way: anybody may begin one.
 INSERT INTO openid_attempts (state_hash, browser_hash, nonce, verifier, redirect_uri, return_to, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (SELECT count(*) FROM openid_attempts) < $8
+RETURNING true
 
 -- name: take_openid_attempt
 -- Once, and only for the browser that was sent off.
@@ -110,6 +112,9 @@ FROM users u JOIN principals p ON p.id = u.principal_id
 WHERE lower(u.email) = lower($2) AND NOT u.is_service AND u.disabled_at IS NULL AND NOT p.is_owner
   AND NOT EXISTS (SELECT FROM openid_identities i WHERE i.issuer = $1 AND i.principal_id = u.principal_id)
 FOR UPDATE OF u
+
+-- name: delete_identities_of
+DELETE FROM openid_identities WHERE principal_id = $1
 
 -- name: insert_identity
 INSERT INTO openid_identities (issuer, subject, principal_id, linked_at) VALUES ($1, $2, $3, $4)

@@ -36,6 +36,10 @@ class LoginRepository:
     async def delete_password(self, connection: Connection, person: PrincipalId) -> None:
         await connection.execute(_SQL.delete_password, person)
 
+    async def delete_identities(self, connection: Connection, person: PrincipalId) -> None:
+        """Who they are at login providers: they are linked again by an address that the provider has verified."""
+        await connection.execute(_SQL.delete_identities_of, person)
+
     async def failures(self, connection: Connection, keys: list[bytes]) -> dict[bytes, tuple[int, datetime]]:
         """(how many in a row, when the last one); they stay so until the transaction ends."""
         await connection.execute(_SQL.lock_attempts, sorted(keys))
@@ -54,7 +58,6 @@ class LoginRepository:
     async def prune(self, connection: Connection, *, failures_before: datetime, logins_before: datetime) -> None:
         await connection.execute(_SQL.prune_failures, failures_before)
         await connection.execute(_SQL.prune_logins, logins_before)
-        await connection.execute(_SQL.prune_openid_attempts, failures_before)
 
     async def insert_login(self, connection: Connection, login: BrowserLogin, secret_hash: bytes) -> None:
         await connection.execute(
