@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 from tests.support.api import Api, assert_problem
-from tests.support.app_examples import APP_ROUTES, MANIFEST, PLAN, SNAKE_MANIFEST
+from tests.support.app_examples import APP_ROUTES, MANIFEST, PLAN, SNAKE_MANIFEST, app_request, manifest_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -26,20 +26,6 @@ async def a_user(api: Api, *actions: str) -> tuple[str, dict[str, str]]:
     return name, api.as_bearer(made["secret"])
 
 
-def example(app: str, **changes: Any) -> dict[str, Any]:
-    """The documented manifest, as one of this app."""
-
-    def renamed(value: Any) -> Any:
-        if isinstance(value, str):
-            return value.replace("code-assistant", app)
-        if isinstance(value, dict):
-            return {key: renamed(each) for key, each in value.items()}
-        return [renamed(each) for each in value] if isinstance(value, list) else value
-
-    found: dict[str, Any] = renamed(MANIFEST) | changes
-    return found
-
-
 async def done(api: Api, method: str, path: str, **options: Any) -> Any:
     answer = await api.client.request(method, f"{APPS}/{path}", **options)
     assert answer.is_success, answer.text
@@ -48,22 +34,10 @@ async def done(api: Api, method: str, path: str, **options: Any) -> Any:
 
 @pytest.mark.parametrize("key", APP_ROUTES, ids=" ".join)
 async def test_who_may_not_see_an_app_learns_nothing_of_it(api: Api, key: tuple[str, str]) -> None:
-    (method, path), app, (_, stranger) = key, await an_app(api), await a_user(api)
-    for part, value in {
-        "{layer}": "app",
-        "{name}": "x",
-        "{version}": "1",
-        "{other}": "2",
-        "{path:path}": "kb/a.md",
-    }.items():
-        path = path.replace(part, value)
+    app, (_, stranger) = await an_app(api), await a_user(api)
     told = []
     for name in (app, "no-such-app"):
-        body = example(name) if path.endswith("/manifests") else APP_ROUTES[key]
-        options: dict[str, Any] = {} if body is None else {"json": body}
-        if path.endswith(("/plan", "/files")):
-            options["params"] = {"session": "s"} if path.endswith("/plan") else {"prefix": "kb"}
-        answer = await api.stranger.request(method, path.replace("{app}", name), headers=stranger, **options)
+        answer = await api.stranger.request(headers=stranger, **app_request(key, name))
         told.append(assert_problem(answer, 404, "not_found")["detail"].replace(name, "APP"))
     assert told[0] == told[1]
 
@@ -168,12 +142,12 @@ async def test_a_secret_is_named_and_never_shown(api: Api) -> None:
 
 async def test_a_manifest_is_published_once_and_never_changes(api: Api) -> None:
     app = await an_app(api)
-    first = await done(api, "POST", f"{app}/manifests", json=example(app))
-    again = await done(api, "POST", f"{app}/manifests", json=example(app))
+    first = await done(api, "POST", f"{app}/manifests", json=manifest_of(app))
+    again = await done(api, "POST", f"{app}/manifests", json=manifest_of(app))
     assert first == again
-    other = await api.client.post(f"{APPS}/{app}/manifests", json=example(app, conflictPolicy="merge"))
+    other = await api.client.post(f"{APPS}/{app}/manifests", json=manifest_of(app, conflictPolicy="merge"))
     assert_problem(other, 409, "conflict")
-    second = example(app, runtimeVersion="2026.03.01", conflictPolicy="merge")
+    second = manifest_of(app, runtimeVersion="2026.03.01", conflictPolicy="merge")
     await done(api, "POST", f"{app}/manifests", json=second)
     listed = (await done(api, "GET", f"{app}/manifests", params={"spelling": "snake"}))["manifests"]
     assert [each["runtime_version"] for each in listed] == ["2026.03.01", "2026.02.11"]
@@ -191,7 +165,7 @@ async def test_a_manifest_is_published_once_and_never_changes(api: Api) -> None:
 
 async def test_the_documented_plan_is_what_a_session_would_be_composed_by(api: Api) -> None:
     app = await an_app(api)
-    await done(api, "POST", f"{app}/manifests", json=example(app))
+    await done(api, "POST", f"{app}/manifests", json=manifest_of(app))
     plan = await done(api, "GET", f"{app}/manifests/2026.02.11/plan", params={"session": "sess_01"})
     assert str(plan["plan"]).replace(app, "code-assistant").replace("/owner/", "/alice/") == str(PLAN)
 

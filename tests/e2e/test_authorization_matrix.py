@@ -14,7 +14,7 @@ import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
 from tests.support.api import BROKEN_ROUTES, LOGIN_ROUTES, Api, assert_problem
-from tests.support.app_examples import APP_ROUTES
+from tests.support.app_examples import APP_ROUTES, app_request
 from tests.support.collab import Project, write
 
 from contextbase.identity.roles import GIVEN
@@ -667,6 +667,33 @@ async def test_a_person_may_what_their_roles_give_where_they_have_them(api: Api,
     assert answer.status_code == entry.ok, answer.text
 
 
+@pytest.mark.parametrize("key", APP_ROUTES, ids=" ".join)
+async def test_an_app_is_for_its_administrators_to_change_its_members_to_use_and_there_for_nobody_else(
+    api: Api, key: tuple[str, str]
+) -> None:
+    name, department = f"a-{uuid4().hex[:10]}", f"d-{uuid4().hex[:10]}"
+    for place, made in (("departments", {"name": department}), ("apps", {"name": name})):
+        assert (await api.client.post(f"{API}/{place}", json=made)).status_code == 201
+    shown = await api.client.put(f"{APPS}/{name}/visibility", json={"departments": [department]})
+    assert shown.status_code == 200, shown.text
+
+    async def asked(who: str, app: str = name) -> httpx.Response:
+        return await api.stranger.request(headers=api.as_bearer(who), **app_request(key, app))
+
+    here = f"app:{name}"
+    admin, member = await a_person(api, ("app_admin", here)), await a_person(api, ("member", here))
+    colleague = await a_person(api, ("member", here), ("member", f"department:{department}"))
+    for who in (await a_person(api), member, *(await people_elsewhere(api)).values()):
+        there = assert_problem(await asked(who), 404, "not_found")["detail"]
+        nowhere = assert_problem(await asked(who, "no-such-app"), 404, "not_found")["detail"]
+        assert there.replace(name, "no-such-app") == nowhere
+    used = await asked(colleague)
+    assert used.status_code not in {401, 500}
+    if key[0] != "GET":
+        assert used.status_code in {403, 404}, used.text
+    assert (await asked(admin)).status_code not in {401, 403, 500}
+
+
 @pytest.mark.parametrize("key", [key for key in TABLE if TABLE[key].about == "sandbox"], ids=" ".join)
 async def test_a_sandbox_is_its_agents_and_its_managers_and_there_for_nobody_else(
     api: Api, key: tuple[str, str]
@@ -688,7 +715,8 @@ async def test_a_sandbox_is_its_agents_and_its_managers_and_there_for_nobody_els
         )
 
     looker = await world.project.token(f"{name}-5", kind="user", actions=["read", "admin"])
-    for who in (stranger, elsewhere):
+    colleague = await a_person(api, ("member", f"project:{world.project.name}"))
+    for who in (stranger, elsewhere, colleague, *(await people_elsewhere(api)).values()):
         assert_problem(await asked(who), 404, "not_found")
     for who in (reader, looker):
         assert_problem(await asked(who), 403, "forbidden")

@@ -125,3 +125,32 @@ APP_ROUTES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("GET", f"{_APP}/manifests/{{version}}/plan"): None,
 }
 """With a body that the route takes."""
+
+
+def manifest_of(app: str, **changes: Any) -> dict[str, Any]:
+    """The documented manifest, as one of this app."""
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, str):
+            return value.replace("code-assistant", app)
+        if isinstance(value, dict):
+            return {key: renamed(each) for key, each in value.items()}
+        return [renamed(each) for each in value] if isinstance(value, list) else value
+
+    found: dict[str, Any] = renamed(MANIFEST) | changes
+    return found
+
+
+def app_request(key: tuple[str, str], app: str) -> dict[str, Any]:
+    """A request about an app that its route understands."""
+    method, path = key
+    parts = {"{layer}": "app", "{name}": "x", "{version}": "1", "{other}": "2", "{path:path}": "kb/a.md", "{app}": app}
+    for part, value in parts.items():
+        path = path.replace(part, value)
+    body = manifest_of(app) if path.endswith("/manifests") and method == "POST" else APP_ROUTES[key]
+    request: dict[str, Any] = {"method": method, "url": path}
+    if body is not None:
+        request["json"] = body
+    if path.endswith(("/plan", "/files")):
+        request["params"] = {"session": "s"} if path.endswith("/plan") else {"prefix": "kb"}
+    return request
