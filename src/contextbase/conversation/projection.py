@@ -19,9 +19,13 @@ from contextbase.conversation.model import (
 from contextbase.conversation.rewind_cut import RewindCut
 from contextbase.vocabulary import MessagePartKind, MessageRole, MessageState, RunState, ToolStatus
 
-__all__ = ["LONGEST_PART", "Projection", "RowKey", "replay", "small_value"]
+__all__ = ["ENDS_OF_ATTEMPTS", "LONGEST_PART", "Projection", "RowKey", "replay", "small_value"]
 
 RowKey = tuple[UUID, int, str]  # run, attempt, and the executor's name for it
+
+_FINISHED: Final = "run.finished"
+ENDS_OF_ATTEMPTS: Final = frozenset({_FINISHED, RUN_STATE})
+"""Events that may change rows which they do not name: what was begun is over."""
 
 LONGEST_PART: Final = 256 * 1024
 LARGEST_VALUE: Final = 16 * 1024
@@ -186,7 +190,7 @@ _CHANGES: Final[Mapping[str, Callable[[Projection, SessionEvent], None]]] = {
     "reasoning.done": Projection.finish_part,
     "tool.start": Projection.start_tool,
     "tool.end": Projection.end_tool,
-    "run.finished": Projection.end_attempt,
+    _FINISHED: Projection.end_attempt,
     RUN_STATE: Projection.move_run,
     SESSION_REWOUND: Projection.rewind,
 }

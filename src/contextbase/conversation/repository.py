@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from contextbase.conversation.model import AgentMessage, MessagePart, SessionEvent, ToolExecution
-from contextbase.conversation.projection import Projection
+from contextbase.conversation.projection import ENDS_OF_ATTEMPTS, Projection
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.vocabulary import MessagePartKind, MessageRole, MessageState, ToolStatus
@@ -25,8 +25,12 @@ class ConversationRepository:
         runs = list({event.run_id for event in events})
         messages = list({str(event.data["message_id"]) for event in events if "message_id" in event.data})
         tools = list({str(event.data["tool_id"]) for event in events if "tool_id" in event.data})
-        found = map(_message, await connection.fetch(_SQL.messages_to_change, runs, messages))
-        done = map(_tool, await connection.fetch(_SQL.tools_to_change, runs, tools))
+        is_ending = any(event.kind in ENDS_OF_ATTEMPTS for event in events)
+        found, done = [], []  # most events are pieces of texts: no tool is asked for then
+        if messages or is_ending:
+            found = [_message(row) for row in await connection.fetch(_SQL.messages_to_change, runs, messages)]
+        if tools or is_ending:
+            done = [_tool(row) for row in await connection.fetch(_SQL.tools_to_change, runs, tools)]
         return Projection(
             messages={(one.run_id, one.attempt, one.message_id): one for one in found},
             tools={(one.run_id, one.attempt, one.tool_id): one for one in done},

@@ -74,16 +74,21 @@ def test_events_in_pieces_give_the_rows_that_all_of_them_give(
         runs = {event.run_id for event in piece}
         named = {event.data.get("message_id") for event in piece}
         used = {event.data.get("tool_id") for event in piece}
+        is_ending = any(event.kind in projections.ENDS_OF_ATTEMPTS for event in piece)
         part = Projection(
             messages={
                 key: one  # type: ignore[misc]
                 for key, one in messages.items()
-                if one.run_id in runs and (one.state is MessageState.STREAMING or one.message_id in named)  # type: ignore[attr-defined]
+                if (is_ending or named != {None})
+                and one.run_id in runs  # type: ignore[attr-defined]
+                and (one.state is MessageState.STREAMING or one.message_id in named)  # type: ignore[attr-defined]
             },
             tools={
                 key: one  # type: ignore[misc]
                 for key, one in tools.items()
-                if one.run_id in runs and (one.status is ToolStatus.RUNNING or one.tool_id in used)  # type: ignore[attr-defined]
+                if (is_ending or used != {None})
+                and one.run_id in runs  # type: ignore[attr-defined]
+                and (one.status is ToolStatus.RUNNING or one.tool_id in used)  # type: ignore[attr-defined]
             },
         )
         for event in piece:
