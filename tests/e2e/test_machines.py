@@ -355,7 +355,7 @@ def test_a_drained_machine_takes_nothing_new_and_goes_on_with_what_it_has(fleet:
 def test_each_chore_is_done_by_the_right_process(fleet: Fleet) -> None:
     shared = {
         "prune-events", "refresh-reviews", "index-contents", "release-model-budgets", "expire-runs", "keep-sessions",
-        "narrow-sessions", "prune-logins",
+        "narrow-sessions", "prune-logins", "expire-questions",
     }  # fmt: skip
     of_machine = {
         "beat", "examine-machine", "sweep-workspaces", "follow-views", "sweep-sandboxes", "keep-runs", "tend-sessions",
