@@ -69,7 +69,7 @@ async def _one_session(world: AgentWorld, rounds: int) -> dict[str, float]:
 
 async def _claude(world: AgentWorld, rounds: int) -> dict[str, float]:
     """The first text of Claude Code in a session that is warm, beside the bare program with the same model."""
-    session = await world.session(provider="claude")
+    session = await world.session(provider="claude-code")
     await world.done(session, _HELLO)
     ours, bare = [], []
     with running_scripted_model(_HELLO) as model:

@@ -281,6 +281,7 @@ def test_a_short_option_means_one_thing_everywhere() -> None:
             meanings.setdefault(short, set()).add(max(names, key=len))
     assert meanings.pop("-n") == {"--limit", "--count"}  # how many, in a list or side by side
     assert meanings.pop("-m") == {"--message", "--reason"}
+    assert meanings.pop("-i") == {"--ignore-case", "--interactive"}  # as in grep, and as in docker exec
     assert {short: long for short, long in meanings.items() if len(long) > 1} == {}
     assert meanings["-p"] == {"--project"}
 

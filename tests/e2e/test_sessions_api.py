@@ -235,16 +235,16 @@ async def test_a_session_has_the_agent_that_was_asked_for(client: AsyncClient, p
     known = await client.agents.list()
     names = {agent.name: agent for agent in known.agents}
     assert names["scripted"].is_installed
-    assert names["claude"].is_installed is (names["claude"].how_to_install is None)
+    assert names["claude-code"].is_installed is (names["claude-code"].how_to_install is None)
     assert (await client.sessions.create(project)).provider == known.default
-    assert (await client.sessions.create(project, provider="claude-code")).provider == "claude"
+    assert (await client.sessions.create(project, provider="claude")).provider == "claude-code"
     with pytest.raises(InvalidInput) as refused:
         await client.sessions.create(project, provider="nobody")
     assert refused.value.details["providers"] == list(names)
 
 
 async def test_a_program_gets_its_own_options_and_no_others(client: AsyncClient, project: str) -> None:
-    claude = next(agent for agent in (await client.agents.list()).agents if agent.name == "claude")
+    claude = next(agent for agent in (await client.agents.list()).agents if agent.name == "claude-code")
     assert {"permissionMode", "mcp"} <= {option.name for option in claude.options}
     made = await client.sessions.create(project, provider="claude", options={"permissionMode": "plan"})
     for wrong in ({"permissionMode": "x"}, {"agent": "plan"}, {"cwd": "/"}):
@@ -256,7 +256,7 @@ async def test_a_program_gets_its_own_options_and_no_others(client: AsyncClient,
     with pytest.raises(InvalidInput):
         await client.sessions.send(made.id, "Hello.", provider="opencode", options={"permissionMode": "plan"})
     run = await client.sessions.send(made.id, "Hello.", provider="codex-cli", options={"approvalMode": "never"})
-    assert (run.provider, run.options) == ("codex", {"approvalMode": "never"})
+    assert (run.provider, run.options) == ("codex-cli", {"approvalMode": "never"})
     await client.sessions.stop(made.id)
 
 

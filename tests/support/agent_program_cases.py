@@ -22,16 +22,16 @@ __all__ = ["DOT", "OF_A_RUN", "OPENCODE_CODE", "PROGRAMS", "Program", "inside", 
 class Program:
     """An agent program, and what differs between them."""
 
-    name: str
+    name: str  # of its folder
     model: str
     question_tool: str
     hostile: Mapping[str, str]  # files that it would read, were they its user's: they make `hooked` or `served`
-    other_name: str
+    provider: str
     options: Mapping[str, Any]  # some of its own
     offers_servers_tools: bool = True  # of MCP, by their names; Codex has its model search for them, which ours cannot
 
     def run(self, prompt: str, **values: Any) -> dict[str, Any]:
-        return run_body(prompt, **{"provider": self.name, "model": self.model} | values)
+        return run_body(prompt, **{"provider": self.provider, "model": self.model} | values)
 
     def shown(self) -> dict[str, Any]:
         return {"read_only": ((installed(self.name), PurePosixPath("/opt/agents") / self.name),)}
@@ -78,7 +78,7 @@ PROGRAMS = {
             name="claude",
             model="claude-sonnet-4-5",
             question_tool="AskUserQuestion",
-            other_name="claude-code",
+            provider="claude-code",
             options={"permissionMode": "bypassPermissions", "disallowedTools": ["WebFetch"], "maxTurns": 20},
             hostile={
                 ".claude/settings.json": CLAUDE_SETTINGS,
@@ -90,7 +90,7 @@ PROGRAMS = {
             name="codex",
             model="gpt-5.5",
             question_tool="request_user_input",
-            other_name="codex-cli",
+            provider="codex-cli",
             offers_servers_tools=False,
             options={"approvalMode": "never", "sandboxMode": "workspace-write", "profile": "default"},
             hostile={
@@ -104,7 +104,7 @@ PROGRAMS = {
             name="opencode",
             model="qwen3-coder",
             question_tool="question",
-            other_name="opencode",
+            provider="opencode",
             options={"agent": "general", "tools": {"webfetch": False}},
             hostile={
                 "opencode.json": OPENCODE_SETTINGS,

@@ -14,6 +14,7 @@ from contextbase.agents.edit_diff import edit_diff
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.mcp_servers import OWN_SERVER
 from contextbase.agents.model import (
+    AgentPackage,
     AgentPaths,
     AgentPlace,
     AgentTurn,
@@ -39,10 +40,14 @@ class ClaudeAdapter:
     """It reads no settings, hooks or MCP servers from files: `--setting-sources=` and `--strict-mcp-config`. It asks
     for each tool; the default profile always allows, because sandbox and gate hold."""
 
-    name = "claude"
-    other_names = ("claude-code",)
+    name = "claude-code"
+    other_names = ("claude",)
     default_model = None
-    how_to_install = "pip install 'contextbase[claude]' in the server's Python, or put it into FOLDER/claude"
+    package = AgentPackage(
+        folder="claude",
+        how_to_install="pip install 'contextbase[claude]' in the server's Python, or put it into FOLDER/claude",
+        python="claude_agent_sdk",
+    )
     options = (
         AgentOption(
             name="permissionMode",
@@ -65,11 +70,11 @@ class ClaudeAdapter:
     )
 
     def version(self, place: AgentPlace) -> str | None:
-        program = found_program("claude", place.program_folders, inside=_INSIDE)
+        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
         return None if program is None else program_version(program, self._environment(place))
 
     async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
-        program = found_program("claude", place.program_folders, inside=_INSIDE)
+        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
         if program is None:
             return missing("Claude Code", turn)
         environment = {**self._environment(place), **_model_variables(turn), **turn.environment}
@@ -200,7 +205,7 @@ class _Conversation:
                     "run.status",
                     {
                         "state": "running",
-                        "provider": "claude",
+                        "provider": ClaudeAdapter.name,
                         "sdk_session_id": self._translator.session_id,
                         "cli_version": self._translator.version,
                     },

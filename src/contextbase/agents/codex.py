@@ -15,6 +15,7 @@ from contextbase.agents.codex_events import CodexTranslator
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.mcp_servers import OWN_SERVER
 from contextbase.agents.model import (
+    AgentPackage,
     AgentPaths,
     AgentPlace,
     AgentTurn,
@@ -56,10 +57,14 @@ class CodexAdapter:
     or rules there. It asks for each command and patch; the default profile always allows, because sandbox and gate
     hold. Its own sandbox is off: it cannot work in ours."""
 
-    name = "codex"
-    other_names = ("codex-cli",)
+    name = "codex-cli"
+    other_names = ("codex",)
     default_model = "gpt-5.5"  # it has a tool for patches with models it knows
-    how_to_install = "npm install --prefix FOLDER/codex @openai/codex"
+    package = AgentPackage(
+        folder="codex",
+        how_to_install="npm install --prefix FOLDER/codex @openai/codex",
+        npm="@openai/codex",
+    )
     options = (
         AgentOption(
             name="profile",
@@ -95,11 +100,11 @@ class CodexAdapter:
     )
 
     def version(self, place: AgentPlace) -> str | None:
-        program = found_program("codex", place.program_folders, inside=_INSIDE)
+        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
         return None if program is None else program_version(program, self._environment(place))
 
     async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
-        program = found_program("codex", place.program_folders, inside=_INSIDE)
+        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
         if program is None:
             return missing("Codex", turn)
         await asyncio.to_thread(_write_configuration, place.agent_data / self.paths.folder, turn, place)
@@ -235,7 +240,12 @@ class _Conversation:
         else:
             started = await self._request("thread/start", values)
         thread_id = self._translator.thread_id = str((started.get("thread") or {}).get("id"))
-        status = {"state": "running", "provider": "codex", "sdk_session_id": thread_id, "cli_version": self._version}
+        status = {
+            "state": "running",
+            "provider": CodexAdapter.name,
+            "sdk_session_id": thread_id,
+            "cli_version": self._version,
+        }
         await self._sink.emit("run.status", status)
         await self._request("turn/start", self._turn_values(thread_id))
         self._has_begun.set()

@@ -14,7 +14,7 @@ from contextbase.agents.attachments import encoded_attachment, is_shown
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.loopback_http import requested, server_sent_events
 from contextbase.agents.mcp_servers import AgentMcpServer
-from contextbase.agents.model import AgentPaths, AgentPlace, AgentTurn, Capability, TurnEnd, TurnOutcome
+from contextbase.agents.model import AgentPackage, AgentPaths, AgentPlace, AgentTurn, Capability, TurnEnd, TurnOutcome
 from contextbase.agents.opencode_database import OpencodeDatabase
 from contextbase.agents.opencode_events import OpencodeTranslator
 from contextbase.agents.options import AgentOption, OptionKind
@@ -56,7 +56,9 @@ class OpencodeAdapter:
     name = "opencode"
     other_names = ()
     default_model = None
-    how_to_install = "npm install --prefix FOLDER/opencode opencode-ai"
+    package = AgentPackage(
+        folder="opencode", how_to_install="npm install --prefix FOLDER/opencode opencode-ai", npm="opencode-ai"
+    )
     options = (
         AgentOption(
             name="agent",
@@ -71,11 +73,11 @@ class OpencodeAdapter:
     paths = AgentPaths(folder="opencode", state=("opencode.db",), cache=("opencode.db.new*",))
 
     def version(self, place: AgentPlace) -> str | None:
-        program = found_program("opencode", place.program_folders, inside=_INSIDE)
+        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
         return None if program is None else program_version(program, _environment(place))
 
     async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
-        program = found_program("opencode", place.program_folders, inside=_INSIDE)
+        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
         if program is None:
             return missing("Opencode", turn)
         if (plugin := await asyncio.to_thread(_plugin_of_the_tree, place.workspace)) is not None:
@@ -243,7 +245,7 @@ class _Conversation:
         else:
             session = await self._request("POST", "/session", {"title": "contextbase"})
         session_id = self._translator.session_id = str(session.get("id"))
-        status = {"state": "running", "provider": "opencode", "sdk_session_id": session_id}
+        status = {"state": "running", "provider": OpencodeAdapter.name, "sdk_session_id": session_id}
         await self._sink.emit("run.status", {**status, "cli_version": session.get("version")})
         system = "\n\n".join(filter(None, (self._turn.system_prompt, place_instructions(self._place.workspace))))
         message: dict[str, Any] = {

@@ -4,7 +4,16 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from contextbase.agents.model import AgentPaths, AgentPlace, AgentQuestion, AgentTurn, Capability, SteerMessage, TurnEnd
+from contextbase.agents.model import (
+    AgentPackage,
+    AgentPaths,
+    AgentPlace,
+    AgentQuestion,
+    AgentTurn,
+    Capability,
+    SteerMessage,
+    TurnEnd,
+)
 from contextbase.agents.options import AgentOption
 
 __all__ = ["AgentAdapter", "EventSink"]
@@ -48,8 +57,8 @@ class AgentAdapter(Protocol):
         ...
 
     @property
-    def how_to_install(self) -> str | None:
-        """For an operator; FOLDER is one of the folders with agent programs. None: it is a part of this package."""
+    def package(self) -> AgentPackage | None:
+        """None: the agent is a part of contextbase."""
         ...
 
     @property

@@ -40,7 +40,7 @@ class ScriptedAdapter:
     other_names = ()
     default_model = None
     capabilities = frozenset(Capability) - {Capability.PLAN, Capability.MCP}
-    how_to_install = None
+    package = None
     options = ()
     paths = AgentPaths(folder="scripted", state=("*.json",))
 

@@ -19,6 +19,7 @@ __all__ = ["AgentCatalog", "KnownAgent"]
 _PREFERRED: Final = "opencode"
 _PROFILES: Final = frozenset(ExecutionProfile)
 _BUILD: Final = "build"  # what every program does by default
+_FOLDER: Final = "FOLDER is one of CONTEXTBASE_AGENT_FOLDERS, a setting of the server and its machines."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,17 +87,14 @@ class AgentCatalog:
 
 
 def _known(adapter: AgentAdapter, installed: Mapping[str, str | None]) -> KnownAgent:
-    is_installed = adapter.name in installed or adapter.how_to_install is None
-    how = (
-        f"{adapter.how_to_install}; FOLDER is one of CONTEXTBASE_AGENT_FOLDERS, a setting of the server and its "
-        "machines."
-    )
+    package = adapter.package
+    is_installed = package is None or package.folder in installed
     return KnownAgent(
         name=adapter.name,
         also_called=tuple(sorted(adapter.other_names)),
         capabilities=tuple(sorted(adapter.capabilities)),
         is_installed=is_installed,
-        version=installed.get(adapter.name),
-        how_to_install=None if is_installed else how,
+        version=None if package is None else installed.get(package.folder),
+        how_to_install=None if package is None or is_installed else f"{package.how_to_install}; {_FOLDER}",
         options=(*COMMON_OPTIONS, *adapter.options),
     )

@@ -6,14 +6,13 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from contextbase.agents.registry import adapters
+
 __all__ = ["PROGRAMS_INSIDE", "AgentPrograms"]
 
 PROGRAMS_INSIDE: Final = PurePosixPath("/opt/agents")
 
-_PACKAGES: Final = {"claude": "claude_agent_sdk"}
-"""Python packages that carry an agent program: `pip install contextbase[claude]` installs it beside us."""
-
-_NPM_PACKAGES: Final = {"codex": "@openai/codex", "opencode": "opencode-ai"}
+_PACKAGES: Final = {package.folder: package for adapter in adapters() if (package := adapter.package) is not None}
 _LONGEST_VERSION: Final = 100
 
 
@@ -30,13 +29,14 @@ class AgentPrograms:
             for program in sorted(folder.iterdir()) if folder.is_dir() else ():
                 if program.is_dir():
                     found.setdefault(program.name, (program.resolve(), PROGRAMS_INSIDE / program.name))
-        for name, package in _PACKAGES.items():
-            if name not in found and (place := _package_folder(package)) is not None:
-                found[name] = (place, PROGRAMS_INSIDE / name / package)
+        for name, package in _PACKAGES.items():  # `pip install contextbase[claude]` installs it beside us
+            module = package.python
+            if module is not None and name not in found and (place := _module_folder(module)) is not None:
+                found[name] = (place, PROGRAMS_INSIDE / name / module)
         return tuple(found.values())
 
     def installed(self) -> frozenset[str]:
-        """The names of the agent programs that sandboxes will see."""
+        """The names of the folders with agent programs that sandboxes will see."""
         return frozenset(self.versions())
 
     def versions(self) -> Mapping[str, str | None]:
@@ -51,18 +51,20 @@ def _name(target: PurePosixPath) -> str:
 def _version(name: str, place: Path) -> str | None:
     """By pip (into a folder, or beside us) or npm."""
     package = _PACKAGES.get(name)
-    for folder in (place, place.parent) if package is not None else ():
-        for information in folder.glob(f"{package}-*.dist-info"):
-            return information.name.removeprefix(f"{package}-").removesuffix(".dist-info")
+    if package is None:
+        return None
+    for folder in (place, place.parent) if package.python is not None else ():
+        for information in folder.glob(f"{package.python}-*.dist-info"):
+            return information.name.removeprefix(f"{package.python}-").removesuffix(".dist-info")
     try:
-        about = json.loads((place / "node_modules" / _NPM_PACKAGES[name] / "package.json").read_bytes())
+        about = json.loads((place / "node_modules" / (package.npm or "") / "package.json").read_bytes())
         return str(about["version"])[:_LONGEST_VERSION]
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
-def _package_folder(package: str) -> Path | None:
-    spec = find_spec(package)
+def _module_folder(module: str) -> Path | None:
+    spec = find_spec(module)
     if spec is None or not spec.submodule_search_locations:
         return None
     return Path(next(iter(spec.submodule_search_locations))).resolve()

@@ -85,7 +85,7 @@ async def test_an_executor_that_is_killed_is_started_again_and_ends_the_run(site
 
 async def test_a_program_that_is_not_there_is_said_to_be_missing(one_site: Site, program: Program) -> None:
     async with attached(one_site, {}) as there:
-        events = await there.run(program.run("Do it.", provider=program.other_name))
+        events = await there.run(program.run("Do it.", provider=program.name))
         versions = (await there.link.call("POST", "/workspace/validate")).json()["agents"]
     assert outcome(events) == "agent_missing", events
-    assert versions[program.name] is None
+    assert versions[program.provider] is None

@@ -64,7 +64,7 @@ async def rebuilt(agents: AgentWorld, session: AgentSession) -> list[object]:
 async def test_its_edits_land_and_its_question_is_answered_after_the_sandbox_is_gone(
     agents: AgentWorld, program: Program
 ) -> None:
-    session = await agents.session(provider=program.name)
+    session = await agents.session(provider=program.provider)
     path = f"{program.name}.md"
     write = {"tool": "write", "input": {"path": path, "content": "# Plan\n"}}
     look = {"tool": "mcp.contextbase.read_file", "input": {"path": path}}  # one of this server's own tools
@@ -77,7 +77,7 @@ async def test_its_edits_land_and_its_question_is_answered_after_the_sandbox_is_
     names = ["write", "mcp.contextbase.read_file"] if program.offers_servers_tools else ["write"]
     assert [(tool.name, tool.status) for tool in tools] == [(name, "ok") for name in names]
     assert all("# Plan" in str(tool.output) for tool in tools[1:])
-    conversation = (await agents.again(session)).sdk_session_ids[program.name]
+    conversation = (await agents.again(session)).sdk_session_ids[program.provider]
 
     ask = {"tool": "ask", "input": {"question": "Which colour?", "options": ["Blue", "Red"]}}
     more = {"tool": "bash", "input": {"command": f"echo blue >> {path}"}}
@@ -88,7 +88,7 @@ async def test_its_edits_land_and_its_question_is_answered_after_the_sandbox_is_
     await agents.answer(asked, QuestionReply(values=("Blue",)))
     assert (await done(agents, run)).attempt == 2
     assert await agents.read(path) == b"# Plan\nblue\n"
-    assert (await agents.again(session)).sdk_session_ids[program.name] == conversation
+    assert (await agents.again(session)).sdk_session_ids[program.provider] == conversation
     assert await rebuilt(agents, session) == []  # it went on with what it knew
     messages = await agents.services.core.sessions.service.messages(agents.owner, session.id)
     assert messages[-1].text == "Blue it is."
@@ -105,8 +105,8 @@ async def test_two_programs_take_turns_and_the_conversation_goes_back_and_forks(
     agents: AgentWorld, program: Program
 ) -> None:
     sessions = agents.services.core.sessions
-    names = list(PROGRAMS)
-    other = names[(names.index(program.name) + 1) % len(names)]
+    programs = list(PROGRAMS.values())
+    other = programs[(programs.index(program) + 1) % len(programs)]
 
     async def by(session: AgentSession, provider: str, text: str) -> AgentRun:
         wishes = RunWishes(provider=provider)
@@ -114,20 +114,20 @@ async def test_two_programs_take_turns_and_the_conversation_goes_back_and_forks(
             agents, await sessions.service.send(agents.owner, session.id, script({"text": text}), wishes=wishes)
         )
 
-    session = await agents.session(provider=program.name, land=Land.NEVER)
-    first = await by(session, program.name, "The number is 41.")
-    await by(session, other, "Mine is 42.")
-    await by(session, program.name, "I see 42.")
+    session = await agents.session(provider=program.provider, land=Land.NEVER)
+    first = await by(session, program.provider, "The number is 41.")
+    await by(session, other.provider, "Mine is 42.")
+    await by(session, program.provider, "I see 42.")
     assert await rebuilt(agents, session) == ["provider_changed", "provider_changed"]
-    assert b"Agent: The number is 41." in await memory(agents, session, other)
+    assert b"Agent: The number is 41." in await memory(agents, session, other.name)
     own = await memory(agents, session, program.name)
     assert b"Agent: Mine is 42." in own
     assert b"Agent: The number is 41." not in own  # it knew that by itself
 
     forked = await sessions.forks.fork(agents.owner, session.id, str(first.id))
-    await by(forked, program.name, "I am the fork.")
+    await by(forked, program.provider, "I am the fork.")
     await agents.services.rewinds.rewind(agents.owner, session.id, str(first.id), with_files=False)
-    await by(session, program.name, "Back at 41.")
+    await by(session, program.provider, "Back at 41.")
     for one in (forked, session):
         own = await memory(agents, one, program.name)
         assert b"The number is 41." in own
@@ -135,4 +135,4 @@ async def test_two_programs_take_turns_and_the_conversation_goes_back_and_forks(
         assert b"I see 42." not in own
     assert b"I am the fork." not in own
     assert await rebuilt(agents, forked) == []
-    assert not list((await agents.folder(session) / ".agent_data" / other).rglob("*.jsonl"))
+    assert not list((await agents.folder(session) / ".agent_data" / other.name).rglob("*.jsonl"))

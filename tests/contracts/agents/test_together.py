@@ -33,6 +33,7 @@ async def test_all_edits_of_many_agents_are_in_or_in_review(
     """Each of them changes a line of its own in a file of all, writes a file of its own, and writes one that the others
     write, too."""
     folders = sorted({str(installed(name).parent) for name in PROGRAMS})
+    providers = [program.provider for program in PROGRAMS.values()]
     async with (
         database_copy(embedded_database_server, "contextbase_template") as address,
         open_agent_world(address, tmp_path / "data", agent_folders=folders) as agents,
@@ -40,7 +41,7 @@ async def test_all_edits_of_many_agents_are_in_or_in_review(
         await agents.put({"list.md": text(LINES)})
         runs: list[AgentRun] = []
         for number in range(AGENTS):
-            session = await agents.session(provider=list(PROGRAMS)[number % len(PROGRAMS)])
+            session = await agents.session(provider=providers[number % len(providers)])
             runs.append(
                 await agents.send(
                     session,

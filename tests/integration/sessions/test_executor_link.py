@@ -117,7 +117,7 @@ async def test_a_run_that_lacks_something_is_refused(there: Attached) -> None:
 @bubblewrap
 async def test_an_agent_nobody_knows_is_a_failed_run(there: Attached) -> None:
     assert codes(await there.run(run_body(provider="nobody"))) == ["agent_missing"]
-    assert codes(await there.run(run_body(provider="claude"))) == ["agent_missing"]
+    assert codes(await there.run(run_body(provider="claude-code"))) == ["agent_missing"]
 
 
 @bubblewrap
@@ -176,7 +176,7 @@ async def test_agents_find_their_data_in_the_workspace(there: Attached) -> None:
     again = (await there.link.call("POST", "/workspace/link-agent-data")).checked()["links"]
     assert again == links
     valid = (await there.link.call("POST", "/workspace/validate")).checked()
-    assert (valid["ok"], valid["agents"]["claude"], valid["agents"]["scripted"]) == (True, None, "1")
+    assert (valid["ok"], valid["agents"]["claude-code"], valid["agents"]["scripted"]) == (True, None, "1")
 
 
 @bubblewrap

@@ -16,10 +16,10 @@ from contextbase.sessions.model import RunWishes
         (RunWishes(), RunWishes(provider="opencode")),
         (RunWishes(profile="plan"), RunWishes(provider="opencode", profile="plan")),
         (RunWishes(profile="general"), RunWishes(provider="opencode", profile="default", options={"agent": "general"})),
-        (RunWishes(profile="build", provider="codex-cli"), RunWishes(provider="codex", profile="default")),
+        (RunWishes(profile="build", provider="codex"), RunWishes(provider="codex-cli", profile="default")),
         (
             RunWishes(profile="acceptEdits", provider="claude-code"),
-            RunWishes(provider="claude", profile="default", options={"permissionMode": "acceptEdits"}),
+            RunWishes(provider="claude-code", profile="default", options={"permissionMode": "acceptEdits"}),
         ),
     ],
 )
