@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,7 +22,8 @@ from contextbase.db.database import DatabaseAddress
 from contextbase.errors import NotFound
 from contextbase.gate.model import CommitRequest
 from contextbase.identity.model import Caller
-from contextbase.ids import ProjectId, TreePath
+from contextbase.ids import ContentHash, ProjectId, TreePath
+from contextbase.sandbox.model import WORKSPACE, StorageProof
 from contextbase.sessions.answers import QuestionReply
 from contextbase.sessions.landing import RunLanding
 from contextbase.sessions.model import AgentRun, AgentSession, QueueState, RunId, SessionRequest
@@ -170,7 +172,14 @@ async def remove_sandboxes(services: Services) -> None:
     """Executors outlive the process that started them: a test ends its own."""
     driver = await services.agents.driving.driver()
     for sandbox in await driver.found():
-        await driver.remove(sandbox.id)
+        proof = None
+        if sandbox.holds_files:
+            await driver.stop(sandbox.id)
+            digest = sha256()
+            async for piece in driver.copy_out(sandbox.id, WORKSPACE):
+                digest.update(piece)
+            proof = StorageProof(archive=ContentHash(digest.digest()))
+        await driver.remove(sandbox.id, proof=proof)
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from contextbase.catalog.repository import AppRepository
 from contextbase.gate.long_merges import LongMerges
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.app_folder import AppFolders
+from contextbase.sessions.container_files import ContainerFiles
 from contextbase.sessions.earlier_turns import EarlierTurns
 from contextbase.sessions.environment_setup import EnvironmentSetup
 from contextbase.sessions.landing import RunLanding
@@ -26,6 +27,7 @@ from contextbase.sessions.run_work import RunLimits, RunParts
 from contextbase.sessions.snapshot_repository import SnapshotRepository
 from contextbase.sessions.snapshots import SessionSnapshots
 from contextbase.sessions.state_files import StateRules
+from contextbase.sessions.sync_alerts import SyncAlerts
 from contextbase.sessions.user_files import UserFiles
 from contextbase.sessions.waiting_work import WaitingWork
 from contextbase.sessions.ways_out import RunsAtWork, SessionWaysOut
@@ -85,6 +87,14 @@ async def open_worker_services(
         app_folders=_app_folders(foundation, core, agents),
         environments=core.sessions.environments,
         setup=EnvironmentSetup(folder=foundation.data.node / "environments"),
+        containers=ContainerFiles(
+            driving=agents.sandboxes.driving,
+            occupancy=agents.sandboxes.occupancy,
+            rules=snapshots.rules,
+            owner=workspaces.node.owner,
+            folder=foundation.data.node / "containers",
+        ),
+        alerts=SyncAlerts(database=database, repository=repository, streams=core.streams),
     )
     parts = RunParts(
         runs=core.sessions.runs,

@@ -14,6 +14,7 @@ from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind
+from contextbase.wire.agent_config import WorkspaceKind
 from contextbase.workspaces.model import FolderContent
 
 __all__ = ["AppSessionRepository"]
@@ -31,6 +32,7 @@ class AppSessionRepository:
         *,
         pinned_version: str | None,
         overrides: Mapping[str, Any],
+        workspace_kind: WorkspaceKind,
     ) -> None:
         """Raises `asyncpg.ForeignKeyViolationError` if there is no such version."""
         await connection.execute(
@@ -42,7 +44,7 @@ class AppSessionRepository:
             pinned_version,
             json.dumps(dict(overrides)),
         )
-        await connection.execute(_SQL.mark_app_session, session_id, app.id)
+        await connection.execute(_SQL.mark_app_session, session_id, app.id, workspace_kind)
 
     async def find(self, connection: Connection, session_id: UUID) -> AppSession | None:
         row = await connection.fetchrow(_SQL.app_session, session_id)

@@ -147,7 +147,7 @@ SELECT head FROM projects WHERE id = $1
 INSERT INTO app_sessions (session_id, app_id, project, login, pinned_version, overrides) VALUES ($1, $2, $3, $4, $5, $6)
 
 -- name: mark_app_session
-UPDATE agent_sessions SET app_id = $2 WHERE id = $1
+UPDATE agent_sessions SET app_id = $2, workspace_kind = $3 WHERE id = $1
 
 -- name: app_session
 SELECT s.*, a.name AS app, a.project_id

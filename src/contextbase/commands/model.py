@@ -65,6 +65,7 @@ class SandboxEquipment:
     image: str | None = None  # of Docker; None: the machine's
     home: Path | None = None  # a folder of this machine that is HOME inside; None: an empty one that goes with it
     read_only: tuple[tuple[Path, PurePosixPath], ...] = ()  # folders of this machine, and where they are inside
+    holds_files: bool = False  # /workspace is the sandbox's own, and not the workspace's folder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

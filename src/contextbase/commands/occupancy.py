@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from contextbase.commands.driver import MachineDriver
+from contextbase.commands.model import SandboxRecord
 from contextbase.commands.repository import SandboxRepository
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, NotFound
-from contextbase.sandbox.model import SandboxId
+from contextbase.sandbox.model import SandboxId, StorageProof
 from contextbase.sandbox.ports import Execution
 from contextbase.workspaces.model import WorkspaceId
 
@@ -54,16 +55,22 @@ class Occupancy:
     def is_busy(self, sandbox_id: SandboxId) -> bool:
         return sandbox_id in self._commands
 
-    async def leave(self, workspace_id: WorkspaceId) -> None:
-        if workspace_id in self._inside:
-            raise Conflict("A command still runs in the workspace; wait until it has ended.")
+    async def sandbox_of(self, workspace_id: WorkspaceId) -> SandboxRecord | None:
+        """The sandbox that lasts of a workspace, if this machine has it."""
         async with self._database.connection() as connection:
             record = await self._repository.of_workspace(connection, workspace_id)
-        if record is None or record.node != self._driving.node:
+        return None if record is None or record.node != self._driving.node else record
+
+    async def leave(self, workspace_id: WorkspaceId, proof: StorageProof | None = None) -> None:
+        """`proof`: that the files of a sandbox which holds its own are stored. It is kept without one."""
+        if workspace_id in self._inside:
+            raise Conflict("A command still runs in the workspace; wait until it has ended.")
+        record = await self.sandbox_of(workspace_id)
+        if record is None:
             return
         driver = await self._driving.driver(record.driver)
         with suppress(NotFound):  # it never got so far, or a crash came between
-            await driver.remove(record.id)
+            await driver.remove(record.id, proof=proof)
         async with self._database.connection() as connection:
             await self._repository.removed(connection, record.id)
 

@@ -177,7 +177,7 @@ class AgentSandboxes:
     ) -> None:
         spec = SandboxSpec(
             id=record.id,
-            folder=workspace.path,
+            folder=None if equipment.holds_files else workspace.path,
             limits=record.limits,
             network=record.network,
             environment=environment,

@@ -2,13 +2,15 @@
 
 import asyncio
 import os
+import tempfile
 from collections.abc import AsyncIterator
 from typing import Final
 
 from contextbase.agents.model import AgentPlace
 from contextbase.agents.registry import adapters
 from contextbase.executor.calls import CallAnswer, CallHandler, CallRefused, ExecutorCall
-from contextbase.executor.workspace_archive import archived
+from contextbase.executor.workspace_archive import archived, piped
+from contextbase.executor.workspace_transfer import WorkspaceTransfer
 from contextbase.executor.workspace_tree import PathRefused, WorkspaceTree
 
 __all__ = ["WorkspaceCalls"]
@@ -22,11 +24,12 @@ class WorkspaceCalls:
     def __init__(self, place: AgentPlace) -> None:
         self._place = place
         self._tree = WorkspaceTree(place.workspace)
+        self._transfer = WorkspaceTransfer(place)
 
     def handlers(self) -> dict[tuple[str, str], CallHandler]:
         calls: dict[tuple[str, str], CallHandler] = {
-            ("POST", "/workspace/restore"): self.bound,
-            ("POST", "/workspace/sync"): self.bound,
+            ("POST", "/workspace/restore"): self.restore,
+            ("POST", "/workspace/sync"): self.sync,
             ("POST", "/workspace/validate"): self.validate,
             ("POST", "/workspace/link-agent-data"): self.link_agent_data,
             ("GET", "/workspace/tree"): self.tree,
@@ -36,9 +39,28 @@ class WorkspaceCalls:
         }
         return {name: _refusing(each) for name, each in calls.items()}
 
-    async def bound(self, call: ExecutorCall) -> CallAnswer:
-        """The server itself brings files in and takes them out: of a bound folder, or as an archive."""
-        del call
+    async def restore(self, call: ExecutorCall) -> CallAnswer:
+        """Bring files in that the body has as an archive. Without one: they are in a folder that the server has bound,
+        and come by themselves."""
+        since = call.query.get("since")
+        with tempfile.TemporaryFile() as spool:
+            while piece := await call.stream.read():
+                await asyncio.to_thread(spool.write, piece)
+            if not spool.tell():
+                return self._bound()
+            if since is not None and not self._transfer.knows(since):
+                raise CallRefused(409, "cursor_outdated", "What was here then is not known any more; sync first.")
+            spool.seek(0)
+            return CallAnswer(values=await asyncio.to_thread(self._transfer.restore, spool, since))
+
+    async def sync(self, call: ExecutorCall) -> CallAnswer:
+        """The files that changed since a token as an archive (`as=archive`), or nothing, if the server sees them."""
+        if call.query.get("as") != "archive":
+            return self._bound()
+        changes = await asyncio.to_thread(self._transfer.changes, call.query.get("since"))
+        return CallAnswer(pieces=piped(changes.write))
+
+    def _bound(self) -> CallAnswer:
         return CallAnswer(values={"state": "bound", "workspace": str(self._place.workspace)})
 
     async def link_agent_data(self, call: ExecutorCall) -> CallAnswer:

@@ -71,6 +71,10 @@ class WorkspaceTree:
                     os.unlink(draft, dir_fd=handle)
                 raise
 
+    def folder(self, path: str, *, makes: bool) -> contextlib.AbstractContextManager[int]:
+        """A handle of a folder; `makes`: it is made, with those above it."""
+        return self._folder(_parts(path), makes=makes)
+
     @contextlib.contextmanager
     def _folder(self, parts: list[str], *, makes: bool = False) -> Iterator[int]:
         with contextlib.ExitStack() as stack, _refused("/".join(parts)):

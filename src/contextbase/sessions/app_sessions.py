@@ -20,7 +20,7 @@ from contextbase.ids import ProjectId, Seq, TreePath, new_uuid
 from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.model import AgentSession, Land, SessionId, SessionRequest
 from contextbase.sessions.service import SessionService
-from contextbase.wire.agent_config import AgentConfig
+from contextbase.wire.agent_config import AgentConfig, WorkspaceKind
 
 __all__ = ["AppSessionRequest", "AppSessions"]
 
@@ -65,6 +65,7 @@ class AppSessions:
             found = await self.configuration.of_user(connection, app, place, caller.principal.id, request.overrides)
             await self.apps.tree_access.open_for(connection, app, place, caller.principal)
         config, folder = found.effective.config, place.workspace(str(session_id))
+        kind = config.workspace_kind or WorkspaceKind.FOLDER
         narrowed = replace(caller, grant=caller.grant.inside(app.project_id, place.user))
         await self._make_folder(narrowed, app.project_id, folder)
         wanted = SessionRequest(
@@ -87,8 +88,9 @@ class AppSessions:
                 place,
                 pinned_version=request.runtime_version,
                 overrides=request.overrides.model_dump(mode="json", exclude_unset=True),
+                workspace_kind=kind,
             )
-        return replace(session, app=app.name)
+        return replace(session, app=app.name, workspace_kind=kind)
 
     async def _make_folder(self, caller: Caller, tree: ProjectId, folder: TreePath) -> None:
         """In the tree, so that the session's agent sees where it works from the beginning."""

@@ -144,10 +144,21 @@ class ExecutorLink:
             except ProtocolViolation:
                 raise Unavailable("The executor's answer is not what it should be.") from None
 
-    async def download(self, path: str) -> AsyncGenerator[bytes, None]:
-        """The body of a GET, as it comes."""
+    async def upload(self, path: str, pieces: AsyncIterator[bytes]) -> ExecutorAnswer:
+        """A POST whose body is too large to hold. `Unavailable` when the channel breaks in the middle of it."""
         try:
-            head, stream = await self._opened("GET", path, b"", _PATIENCE)
+            head, stream = await self._opened("POST", path, pieces, _PATIENCE)
+            try:
+                return ExecutorAnswer(status=_status(head), body=await stream.read_all(_LONGEST_BODY))
+            finally:
+                await stream.cut()
+        except (ConnectionError, ProtocolViolation) as error:
+            raise Unavailable("The executor was cut off in the middle of a call.") from error
+
+    async def download(self, path: str, *, method: str = "GET") -> AsyncGenerator[bytes, None]:
+        """The body of an answer, as it comes."""
+        try:
+            head, stream = await self._opened(method, path, b"", _PATIENCE)
             try:
                 if _status(head) >= 400:
                     body = await stream.read_all(_LONGEST_BODY)
@@ -201,12 +212,16 @@ class ExecutorLink:
             await self._channel.handlers_ended()
 
     async def _opened(
-        self, method: str, path: str, body: bytes, patience: float
+        self, method: str, path: str, body: bytes | AsyncIterator[bytes], patience: float
     ) -> tuple[Mapping[str, Any], ChannelStream]:
         channel = await self._attached(patience)
         stream = await channel.open({"kind": "call", "method": method, "path": path})
         try:
-            await stream.write(body)
+            if isinstance(body, bytes):
+                await stream.write(body)
+            else:
+                async for piece in body:
+                    await stream.write(piece)
             await stream.end()
             return _head(await stream.read_line(_LONGEST_HEAD)), stream
         except BaseException:

@@ -12,6 +12,7 @@ from contextbase.errors import InvalidInput, TooLarge
 from contextbase.identity.model import Action, Caller, Grant, GrantSource, Principal
 from contextbase.ids import ContentHash, ProjectId, TreePath
 from contextbase.vocabulary import Land, QueueState, RunState, SendMode, SessionState, SyncStatus, WorkerState
+from contextbase.wire.agent_config import WorkspaceKind
 
 __all__ = [
     "LONGEST_PROMPT_BYTES",
@@ -106,6 +107,12 @@ class AgentSession:
     last_active_at: datetime
     forked_from: SessionId | None = None
     app: str | None = None  # that composes it, by name; None: it works in a project
+    workspace_kind: WorkspaceKind = WorkspaceKind.FOLDER
+
+    @property
+    def has_container(self) -> bool:
+        """Whether its workspace is a container's own."""
+        return self.workspace_kind is WorkspaceKind.CONTAINER
 
     def options_for(self, provider: str) -> Mapping[str, object]:
         """They are for the session's own program."""
@@ -135,6 +142,7 @@ class SessionWorker:
     last_sync_error: str | None
     sync_requested_at: datetime | None
     lost_at: datetime | None
+    alert: str | None  # what people must look at
 
     @property
     def sync_is_due(self) -> bool:

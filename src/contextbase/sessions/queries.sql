@@ -332,8 +332,18 @@ WHERE session_id = $1
 -- One that has stopped is stored: that it is stored again before it is removed makes it nothing less.
 UPDATE session_workers
 SET last_sync_status = $2, last_sync_error = $3,
-    last_sync_at = CASE WHEN $2 = 'success' THEN $4 ELSE last_sync_at END, updated_at = clock_timestamp()
+    last_sync_at = CASE WHEN $2 = 'success' THEN $4 ELSE last_sync_at END,
+    sync_failures = CASE WHEN $2 = 'success' THEN 0 ELSE sync_failures END,
+    alert = CASE WHEN $2 = 'success' THEN NULL ELSE alert END, updated_at = clock_timestamp()
 WHERE session_id = $1 AND (state = 'running' OR $2 = 'success')
+
+-- name: count_failed_sync
+-- One more in a row; with $2 of them there is an alert.
+UPDATE session_workers
+SET sync_failures = sync_failures + 1, alert = CASE WHEN sync_failures + 1 >= $2 THEN $3 ELSE alert END,
+    updated_at = clock_timestamp()
+WHERE session_id = $1
+RETURNING sync_failures
 
 -- name: settle_worker
 -- The machine has stopped or removed it. The schema refuses that for what is not stored.

@@ -29,6 +29,7 @@ from contextbase.sessions.model import (
 )
 from contextbase.sessions.states import RunState, check_move
 from contextbase.vocabulary import SendMode
+from contextbase.wire.agent_config import WorkspaceKind
 
 __all__ = ["SessionRepository", "run_of_row"]
 
@@ -272,6 +273,10 @@ class SessionRepository:
         """SUCCESS: a snapshot was stored and verified at that time. FAILED needs the error."""
         await connection.execute(_SQL.sync_worker, session_id, status, error, at)
 
+    async def count_failed_sync(self, connection: Connection, session_id: SessionId, *, after: int, alert: str) -> int:
+        """How many there were in a row; 0: it has no worker."""
+        return await connection.fetchval(_SQL.count_failed_sync, session_id, after, alert) or 0
+
     async def settle_worker(
         self, connection: Connection, session_id: SessionId, state: WorkerState, at: datetime
     ) -> None:
@@ -326,6 +331,7 @@ def session_of_row(row: asyncpg.Record) -> AgentSession:
         last_active_at=row["last_active_at"],
         forked_from=row["forked_from"],
         app=row["app"],
+        workspace_kind=WorkspaceKind(row["workspace_kind"]),
     )
 
 
@@ -375,4 +381,5 @@ def worker_of_row(row: asyncpg.Record) -> SessionWorker:
         last_sync_error=row["last_sync_error"],
         sync_requested_at=row["sync_requested_at"],
         lost_at=row["lost_at"],
+        alert=row["alert"],
     )

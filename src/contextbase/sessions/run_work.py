@@ -228,6 +228,7 @@ class RunWork:
             "mcp_servers": said.mcp_servers(),
             "limits": said.limits(self._parts.limits.seconds, self._parts.limits.output_bytes),
         }
+        await self._parts.host.send_files(self._session, worker)  # with those that came with the message
         try:
             (await worker.link.call("POST", "/run", body)).checked()
         except Conflict:  # it still works on a run that this session has given up
@@ -307,12 +308,13 @@ class RunWork:
         is_canceled = self._canceled.is_set() or end.outcome == "canceled"
         if self._run.state in _AT_WORK:
             await self._move_on(self._run.state, RunState.SYNCING, end.facts())
+        reason = SnapshotReason.MESSAGE_STOP if is_canceled else SnapshotReason.RUN_FINISHED
+        await self._parts.host.bring_back(self._session, reason)
         if end.outcome == "completed" and not is_canceled:
             report = await self._parts.landing.land(self._session, self._run)
         else:
             because = "the run was canceled" if is_canceled else "the run failed"
             report = await self._parts.landing.keep(self._session, because)
-        reason = SnapshotReason.MESSAGE_STOP if is_canceled else SnapshotReason.RUN_FINISHED
         await self._parts.host.sync(self._session, reason, self._run.id)
         await self._end(end, report, is_canceled=is_canceled)
 

@@ -24,10 +24,11 @@ from contextbase.errors import ContextbaseError, HeldElsewhere, NotFound
 from contextbase.identity.model import Action
 from contextbase.ids import Clock
 from contextbase.limits import ResourceLimits
-from contextbase.sandbox.model import Network, SandboxId
+from contextbase.sandbox.model import Network, SandboxId, StorageProof
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.app_folder import AppFolders
+from contextbase.sessions.container_files import ContainerFiles
 from contextbase.sessions.environment_setup import EnvironmentSetup
 from contextbase.sessions.environments import ProjectEnvironments
 from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
@@ -36,6 +37,7 @@ from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.rewind_repository import RewindRepository
 from contextbase.sessions.snapshot_model import SnapshotReason
 from contextbase.sessions.snapshots import SessionSnapshots
+from contextbase.sessions.sync_alerts import SyncAlerts
 from contextbase.threads import in_thread
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.folder import remove_tree
@@ -93,6 +95,8 @@ class WorkerHost:
     app_folders: AppFolders
     environments: ProjectEnvironments
     setup: EnvironmentSetup
+    containers: ContainerFiles
+    alerts: SyncAlerts
     rewinds: RewindRepository = field(default_factory=RewindRepository)
     _live: dict[SessionId, LiveWorker] = field(default_factory=dict, init=False)
     _turns: WeakValueDictionary[SessionId, asyncio.Lock] = field(default_factory=WeakValueDictionary, init=False)
@@ -136,6 +140,7 @@ class WorkerHost:
                 restored = await self._restore(session, created.record)
             await self._put_worker(session, None, None)
             created = await self._rewound(session, created)
+            await self._bring_back(session, created.record, SnapshotReason.CATCH_UP)
         record, refreshed = created.record, None
         if not created.is_new:
             record, refreshed = await self.workspaces.refresh(session.caller(), session.project_id)
@@ -172,18 +177,34 @@ class WorkerHost:
         then nothing is stopped."""
         async with self._turn(session.id):
             await self._store(session, SnapshotReason.PRE_STOP)
-            await self._end_sandbox(session)
+            if session.has_container:  # it has the files, and stays
+                await self._halt(session)
+            else:
+                await self._end_sandbox(session)
             await self._settle(session, WorkerState.STOPPED)
 
     async def remove(self, session: AgentSession) -> None:
         """Take all of it away from this machine, after it was stored; the next run begins with the snapshot."""
         async with self._turn(session.id):
             with suppress(NotFound):  # it has no folder here any more
+                if session.has_container:  # nothing in it changes any more
+                    await self._halt(session)
                 await self._store(session, SnapshotReason.PRE_REMOVE)
                 await self._end_sandbox(session)
                 await self.workspaces.abandon(session.caller(), session.project_id)
             await in_thread(_remove_home, self.homes / str(session.id))
             await self._settle(session, WorkerState.DELETED)
+
+    async def bring_back(self, session: AgentSession, reason: SnapshotReason) -> None:
+        """What the agent did in a container of its own, into the session's folder."""
+        async with self._turn(session.id):
+            await self._bring_back(session, await self._record(session), reason)
+
+    async def send_files(self, session: AgentSession, live: LiveWorker) -> None:
+        """What the session's folder has, into its own container."""
+        if session.has_container:
+            async with self._turn(session.id):
+                await self.containers.send(session, await self._record(session), live.link, live.sandbox_id)
 
     async def sync(self, session: AgentSession, reason: SnapshotReason, run_id: RunId | None = None) -> None:
         """`run_id`: of the run that has ended with this."""
@@ -242,10 +263,15 @@ class WorkerHost:
 
     async def _open(self, session: AgentSession) -> LiveWorker:
         await self.let_go(session.id)
-        home = self.homes / str(session.id)
-        is_new = await in_thread(_make_home, home, self.workspaces.node.owner)
         environment = await self.environments.of(session.project_id)
-        mounts = await in_thread(self.programs.mounts)
+        home = self.homes / str(session.id)
+        if session.has_container:
+            await self.containers.driver()
+            equipment = SandboxEquipment(image=environment.image, holds_files=True)
+        else:
+            is_new = await in_thread(_make_home, home, self.workspaces.node.owner)
+            mounts = await in_thread(self.programs.mounts)
+            equipment = SandboxEquipment(image=environment.image, home=home, read_only=mounts)
         status, _ = await self.sandboxes.create(
             session.caller(),
             session.project_id,
@@ -253,16 +279,20 @@ class WorkerHost:
             limits=replace(self.limits, max_execution_time=None),
             network=Network.LOOPBACK,
             environment={},
-            equipment=SandboxEquipment(image=environment.image, home=home, read_only=mounts),
+            equipment=equipment,
         )
         sandbox_id = status.record.id
         driver = await self.driving.driver(status.record.driver)
         await driver.start(sandbox_id)
+        if session.has_container:
+            is_new = await self.containers.is_new(session.id, sandbox_id)
         if is_new:
             await self.setup.seed(driver, sandbox_id, session.project_id, environment)
         link = await ExecutorLink.started(driver, sandbox_id, handlers=self.ways_out(session))
         try:
             await self.setup.run(link, session.project_id, environment, is_new=is_new)
+            if session.has_container:
+                await self.containers.send(session, status.workspace, link, sandbox_id)
         except BaseException:
             await link.close()
             raise
@@ -272,7 +302,7 @@ class WorkerHost:
             sandbox_id=sandbox_id,
             driver=driver,
             link=link,
-            folders=(home, status.workspace.path),
+            folders=() if session.has_container else (home, status.workspace.path),
         )
         self._live[session.id] = live
         version = link.about.get("executor")
@@ -280,8 +310,29 @@ class WorkerHost:
         return live
 
     async def _end_sandbox(self, session: AgentSession) -> None:
+        record = await self._record(session)
+        if not session.has_container:
+            await self.let_go(session.id)
+            await self.occupancy.leave(record.id)
+            return
+        await self._halt(session)
+        proof = await self._bring_back(session, record, SnapshotReason.PRE_REMOVE)
+        await self.occupancy.leave(record.id, proof)
+        await self.containers.forget(session.id)
+
+    async def _halt(self, session: AgentSession) -> None:
+        """Stop the session's own container; it stays, with its files."""
         await self.let_go(session.id)
-        await self.occupancy.leave((await self._record(session)).id)
+        await self.containers.stop(await self._record(session))
+
+    async def _bring_back(
+        self, session: AgentSession, record: WorkspaceRecord, reason: SnapshotReason
+    ) -> StorageProof | None:
+        if not session.has_container:
+            return None
+        live = self._live.get(session.id)
+        link = None if live is None or live.link.is_over else live.link
+        return await self.containers.bring_back(session, record, link, reason)
 
     async def _record(self, session: AgentSession) -> WorkspaceRecord:
         return await self.workspaces.path(session.caller(), session.project_id)
@@ -292,10 +343,13 @@ class WorkerHost:
         await self._put_sync(session, SyncStatus.RUNNING)
         try:
             if session.app is not None:
-                await self.app_folders.collect(session, await self._record(session))
+                record = await self._record(session)
+                await self._bring_back(session, record, reason)
+                await self.app_folders.collect(session, record)
             await self.snapshots.take(session, reason, run_id=run_id)
         except ContextbaseError as error:
             await self._put_sync(session, SyncStatus.FAILED, error=error.message)
+            await self.alerts.failed(session, error.message)
             raise
         if session.app is not None:
             await self.app_folders.stored(session, await self._record(session))

@@ -164,6 +164,7 @@ class SessionWorkerView(AnswerView):
     last_sync_status: SyncStatus
     last_sync_error: str | None
     lost_at: datetime | None
+    alert: str | None = Field(description="Its files could not be stored five times in a row: somebody must look.")
 
 
 class LandedPath(BaseModel):

@@ -93,7 +93,8 @@ def _worker(worker: SessionWorkerView | None) -> str:
     stored = f"; stored {local_time(worker.last_sync_at)}" if worker.last_sync_at is not None else ""
     failed = f"; could not be stored: {worker.last_sync_error}" if worker.last_sync_error else ""
     lost = f"; lost {local_time(worker.lost_at)}" if worker.lost_at is not None else ""
-    return f"{worker.state}{where}{wanted}{stored}{failed}{lost}"
+    alert = f"; ALERT: {worker.alert}" if worker.alert else ""
+    return f"{worker.state}{where}{wanted}{stored}{failed}{lost}{alert}"
 
 
 def _run(run: RunView, session: str) -> Iterator[Text]:
