@@ -63,7 +63,8 @@ async def _app(world: AgentWorld, files: int) -> App:
     app = await core.apps.apps.register(world.owner, NewApp(name="bench", title="Bench"))
     prefix = "registry/runtime/1/template"
     named = [f"{prefix}/folder-{number % 20}/file-{number}.md" for number in range(files)]
-    for start in range(0, files, _BATCH):
+    named += [f"registry/skills/{name}/SKILL.md" for name in ("x", "y")]
+    for start in range(0, len(named), _BATCH):
         batch = [write(path, _CONTENT + path.encode(), 0) for path in named[start : start + _BATCH]]
         await core.gate.commit(world.owner, CommitRequest(project_id=app.project_id, changes=tuple(batch)))
     manifest = {
