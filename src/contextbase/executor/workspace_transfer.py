@@ -75,7 +75,7 @@ class WorkspaceTransfer:
                             kept.append(member.name)
         return {"token": self._remembered(known), "kept": kept}
 
-    def changes(self, since: str | None) -> "WorkspaceChanges":
+    def changes(self, since: str | None) -> "ChangedFiles":
         """Of the files, since the token; all of them, if it is not known any more."""
         before = self._tables.get(since or "")
         now = dict(self._states())
@@ -83,7 +83,7 @@ class WorkspaceTransfer:
         removed = [] if before is None else [path for path in before if path not in now and self._is_taken(path)]
         token = self._remembered(now)
         about = {"token": token, "is_whole": before is None, "removed": removed}
-        return WorkspaceChanges(tree=self._tree, about=about, paths={path: now[path] for path in changed})
+        return ChangedFiles(tree=self._tree, about=about, paths={path: now[path] for path in changed})
 
     def _remembered(self, table: dict[str, State]) -> str:
         token = uuid4().hex
@@ -146,7 +146,7 @@ class WorkspaceTransfer:
                 return
 
 
-class WorkspaceChanges:
+class ChangedFiles:
     def __init__(self, *, tree: WorkspaceTree, about: Mapping[str, Any], paths: Mapping[str, State]) -> None:
         self._tree = tree
         self._about = about

@@ -27,6 +27,7 @@ from contextbase.sessions.disk_guard import guard_disk
 from contextbase.sessions.earlier_turns import EarlierTurns
 from contextbase.sessions.event_batches import gathered
 from contextbase.sessions.landing import LandingReport, RunLanding
+from contextbase.sessions.live_worker import LiveWorker, SessionFolder
 from contextbase.sessions.model import ClaimedRun, RunFacts, RunId, SessionId
 from contextbase.sessions.periodic_snapshots import snapshot_every
 from contextbase.sessions.queue import RunQueue
@@ -38,7 +39,7 @@ from contextbase.sessions.states import RunState
 from contextbase.sessions.steering import SteeringDelivery
 from contextbase.sessions.turn_notes import CUT_OFF, MISSED, turn_notes
 from contextbase.sessions.ways_out import RunsAtWork
-from contextbase.sessions.worker_host import LiveWorker, SessionFolder, WorkerHost
+from contextbase.sessions.worker_host import WorkerHost
 
 __all__ = ["RunLimits", "RunParts", "RunWork"]
 

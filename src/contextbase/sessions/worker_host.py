@@ -6,7 +6,6 @@ project and the session's last snapshot, the sandbox on the folder, the executor
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -25,13 +24,13 @@ from contextbase.identity.model import Action
 from contextbase.ids import Clock
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.model import Network, SandboxId, StorageProof
-from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.app_folder import AppFolders
 from contextbase.sessions.container_files import ContainerFiles
 from contextbase.sessions.environment_setup import EnvironmentSetup
 from contextbase.sessions.environments import ProjectEnvironments
 from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
+from contextbase.sessions.live_worker import LiveWorker, SessionFolder, make_home
 from contextbase.sessions.model import AgentSession, Land, RunId, SessionId, SessionWorker, SyncStatus, WorkerState
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.rewind_repository import RewindRepository
@@ -43,12 +42,11 @@ from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.folder import remove_tree
 from contextbase.workspaces.ignore_rules import AGENT_DATA
 from contextbase.workspaces.model import Owner
-from contextbase.workspaces.refresh.service import Refreshed
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
 from contextbase.workspaces.results import Created
 from contextbase.workspaces.service import WorkspaceService
 
-__all__ = ["LiveWorker", "SessionFolder", "WaysOut", "WorkerHost"]
+__all__ = ["WaysOut", "WorkerHost"]
 
 _log = logging.getLogger(__name__)
 
@@ -56,25 +54,6 @@ WaysOut = Callable[[AgentSession], Mapping[str, StreamHandler]]
 """What happens to the streams that a session's programs open: model, proxy, mcp."""
 
 _STOP_PATIENCE: Final = 5.0  # seconds
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SessionFolder:
-    """A session's folder, up to date."""
-
-    record: WorkspaceRecord
-    refreshed: Refreshed | None  # what others changed since its last turn; None: it is new
-    is_restored: bool  # from a snapshot
-    runtime_version: str | None = None  # of the manifest that it is composed by; None: it is not of an app
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LiveWorker:
-    session_id: SessionId
-    sandbox_id: SandboxId
-    driver: SandboxDriver
-    link: ExecutorLink
-    folders: tuple[Path, ...]  # of this machine that its programs can fill
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -192,7 +171,7 @@ class WorkerHost:
                 await self._store(session, SnapshotReason.PRE_REMOVE)
                 await self._end_sandbox(session)
                 await self.workspaces.abandon(session.caller(), session.project_id)
-            await in_thread(_remove_home, self.homes / str(session.id))
+            await in_thread(remove_tree, self.homes / str(session.id))
             await self._settle(session, WorkerState.DELETED)
 
     async def bring_back(self, session: AgentSession, reason: SnapshotReason) -> None:
@@ -269,7 +248,7 @@ class WorkerHost:
             await self.containers.driver()
             equipment = SandboxEquipment(image=environment.image, holds_files=True)
         else:
-            is_new = await in_thread(_make_home, home, self.workspaces.node.owner)
+            is_new = await in_thread(make_home, home, self.workspaces.node.owner)
             mounts = await in_thread(self.programs.mounts)
             equipment = SandboxEquipment(image=environment.image, home=home, read_only=mounts)
         status, _ = await self.sandboxes.create(
@@ -370,7 +349,7 @@ class WorkerHost:
             return created
         await self._store(session, SnapshotReason.PRE_REWIND)
         await self._end_sandbox(session)
-        await in_thread(_remove_home, self.homes / str(session.id))
+        await in_thread(remove_tree, self.homes / str(session.id))
         if due.with_files:
             await self.workspaces.abandon(session.caller(), session.project_id)
             created = await self._created(session)
@@ -430,17 +409,3 @@ class WorkerHost:
     def _turn(self, session_id: SessionId) -> asyncio.Lock:
         """One at a time changes what a session has here."""
         return self._turns.setdefault(session_id, asyncio.Lock())
-
-
-def _make_home(home: Path, owner: Owner) -> bool:
-    """False: it was there."""
-    is_new = not home.exists()
-    home.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
-    home.mkdir(mode=0o700, exist_ok=True)
-    if owner != Owner.of_this_process():
-        os.chown(home, owner.uid, owner.gid)
-    return is_new
-
-
-def _remove_home(home: Path) -> None:
-    remove_tree(home)

@@ -6267,6 +6267,8 @@ export interface components {
             last_sync_status: components["schemas"]["SyncStatus"];
             last_sync_error: string | null;
             lost_at: string | null;
+            /** @description Its files could not be stored five times in a row: somebody must look. */
+            alert: string | null;
         };
         /** @description What lost against the head, or waits for a review: the tree does not have it. */
         SetAsideView: {
