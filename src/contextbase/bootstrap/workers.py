@@ -32,6 +32,7 @@ from contextbase.sessions.user_files import UserFiles
 from contextbase.sessions.waiting_work import WaitingWork
 from contextbase.sessions.ways_out import RunsAtWork, SessionWaysOut
 from contextbase.sessions.worker_host import WorkerHost
+from contextbase.sessions.worker_rows import WorkerRows
 from contextbase.sessions.worker_upkeep import WorkerUpkeep
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.workspaces.repository import WorkspaceRepository
@@ -63,9 +64,18 @@ async def open_worker_services(
         workspaces=workspaces,
         rules=StateRules.of_agents(adapter.paths for adapter in adapters()),
     )
-    host = WorkerHost(
+    clock, app_folders = foundation.clock, _app_folders(foundation, core, agents)
+    rows = WorkerRows(
         database=database,
         repository=repository,
+        app_folders=app_folders,
+        alerts=SyncAlerts(database=database, repository=repository, streams=core.streams),
+        clock=clock,
+        machine=agents.sandboxes.driving.node,
+    )
+    host = WorkerHost(
+        database=database,
+        rows=rows,
         workspaces=workspaces,
         registry=registry,
         sandboxes=agents.sandboxes,
@@ -82,9 +92,9 @@ async def open_worker_services(
             remote_mcp=models.remote_mcp,
             apps=models.stream_apps,
         ).handlers,
-        clock=foundation.clock,
+        clock=clock,
         homes=foundation.data.node / "homes",
-        app_folders=_app_folders(foundation, core, agents),
+        app_folders=app_folders,
         environments=core.sessions.environments,
         setup=EnvironmentSetup(folder=foundation.data.node / "environments"),
         containers=ContainerFiles(
@@ -94,7 +104,6 @@ async def open_worker_services(
             owner=workspaces.node.owner,
             folder=foundation.data.node / "containers",
         ),
-        alerts=SyncAlerts(database=database, repository=repository, streams=core.streams),
     )
     parts = RunParts(
         runs=core.sessions.runs,

@@ -9,7 +9,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
@@ -23,7 +22,7 @@ from contextbase.errors import ContextbaseError, HeldElsewhere, NotFound
 from contextbase.identity.model import Action
 from contextbase.ids import Clock
 from contextbase.limits import ResourceLimits
-from contextbase.sandbox.model import Network, SandboxId, StorageProof
+from contextbase.sandbox.model import Network, StorageProof
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.app_folder import AppFolders
 from contextbase.sessions.container_files import ContainerFiles
@@ -31,12 +30,11 @@ from contextbase.sessions.environment_setup import EnvironmentSetup
 from contextbase.sessions.environments import ProjectEnvironments
 from contextbase.sessions.executor_link import ExecutorLink, StreamHandler
 from contextbase.sessions.live_worker import LiveWorker, SessionFolder, make_home
-from contextbase.sessions.model import AgentSession, Land, RunId, SessionId, SessionWorker, SyncStatus, WorkerState
-from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.model import AgentSession, Land, RunId, SessionId, SyncStatus, WorkerState
 from contextbase.sessions.rewind_repository import RewindRepository
 from contextbase.sessions.snapshot_model import SnapshotReason
 from contextbase.sessions.snapshots import SessionSnapshots
-from contextbase.sessions.sync_alerts import SyncAlerts
+from contextbase.sessions.worker_rows import WorkerRows
 from contextbase.threads import in_thread
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.folder import remove_tree
@@ -59,7 +57,7 @@ _STOP_PATIENCE: Final = 5.0  # seconds
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkerHost:
     database: Database
-    repository: SessionRepository
+    rows: WorkerRows
     workspaces: WorkspaceService
     registry: WorkspaceRepository
     sandboxes: AgentSandboxes
@@ -75,7 +73,6 @@ class WorkerHost:
     environments: ProjectEnvironments
     setup: EnvironmentSetup
     containers: ContainerFiles
-    alerts: SyncAlerts
     rewinds: RewindRepository = field(default_factory=RewindRepository)
     _live: dict[SessionId, LiveWorker] = field(default_factory=dict, init=False)
     _turns: WeakValueDictionary[SessionId, asyncio.Lock] = field(default_factory=WeakValueDictionary, init=False)
@@ -106,7 +103,7 @@ class WorkerHost:
         """The session's folder on this machine, as it was left or as its last snapshot has it, and with what others
         have committed since."""
         async with self._turn(session.id):
-            worker = await self._worker(session.id)
+            worker = await self.rows.find(session.id)
             is_ours = worker is not None and worker.machine == self.machine and worker.lost_at is None
             is_here = is_ours and worker is not None and worker.state is not WorkerState.DELETED
             try:
@@ -117,7 +114,7 @@ class WorkerHost:
             restored = 0
             if created.is_new or not is_here:
                 restored = await self._restore(session, created.record)
-            await self._put_worker(session, None, None)
+            await self.rows.put(session, None, None)
             created = await self._rewound(session, created)
             await self._bring_back(session, created.record, SnapshotReason.CATCH_UP)
         record, refreshed = created.record, None
@@ -139,7 +136,7 @@ class WorkerHost:
     async def catch_up(self, session: AgentSession) -> None:
         """Take the folder back to where the conversation went, if it is here and that has still to be done."""
         async with self._turn(session.id):
-            worker = await self._worker(session.id)
+            worker = await self.rows.find(session.id)
             if worker is not None and worker.machine == self.machine and worker.state is not WorkerState.DELETED:
                 created = await self._created(session)
                 if not created.is_new:
@@ -160,7 +157,7 @@ class WorkerHost:
                 await self._halt(session)
             else:
                 await self._end_sandbox(session)
-            await self._settle(session, WorkerState.STOPPED)
+            await self.rows.settle(session, WorkerState.STOPPED)
 
     async def remove(self, session: AgentSession) -> None:
         """Take all of it away from this machine, after it was stored; the next run begins with the snapshot."""
@@ -172,7 +169,7 @@ class WorkerHost:
                 await self._end_sandbox(session)
                 await self.workspaces.abandon(session.caller(), session.project_id)
             await in_thread(remove_tree, self.homes / str(session.id))
-            await self._settle(session, WorkerState.DELETED)
+            await self.rows.settle(session, WorkerState.DELETED)
 
     async def bring_back(self, session: AgentSession, reason: SnapshotReason) -> None:
         """What the agent did in a container of its own, into the session's folder."""
@@ -206,7 +203,7 @@ class WorkerHost:
         created = await self._created(session)
         if before is not None:
             await self.snapshots.restore(before, created.record, below=AGENT_DATA)
-        await self._put_worker(session, None, None)
+        await self.rows.put(session, None, None)
         await self._store(session, SnapshotReason.DISCARDED)
 
     async def let_go(self, session_id: SessionId) -> None:
@@ -285,7 +282,7 @@ class WorkerHost:
         )
         self._live[session.id] = live
         version = link.about.get("executor")
-        await self._put_worker(session, sandbox_id, str(version) if version is not None else None)
+        await self.rows.put(session, sandbox_id, str(version) if version is not None else None)
         return live
 
     async def _end_sandbox(self, session: AgentSession) -> None:
@@ -319,7 +316,7 @@ class WorkerHost:
     async def _store(self, session: AgentSession, reason: SnapshotReason, run_id: RunId | None = None) -> None:
         """A snapshot, and what came of it in the worker's row."""
         began = self.clock.now()
-        await self._put_sync(session, SyncStatus.RUNNING)
+        await self.rows.put_sync(session, SyncStatus.RUNNING)
         try:
             if session.app is not None:
                 record = await self._record(session)
@@ -327,18 +324,11 @@ class WorkerHost:
                 await self.app_folders.collect(session, record)
             await self.snapshots.take(session, reason, run_id=run_id)
         except ContextbaseError as error:
-            await self._put_sync(session, SyncStatus.FAILED, error=error.message)
-            await self.alerts.failed(session, error.message)
+            await self.rows.put_sync(session, SyncStatus.FAILED, error=error.message)
             raise
         if session.app is not None:
             await self.app_folders.stored(session, await self._record(session))
-        await self._put_sync(session, SyncStatus.SUCCESS, at=began)
-
-    async def _put_sync(
-        self, session: AgentSession, status: SyncStatus, *, at: datetime | None = None, error: str | None = None
-    ) -> None:
-        async with self.database.connection() as connection:
-            await self.repository.put_sync(connection, session.id, status, at=at, error=error)
+        await self.rows.put_sync(session, SyncStatus.SUCCESS, at=began)
 
     async def _rewound(self, session: AgentSession, created: Created) -> Created:
         """With what the agent program knew at the message that the conversation went back to; with files, in a new
@@ -358,7 +348,7 @@ class WorkerHost:
         snapshot = None if due.snapshot_id is None else await self.snapshots.get(due.snapshot_id)
         if snapshot is not None:
             await self.snapshots.restore(snapshot, created.record, below=None if due.with_files else AGENT_DATA)
-        await self._put_worker(session, None, None)
+        await self.rows.put(session, None, None)
         await self._store(session, SnapshotReason.REWOUND)
         async with self.database.connection() as connection:
             await self.rewinds.finish(connection, session.id, due.id)
@@ -379,32 +369,6 @@ class WorkerHost:
                 await self.registry.end(connection, record.id, WorkspaceState.LOST)
                 extra = {"session_id": str(session.id), "machine": record.node}
                 _log.warning("a session goes on without its folder on a lost machine", extra=extra)
-
-    async def _worker(self, session_id: SessionId) -> SessionWorker | None:
-        async with self.database.connection() as connection:
-            return await self.repository.worker(connection, session_id)
-
-    async def _put_worker(self, session: AgentSession, sandbox_id: SandboxId | None, version: str | None) -> None:
-        async with self.database.connection() as connection:
-            await self.repository.put_worker(
-                connection,
-                session.id,
-                machine=self.machine,
-                container_id=None if sandbox_id is None else str(sandbox_id),
-                workspace_s3_prefix=await self._prefix(session),
-                executor_version=version,
-                at=self.clock.now(),
-            )
-
-    async def _prefix(self, session: AgentSession) -> str:
-        """Where the session's own files appear to people who browse files."""
-        if session.app is not None:
-            return await self.app_folders.prefix(session)
-        return f"project/{session.project_id}/{session.owner.name}/session/{session.id}/workspace"
-
-    async def _settle(self, session: AgentSession, state: WorkerState) -> None:
-        async with self.database.connection() as connection:
-            await self.repository.settle_worker(connection, session.id, state, self.clock.now())
 
     def _turn(self, session_id: SessionId) -> asyncio.Lock:
         """One at a time changes what a session has here."""

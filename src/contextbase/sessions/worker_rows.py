@@ -1,0 +1,59 @@
+"""The rows of session workers on this machine: where each is, in which state, and when it was stored."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from contextbase.db.database import Database
+from contextbase.ids import Clock
+from contextbase.sandbox.model import SandboxId
+from contextbase.sessions.app_folder import AppFolders
+from contextbase.sessions.model import AgentSession, SessionId, SessionWorker, SyncStatus, WorkerState
+from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.sync_alerts import SyncAlerts
+
+__all__ = ["WorkerRows"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerRows:
+    database: Database
+    repository: SessionRepository
+    app_folders: AppFolders
+    alerts: SyncAlerts
+    clock: Clock
+    machine: str
+
+    async def find(self, session_id: SessionId) -> SessionWorker | None:
+        async with self.database.connection() as connection:
+            return await self.repository.worker(connection, session_id)
+
+    async def put(self, session: AgentSession, sandbox_id: SandboxId | None, version: str | None) -> None:
+        """`version`: of the executor."""
+        async with self.database.connection() as connection:
+            await self.repository.put_worker(
+                connection,
+                session.id,
+                machine=self.machine,
+                container_id=None if sandbox_id is None else str(sandbox_id),
+                workspace_s3_prefix=await self._prefix(session),
+                executor_version=version,
+                at=self.clock.now(),
+            )
+
+    async def settle(self, session: AgentSession, state: WorkerState) -> None:
+        async with self.database.connection() as connection:
+            await self.repository.settle_worker(connection, session.id, state, self.clock.now())
+
+    async def put_sync(
+        self, session: AgentSession, status: SyncStatus, *, at: datetime | None = None, error: str | None = None
+    ) -> None:
+        async with self.database.connection() as connection:
+            await self.repository.put_sync(connection, session.id, status, at=at, error=error)
+        if error is not None:
+            await self.alerts.failed(session, error)
+
+    async def _prefix(self, session: AgentSession) -> str:
+        """Where the session's own files appear to people who browse files."""
+        if session.app is not None:
+            return await self.app_folders.prefix(session)
+        return f"project/{session.project_id}/{session.owner.name}/session/{session.id}/workspace"
