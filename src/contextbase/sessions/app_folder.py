@@ -5,6 +5,7 @@ The other layers are put around it: the template (L0), knowledge (L2), the user'
 the check of what is required (L4). Done again, it changes nothing.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -52,7 +53,8 @@ SKILLS: Final = TreePath(".kb/skills")
 
 _SKILLS: Final = TreePath("registry/skills")
 _SKILL_FILE: Final = TreePath("SKILL.md")
-_BATCH: Final = 200  # files whose contents are held at once
+_BATCH: Final = 100  # files that are put in one go
+_AT_ONCE: Final = 2  # batches: one is read while the other is written
 _NOTHING: Final[LayerFiles] = {}
 
 
@@ -252,11 +254,11 @@ class _Folder:
     async def _put(
         self, steps: Collection[LayerStep], standing: LayerFiles, layer: LayerFiles, below: TreePath | None
     ) -> None:
-        ordered = list(steps)
-        for start in range(0, len(ordered), _BATCH):
-            batch = ordered[start : start + _BATCH]
+        ordered, turns = list(steps), asyncio.Semaphore(_AT_ONCE)
+
+        async def put(batch: Collection[LayerStep]) -> None:
             wanted = [layer[step.path] for step in batch if step.action is StepAction.WRITE]
-            async with self._contents(wanted) as contents:
+            async with turns, self._contents(wanted) as contents:
                 await in_thread(
                     put_layer,
                     self._record.path,
@@ -267,6 +269,10 @@ class _Folder:
                     contents=contents,
                     below=below,
                 )
+
+        async with asyncio.TaskGroup() as group:
+            for start in range(0, len(ordered), _BATCH):
+                group.create_task(put(ordered[start : start + _BATCH]))
 
     async def _merge(
         self, path: TreePath, base: FolderContent | None, standing: FolderContent, layer: FolderContent

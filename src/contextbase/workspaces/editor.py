@@ -13,7 +13,6 @@ import contextlib
 import errno
 import itertools
 import os
-import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -35,6 +34,7 @@ REFUSED: Final = "refused"
 REPLACED: Final = "replaced"
 TEMPORARY: Final = "tmp"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 IN_THE_WAY: Final = {
     errno.EEXIST,
     errno.ENOENT,
@@ -93,11 +93,13 @@ class FolderEditor:
 
     def add(self, entries: Iterable[tuple[TreePath, FolderContent, LocalContent]]) -> None:
         """Many files and links, folder by folder. Where something stands, it stays."""
+        prefix = uuid4().hex
+        drafts = (f"{prefix}-{number}" for number in itertools.count())
         with self.own_folder(TEMPORARY) as temporary:
             for folder, there in itertools.groupby(entries, key=lambda entry: entry[0].parent):
                 with _UnlessInTheWay(), self._folder_below(self._descriptor, folder, make=True) as parent:
                     for path, content, source in there:
-                        draft = uuid4().hex
+                        draft = next(drafts)
                         self.write_entry(temporary, draft, content, source)
                         try:
                             rename(draft, path.name, Rename.NOREPLACE, source_folder=temporary, target_folder=parent)
@@ -261,16 +263,20 @@ class FolderEditor:
             if self._owner:
                 os.chown(name, self._owner.uid, self._owner.gid, dir_fd=folder, follow_symlinks=False)
             return
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
+        mode = 0o755 if content.executable else 0o644
+        file = os.open(name, _NEW_FILE, mode, dir_fd=folder)
+        try:
             if isinstance(source, bytes):
-                file.write(source)
+                _write_all(file, source)
             else:
                 with source.open("rb") as read:
-                    shutil.copyfileobj(read, file, 1 << 20)
-            file.flush()
-            os.fchmod(file.fileno(), 0o755 if content.executable else 0o644)
-            self._hand_over(file.fileno())
+                    while piece := read.read(1 << 20):
+                        _write_all(file, piece)
+            if stat.S_IMODE(os.fstat(file).st_mode) != mode:  # this process makes files that others may not read
+                os.fchmod(file, mode)
+            self._hand_over(file)
+        finally:
+            os.close(file)
 
     def _hand_over(self, descriptor: int) -> None:
         if self._owner:
@@ -350,6 +356,12 @@ def _moved(source: str, folder: int | None, target_folder: int, *, to: str | Non
             rename(source, target, Rename.NOREPLACE, target_folder=target_folder, **where)
             return target
     raise OSError(errno.EEXIST, "too many refused versions of one file", wanted)
+
+
+def _write_all(file: int, content: bytes) -> None:
+    written = os.write(file, content) if content else 0
+    while written < len(content):
+        written += os.write(file, content[written:])
 
 
 def content_at(folder: int, name: str) -> FolderContent | None:
