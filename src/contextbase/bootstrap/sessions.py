@@ -14,6 +14,7 @@ from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_catalog import AgentCatalog
 from contextbase.sessions.agent_programs import AgentPrograms
 from contextbase.sessions.agent_runs import AgentRuns
+from contextbase.sessions.app_forks import AppForks
 from contextbase.sessions.app_sessions import AppSessions
 from contextbase.sessions.app_settings import AppRunSettings
 from contextbase.sessions.attachments import RunAttachments
@@ -144,7 +145,14 @@ def sessions_of(
             database=database, access=access, catalog=foundation.catalog, repository=SnapshotRepository()
         ),
         attachments=RunAttachments(database=database, catalog=foundation.catalog),
-        forks=SessionForks(database=database, access=access, service=service, runs=runs, log=log),
+        forks=SessionForks(
+            database=database,
+            access=access,
+            service=service,
+            runs=runs,
+            log=log,
+            apps=AppForks(database=database, apps=catalog.apps, gate=gate),
+        ),
         environments=ProjectEnvironments(database=database, audit=foundation.audit, clock=clock),
         agents=agents,
     )

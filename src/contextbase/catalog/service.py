@@ -36,9 +36,9 @@ class AppService:
         """Make an app with a tree of its own, which nobody but administrators sees until somebody may use it. Raises
         `Conflict` when the name is taken."""
         caller.require(Action.ADMIN)
-        tree = await self.projects.create(caller, f"app-{new.name}", f"The files of the app '{new.name}'.")
-        app_id = AppId(new_uuid())
+        app_id, about = AppId(new_uuid()), f"The files of the app '{new.name}'."
         async with self.database.transaction() as connection:
+            tree = await self.projects.create_in(connection, caller, f"app-{new.name}", about)
             try:
                 await self.repository.insert(connection, app_id, new, caller.principal.id, tree.id)
             except asyncpg.UniqueViolationError:

@@ -15,6 +15,7 @@ from contextbase.identity.model import Caller
 from contextbase.ids import new_uuid
 from contextbase.sessions.access import SessionAccess
 from contextbase.sessions.agent_runs import AgentRuns
+from contextbase.sessions.app_forks import AppForks
 from contextbase.sessions.conversation_point import ConversationPoint, ConversationPoints
 from contextbase.sessions.model import AgentRun, AgentSession, RunId, SessionId, SessionRequest
 from contextbase.sessions.rewind_repository import RewindRepository
@@ -37,6 +38,7 @@ class SessionForks:
     service: SessionService
     runs: AgentRuns
     log: ConversationLog
+    apps: AppForks
     conversation: ConversationRepository = field(default_factory=ConversationRepository)
     rewinds: RewindRepository = field(default_factory=RewindRepository)
     snapshots: SnapshotRepository = field(default_factory=SnapshotRepository)
@@ -48,8 +50,6 @@ class SessionForks:
         ended."""
         async with self.database.transaction() as connection:
             session = await self.access.owned(connection, caller, session_id)
-            if session.app is not None:
-                raise Conflict("A session of an app has a folder of its own, and cannot be forked; start a new one.")
             point = await self._point(connection, session_id, message_id)
             runs = [] if point is None else await self.rewinds.runs_until(connection, session_id, point.last_number)
             if any(run.state not in ENDED for run in runs):
@@ -57,15 +57,23 @@ class SessionForks:
             messages, tools = await self.conversation.shown(connection, session_id, limit=_MOST_ROWS)
         copies = {run.id: RunId(new_uuid()) for run in runs}
         events = await self.log.prepared(list(self._events(point, runs, copies, messages, tools)))
+        app = None if session.app is None else await self.apps.prepare(caller, session)
         async with self.database.transaction() as connection:
+            request, own_id = _request(session), None
+            if app is not None:
+                request, own_id = replace(request, folder=app.folder), app.session_id
             made = await self.service.add(
-                connection, caller, _request(session), session.actions, forked_from=session_id
+                connection, caller, request, session.actions, session_id=own_id, forked_from=session_id
             )
+            if app is not None:
+                kind = replace(made, workspace_kind=session.workspace_kind)
+                await self.apps.finish(connection, caller, app, kind)
             await self.rewinds.copy_runs(connection, made.id, copies)
             snapshot = None if point is None else point.snapshot
             if snapshot is not None and (snapshot := await self.snapshots.get(connection, snapshot.id)) is not None:
                 run_id = None if snapshot.run_id is None else copies.get(snapshot.run_id)
-                await self.snapshots.copy(connection, snapshot, made.id, run_id)
+                base = None if app is None else app.base
+                await self.snapshots.copy(connection, snapshot, made.id, run_id, base=base)
             last_run = runs[-1].number if runs else 0
             await self.rewinds.become_fork(connection, made.id, of=session_id, last_run=last_run, snapshot=snapshot)
             await self.log.append(connection, made.id, events)

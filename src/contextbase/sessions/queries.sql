@@ -507,15 +507,16 @@ FROM unnest($2::uuid[], $3::uuid[]) AS c (original, copy) JOIN agent_runs r ON r
 UPDATE agent_sessions SET forked_from = $2, last_run = $3, sdk_session_ids = $4 WHERE id = $1
 
 -- name: copy_snapshot
--- Snapshot $1 as $2, of session $3 and its run $4.
+-- Snapshot $1 as $2, of session $3 and its run $4; made from $5, or (NULL) as it was.
 INSERT INTO session_snapshots (id, session_id, run_id, message_id, project_id, epoch, base_seq, reason, files, bytes,
                                sdk_session_ids, verified_at)
-SELECT $2, $3, $4, message_id, project_id, epoch, base_seq, reason, files, bytes, sdk_session_ids, verified_at
+SELECT $2, $3, $4, message_id, project_id, epoch, coalesce($5, base_seq), reason, files, bytes, sdk_session_ids, verified_at
 FROM session_snapshots WHERE id = $1
 
 -- name: copy_snapshot_files
 INSERT INTO session_snapshot_files (snapshot_id, path, position, kind, content_hash, size, mode, base_seq)
-SELECT $2, path, position, kind, content_hash, size, mode, base_seq FROM session_snapshot_files WHERE snapshot_id = $1
+SELECT $2, path, position, kind, content_hash, size, mode, CASE WHEN base_seq IS NOT NULL THEN coalesce($3, base_seq) END
+FROM session_snapshot_files WHERE snapshot_id = $1
 
 -- name: forget_snapshots_of_run
 UPDATE session_snapshots SET run_id = NULL WHERE run_id = $1

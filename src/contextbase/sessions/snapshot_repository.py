@@ -65,12 +65,19 @@ class SnapshotRepository:
         return None if row is None else _snapshot(row)
 
     async def copy(
-        self, connection: Connection, snapshot: SessionSnapshot, session_id: SessionId, run_id: RunId | None
+        self,
+        connection: Connection,
+        snapshot: SessionSnapshot,
+        session_id: SessionId,
+        run_id: RunId | None,
+        *,
+        base: Seq | None = None,
     ) -> None:
-        """The same, for another session and its run."""
+        """The same, for another session and its run. `base`: from which its files are made there, if it is in another
+        folder."""
         copied = SnapshotId(new_uuid())
-        await connection.execute(_SQL.copy_snapshot, snapshot.id, copied, session_id, run_id)
-        await connection.execute(_SQL.copy_snapshot_files, snapshot.id, copied)
+        await connection.execute(_SQL.copy_snapshot, snapshot.id, copied, session_id, run_id, base)
+        await connection.execute(_SQL.copy_snapshot_files, snapshot.id, copied, base)
 
     async def files(self, connection: Connection, snapshot_id: SnapshotId) -> list[SessionFile]:
         """In name order."""

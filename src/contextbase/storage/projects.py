@@ -31,19 +31,23 @@ class ProjectService:
 
     async def create(self, caller: Caller, name: str, description: str = "") -> Project:
         """Make an empty project; raises `Conflict` when the name is taken."""
+        async with self._database.transaction() as connection:
+            return await self.create_in(connection, caller, name, description)
+
+    async def create_in(self, connection: Connection, caller: Caller, name: str, description: str = "") -> Project:
+        """As `create`, in a transaction under way."""
         caller.require(Action.ADMIN)
         check_project_name(name)
         if len(description.encode()) > _LONGEST_DESCRIPTION or "\x00" in description:
             raise InvalidInput(f"A description has at most {_LONGEST_DESCRIPTION} bytes and no NUL.")
-        async with self._database.transaction() as connection:
-            try:
-                [row] = await connection.fetch(
-                    _SQL.insert_project, new_uuid(), name, description, new_uuid(), caller.principal.id
-                )
-            except asyncpg.UniqueViolationError:
-                raise Conflict(f"There is a project named '{name}' already; choose another name.") from None
-            await connection.execute(_SQL.insert_stream_head, row["id"])
-            await self._record(connection, caller, row["id"], "project.create", f"Made project '{name}'.")
+        try:
+            [row] = await connection.fetch(
+                _SQL.insert_project, new_uuid(), name, description, new_uuid(), caller.principal.id
+            )
+        except asyncpg.UniqueViolationError:
+            raise Conflict(f"There is a project named '{name}' already; choose another name.") from None
+        await connection.execute(_SQL.insert_stream_head, row["id"])
+        await self._record(connection, caller, row["id"], "project.create", f"Made project '{name}'.")
         return _project(row)
 
     async def find(self, caller: Caller, name_or_id: str, *, action: Action = Action.READ) -> Project:

@@ -12,6 +12,7 @@ from tests.support.scripted_model import script
 
 from contextbase.catalog.model import App, NewApp
 from contextbase.db.database import DatabaseAddress
+from contextbase.errors import Conflict, NotFound
 from contextbase.gate.model import CommitRequest
 from contextbase.ids import TreePath
 from contextbase.sessions.app_sessions import AppSessionRequest
@@ -150,3 +151,37 @@ async def test_the_policy_decides_what_a_new_template_does_to_changed_files(agen
     folder = await agents.folder(session)
     assert (folder / "guide.md").read_text() == ("mine\n" if policy == "keep_session" else "new guide\n")
     assert not (folder / "old.md").exists()  # the session had left it alone
+
+
+async def test_a_fork_of_an_apps_session_goes_on_in_a_folder_of_its_own(agents: AgentWorld) -> None:
+    app = await an_app(agents)
+    session = await a_session(agents, app, landing="never")
+    await ran(agents, session, "echo mine >> guide.md; rm old.md; echo new > new.md; echo a >> mine/a.md")
+    fork = await agents.services.core.sessions.forks.fork(agents.owner, session.id)
+    assert (fork.app, fork.forked_from) == (app.name, session.id)
+    assert fork.folder != session.folder
+    await ran(agents, fork, "grep -q mine guide.md; test ! -e old.md; cat new.md; echo fork > new.md; ls mine/b.md")
+    await ran(agents, session, "grep -q new new.md; echo more >> new.md")
+    await ran(agents, fork, "grep -qx fork new.md")
+    assert (await user_files(agents, app))["a.md"] == b"a\na\n"
+
+
+async def test_a_fork_begins_with_what_its_session_committed(agents: AgentWorld) -> None:
+    app = await an_app(agents)
+    session = await a_session(agents, app)
+    await ran(agents, session, "echo kept > kept.md; ln -s kept.md link; rm old.md; chmod +x kept.md")
+    fork = await agents.services.core.sessions.forks.fork(agents.owner, session.id)
+    await ran(agents, fork, "test -x kept.md; cat link; test ! -e old.md; echo other > kept.md")
+    await ran(agents, session, "grep -qx kept kept.md")
+
+
+async def test_a_name_that_is_taken_leaves_no_tree_behind(agents: AgentWorld) -> None:
+    app = await an_app(agents)
+    await ran(agents, await a_session(agents, app), "true")
+    core = agents.services.core
+    async with core.database.connection() as connection:
+        await connection.execute("UPDATE apps SET name = 'taken' WHERE id = $1", app.id)
+    with pytest.raises(Conflict):
+        await core.apps.apps.register(agents.owner, NewApp(name="taken", title="Taken"))
+    with pytest.raises(NotFound):
+        await core.projects.find(agents.owner, "app-taken")
