@@ -43,6 +43,9 @@ def test_the_example_app_is_whole(cb: Cli, app: str) -> None:
     [base] = cb("kb", "list", app, "--json").json["knowledge_bases"]
     assert base["prefix"] == f"app/{app}/kb/handbook/"
     assert "style.md" in cb("ls", "kb/handbook", "--project", f"app-{app}").stdout
+    effective = cb("agent-config", "effective", app, "--json").json["config"]
+    assert (effective["skills"], list(effective["commands"])) == (["greeting"], ["greet"])
+    assert "SKILL.md" in cb("ls", "registry/skills/greeting", "--project", f"app-{app}").stdout
 
 
 def test_an_app_is_changed_shown_and_disabled(cb: Cli, app: str) -> None:

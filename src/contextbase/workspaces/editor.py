@@ -93,8 +93,7 @@ class FolderEditor:
 
     def add(self, entries: Iterable[tuple[TreePath, FolderContent, LocalContent]]) -> None:
         """Many files and links, folder by folder. Where something stands, it stays."""
-        prefix = uuid4().hex
-        drafts = (f"{prefix}-{number}" for number in itertools.count())
+        drafts = map(f"{uuid4().hex}-{{}}".format, itertools.count())
         with self.own_folder(TEMPORARY) as temporary:
             for folder, there in itertools.groupby(entries, key=lambda entry: entry[0].parent):
                 with _UnlessInTheWay(), self._folder_below(self._descriptor, folder, make=True) as parent:
@@ -359,7 +358,7 @@ def _moved(source: str, folder: int | None, target_folder: int, *, to: str | Non
 
 
 def _write_all(file: int, content: bytes) -> None:
-    written = os.write(file, content) if content else 0
+    written = 0
     while written < len(content):
         written += os.write(file, content[written:])
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-__all__ = ["example_files", "example_manifest"]
+__all__ = ["example_config", "example_files", "example_manifest"]
 
 _VERSION: Final = "1"
 _RUNTIME: Final = f"registry/runtime/{_VERSION}"
@@ -15,7 +15,17 @@ def example_files() -> dict[str, str]:
         ".user-files: what is written there stays after this session.\n",
         f"{_RUNTIME}/template/drafts/README.md": "Put what is not finished here.\n",
         f"{_RUNTIME}/seeds/TODO.md": "# To do\n",
+        "registry/skills/greeting/SKILL.md": "---\nname: greeting\ndescription: How to greet somebody\n---\n\n"
+        "Use the first name. Write the greeting into hello.md, in one line.\n",
         "kb/handbook/style.md": "# Style\n\nShort sentences. Say who does what.\n",
+    }
+
+
+def example_config(name: str) -> dict[str, Any]:
+    return {
+        "system_prompt": f"You are {name}. Read .kb/app first.",
+        "skills": ["greeting"],
+        "commands": {"greet": "Greet $ARGUMENTS, as the skill greeting says."},
     }
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from contextbase.interfaces.cli.app_example import example_files, example_manifest
+from contextbase.interfaces.cli.app_example import example_config, example_files, example_manifest
 from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.output import print_line
 from contextbase.sdk import Change, Client
@@ -58,9 +58,7 @@ def init(client: Client, name: AppArgument, title: Title = "") -> CommandResult:
         name, ConfigLayer.APP, "handbook", description="How we work.", tags=["example"]
     )
     client.app_settings.publish(name, example_manifest(name))
-    client.app_settings.set_config(
-        name, ConfigLayer.APP, {"system_prompt": f"You are {title or name}. Read .kb/app first."}
-    )
+    client.app_settings.set_config(name, ConfigLayer.APP, example_config(title or name))
     shown = client.apps.set_visibility(name, roles=["member"])
     return CommandResult(shown, f"Made the app {made.name}. Try it: contextbase chat --app {made.name}")
 
