@@ -44,6 +44,7 @@ __all__ = [
     "ToolStatus",
     "TreeConflict",
     "UpstreamScope",
+    "UsageGroup",
     "ValueChangeKind",
     "WayIn",
     "WorkerState",
@@ -366,6 +367,15 @@ class UpstreamScope(StrEnum):
     USER = "user"
     PROJECT = "project"
     PLATFORM = "platform"
+
+
+class UsageGroup(StrEnum):
+    """What the use of models is added up by."""
+
+    PERSON = "person"
+    PROJECT = "project"
+    MODEL = "model"
+    DAY = "day"
 
 
 class BudgetScope(StrEnum):

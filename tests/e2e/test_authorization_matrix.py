@@ -281,6 +281,7 @@ TABLE: dict[tuple[str, str], Route] = {
         "server",
         lambda _, __: {"json": {"scope": "user", "subject": "owner", "monthly_limit": None}},
     ),
+    ("GET", "/api/v1/usage"): route("admin", "server"),
     ("GET", "/api/v1/tokens"): route("admin", "anyone", shows_own=True),
     ("POST", "/api/v1/tokens"): route(
         "admin", "server", lambda _, __: {"json": {"principal": "new", "actions": ["admin"]}}, ok=201

@@ -55,6 +55,12 @@ def test_budgets_are_set_and_shown(cb: Cli) -> None:
     assert cb("model", "budget", "--user", "owner", "--unlimited", "--json").json == []
 
 
+def test_usage_is_shown_by_what_was_asked(cb: Cli) -> None:
+    assert cb("model", "usage", "--by", "day", "--since", "2026-01-01", "--json").json == []
+    assert "No agent asked" in cb("model", "usage").stdout
+    assert cb("model", "usage", "--since", "2026-02-01", "--until", "2026-01-01").code == 2
+
+
 def test_hosts_are_allowed_and_taken_back(cb: Cli) -> None:
     assert cb("project", "create", "egress-test").code == 0
     assert cb("project", "egress", "egress-test", "--json").json == []

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -23,9 +24,11 @@ from contextbase.models.model import (
     ModelProtocol,
     ModelUpstream,
     UpstreamScope,
+    UsageSum,
 )
 from contextbase.models.repository import ModelRepository
 from contextbase.models.sealing import KeySealer
+from contextbase.vocabulary import UsageGroup
 
 __all__ = ["ModelCatalog", "NewUpstream"]
 
@@ -158,6 +161,19 @@ class ModelCatalog:
         caller.require(Action.ADMIN)
         async with self._database.connection() as connection:
             return await self._repository.budgets(connection, first_of_month(self._clock.now()))
+
+    async def usage(
+        self, caller: Caller, group: UsageGroup, *, since: date | None = None, until: date | None = None, limit: int
+    ) -> list[UsageSum]:
+        """What was used on those days, both counted; None: since the first of the month, until today (UTC)."""
+        caller.require(Action.ADMIN)
+        first = since or first_of_month(self._clock.now())
+        after = (until or self._clock.now().date()) + timedelta(days=1)
+        if first >= after:
+            raise InvalidInput("The first day of a usage table is not after its last day.")
+        start, end = (datetime.combine(day, time(), UTC) for day in (first, after))
+        async with self._database.connection() as connection:
+            return await self._repository.usage_sums(connection, group, start, end, limit)
 
     async def set_user_budget(self, caller: Caller, name: str, limit: int | None) -> None:
         """What a user may spend in a month, in micro-units; None: no limit."""

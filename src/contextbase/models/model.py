@@ -131,6 +131,16 @@ class UsageRecord:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class UsageSum:
+    """What a person, a project, a model or a day used."""
+
+    subject: str
+    requests: int
+    counts: TokenCounts
+    cost: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunUsage:
     requests: int
     counts: TokenCounts

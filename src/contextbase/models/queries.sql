@@ -107,6 +107,25 @@ SELECT run_id, count(*) AS requests, sum(input_tokens)::bigint AS input, sum(out
        sum(cost)::bigint AS cost
 FROM usage_logs WHERE run_id = ANY ($1::uuid[]) GROUP BY run_id;
 
+-- name: usage_sums
+-- The dearest first, days the newest first.
+SELECT CASE $1::text
+           WHEN 'person' THEN principals.kind || ':' || principals.name
+           WHEN 'project' THEN projects.name
+           WHEN 'model' THEN usage.model
+           ELSE to_char(usage.at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+       END AS subject,
+       count(*) AS requests, sum(usage.input_tokens)::bigint AS input, sum(usage.output_tokens)::bigint AS output,
+       sum(usage.cache_read_tokens)::bigint AS cache_read, sum(usage.cache_write_tokens)::bigint AS cache_write,
+       sum(usage.cost)::bigint AS cost
+FROM usage_logs AS usage
+JOIN principals ON principals.id = usage.owner_id
+JOIN projects ON projects.id = usage.project_id
+WHERE usage.at >= $2 AND usage.at < $3
+GROUP BY 1
+ORDER BY CASE WHEN $1 = 'day' THEN NULL ELSE sum(usage.cost) END DESC NULLS LAST, subject DESC
+LIMIT $4;
+
 -- name: egress_hosts
 SELECT host FROM egress_hosts WHERE project_id = $1 ORDER BY host;
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -23,7 +23,9 @@ from contextbase.models.model import (
     TokenCounts,
     UpstreamScope,
     UsageRecord,
+    UsageSum,
 )
+from contextbase.vocabulary import UsageGroup
 
 __all__ = ["ModelRepository", "SpendingKey"]
 
@@ -154,6 +156,16 @@ class ModelRepository:
         """Of those that asked a model."""
         rows = await connection.fetch(_SQL.usage_of_runs, run_ids)
         return {row["run_id"]: _usage(row) for row in rows}
+
+    async def usage_sums(
+        self, connection: Connection, group: UsageGroup, since: datetime, until: datetime, limit: int
+    ) -> list[UsageSum]:
+        rows = await connection.fetch(_SQL.usage_sums, group, since, until, limit)
+        return [
+            UsageSum(subject=row["subject"], requests=used.requests, counts=used.counts, cost=used.cost)
+            for row in rows
+            for used in [_usage(row)]
+        ]
 
     async def egress_hosts(self, connection: Connection, project_id: ProjectId) -> list[str]:
         return [row["host"] for row in await connection.fetch(_SQL.egress_hosts, project_id)]

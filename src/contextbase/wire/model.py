@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope
+from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope, UsageGroup
 from contextbase.wire.project import NAME_OR_ID
 
 __all__ = [
@@ -21,6 +21,8 @@ __all__ = [
     "UpstreamList",
     "UpstreamTested",
     "UpstreamView",
+    "UsageRowView",
+    "UsageTable",
 ]
 
 MicroUnits = Annotated[int, Field(ge=0, lt=2**40, strict=True)]
@@ -113,6 +115,21 @@ class ModelBudgetView(BaseModel):
 
 class ModelBudgetList(BaseModel):
     budgets: list[ModelBudgetView]
+
+
+class UsageRowView(BaseModel):
+    subject: str = Field(description="A person such as user:ann, a project, a model, or a day (UTC).")
+    requests: int
+    input: int = Field(description="Tokens, without those of the cache.")
+    output: int
+    cache_read: int
+    cache_write: int
+    cost: int = Field(description="In micro-units.")
+
+
+class UsageTable(BaseModel):
+    by: UsageGroup
+    rows: list[UsageRowView] = Field(description="The dearest first; days the newest first.")
 
 
 class EgressHosts(BaseModel):

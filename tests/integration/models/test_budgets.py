@@ -1,6 +1,8 @@
 """Budgets are reserved before a request and settled once after it, whoever asks at the same time."""
 
 import asyncio
+from datetime import UTC, date, datetime, timedelta
+from unittest.mock import ANY
 from uuid import uuid4
 
 import pytest
@@ -9,9 +11,12 @@ from tests.support.model_world import ModelWorld, model_world
 from tests.support.scripted_model import listening
 
 from contextbase.db.database import Database
+from contextbase.errors import Forbidden, InvalidInput
+from contextbase.identity.model import Action, PrincipalKind
 from contextbase.models.dialects import GatewayError
 from contextbase.models.http_transport import UpstreamAddress
 from contextbase.models.model import ModelProtocol, TokenCounts, UsageRecord
+from contextbase.vocabulary import UsageGroup
 
 BODY = {"model": "claude-haiku-4-5", "max_tokens": 1000, "messages": []}
 DOLLAR = 1_000_000
@@ -151,3 +156,29 @@ async def test_what_a_dead_server_set_aside_comes_back(embedded_database: Databa
         await world.ledger.reserve(context, new, 20)
         await world.ledger.release_stale()
         assert await spending(world) == {"run": (0, 20)}
+
+
+async def test_usage_adds_up_by_person_project_model_and_day(embedded_database: Database) -> None:
+    async with model_world(embedded_database) as world:
+        for number, cost in (("a", 30), ("b", 12)):
+            await world.ledger.settle(world.context(), uuid4(), record(number, cost))
+        day = datetime.now(UTC).date()
+        await world.rows(
+            "INSERT INTO usage_logs SELECT gen_random_uuid(), upstream, 'old', session_id, run_id, attempt, owner_id, "
+            "project_id, 'another', status, 5, 0, 0, 0, false, 7, now() - interval '400 days' FROM usage_logs LIMIT 1"
+        )
+
+        async def rows(group: UsageGroup, since: date | None = None) -> list[tuple[str, int, int, int]]:
+            found = await world.catalog.usage(world.owner, group, since=since, until=day + timedelta(days=1), limit=9)
+            return [(each.subject, each.requests, each.counts.input, each.cost) for each in found]
+
+        assert await rows(UsageGroup.PERSON) == [("user:owner", 2, 2, 42)]
+        assert await rows(UsageGroup.PROJECT) == [(ANY, 2, 2, 42)]
+        long_ago = day - timedelta(days=800)
+        assert await rows(UsageGroup.MODEL, long_ago) == [("m", 2, 2, 42), ("another", 1, 5, 7)]
+        assert [cost for *_, cost in await rows(UsageGroup.DAY, long_ago)] == [42, 7]
+        with pytest.raises(InvalidInput):
+            await world.catalog.usage(world.owner, UsageGroup.DAY, since=day + timedelta(days=3), limit=9)
+        reader = await world.caller(PrincipalKind.USER, "reader", Action.READ)
+        with pytest.raises(Forbidden):
+            await world.catalog.usage(reader, UsageGroup.PERSON, limit=9)

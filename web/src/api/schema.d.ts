@@ -2087,6 +2087,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Usage
+         * @description Tokens and cost of what agents asked models. Needs 'admin' for the whole server.
+         */
+        get: operations["show_usage_api_v1_usage_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/egress": {
         parameters: {
             query?: never;
@@ -6658,6 +6678,28 @@ export interface components {
             /** @enum {string} */
             source: "added" | "settings";
         };
+        /**
+         * @description What the use of models is added up by.
+         * @enum {string}
+         */
+        UsageGroup: "person" | "project" | "model" | "day";
+        UsageRowView: {
+            /** @description A person such as user:ann, a project, a model, or a day (UTC). */
+            subject: string;
+            requests: number;
+            /** @description Tokens, without those of the cache. */
+            input: number;
+            output: number;
+            cache_read: number;
+            cache_write: number;
+            /** @description In micro-units. */
+            cost: number;
+        };
+        UsageTable: {
+            by: components["schemas"]["UsageGroup"];
+            /** @description The dearest first; days the newest first. */
+            rows: components["schemas"]["UsageRowView"][];
+        };
         UserCreate: {
             /** @description What the person logs in with. */
             login_name: string;
@@ -10051,6 +10093,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ModelBudgetList"];
+                };
+            };
+        };
+    };
+    show_usage_api_v1_usage_get: {
+        parameters: {
+            query?: {
+                /** @description What it is added up by. */
+                by?: components["schemas"]["UsageGroup"];
+                /** @description The first day (UTC); null: the first of this month. */
+                since?: string | null;
+                /** @description The last day (UTC); null: today. */
+                until?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageTable"];
                 };
             };
         };

@@ -1,6 +1,7 @@
 """`contextbase model …`"""
 
 import sys
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Final
 
@@ -11,8 +12,15 @@ from contextbase.interfaces.cli.command import CommandResult, command
 from contextbase.interfaces.cli.completion import complete_project
 from contextbase.interfaces.cli.output import print_line, print_table
 from contextbase.sdk import Client
-from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope
-from contextbase.wire.model import ModelBudgetView, ModelList, ModelPrices, UpstreamList, UpstreamTested
+from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope, UsageGroup
+from contextbase.wire.model import (
+    ModelBudgetView,
+    ModelList,
+    ModelPrices,
+    UpstreamList,
+    UpstreamTested,
+    UsageRowView,
+)
 
 __all__ = ["commands"]
 
@@ -140,6 +148,29 @@ def budget(
     return CommandResult(budgets.budgets, partial(_print_budgets, budgets.budgets))
 
 
+@commands.command("usage")
+@command
+def usage(
+    client: Client,
+    by: Annotated[UsageGroup, typer.Option(help="What to add up by.")] = UsageGroup.PERSON,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"], help="The first day (UTC); default: the first of this month.", show_default=False
+        ),
+    ] = None,
+    until: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="The last day (UTC); default: today.", show_default=False),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many rows.")] = 100,
+) -> CommandResult:
+    """Show the tokens and the cost of what agents asked models, by person, project, model or day."""
+    first, last = (None if day is None else day.date() for day in (since, until))
+    table = client.models.usage(by, since=first, until=last, limit=limit)
+    return CommandResult(table.rows, partial(_print_usage, table.by, table.rows))
+
+
 def _key(*, from_input: bool) -> str:
     if from_input:
         return sys.stdin.readline().strip()
@@ -197,4 +228,19 @@ def _print_budgets(budgets: list[ModelBudgetView]) -> None:
             for each in budgets
         ),
         empty="There are no budgets.",
+    )
+
+
+def _print_usage(by: UsageGroup, rows: list[UsageRowView]) -> None:
+    print_table(
+        (by.upper(), "REQUESTS", "TOKENS IN", "OUT", "CACHE READ", "CACHE WRITE", "DOLLARS"),
+        (
+            (
+                each.subject,
+                *(f"{part:,}" for part in (each.requests, each.input, each.output, each.cache_read, each.cache_write)),
+                f"{each.cost / _MICRO:.4f}",
+            )
+            for each in rows
+        ),
+        empty="No agent asked a model in these days.",
     )

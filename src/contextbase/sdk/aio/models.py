@@ -1,11 +1,12 @@
 """Model services, allowed models and budgets, as a part of the clients: `client.models`."""
 
+from datetime import date
 from typing import Final
 from urllib.parse import quote
 
 from contextbase.sdk.aio.connection import AsyncConnection
 from contextbase.sdk.arguments import checked
-from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope
+from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope, UsageGroup
 from contextbase.wire.model import (
     ModelAllow,
     ModelBudgetList,
@@ -18,6 +19,7 @@ from contextbase.wire.model import (
     UpstreamList,
     UpstreamTested,
     UpstreamView,
+    UsageTable,
 )
 
 __all__ = ["AsyncModels"]
@@ -25,6 +27,7 @@ __all__ = ["AsyncModels"]
 _MODELS: Final = "/api/v1/models"
 _UPSTREAMS: Final = "/api/v1/model-upstreams"
 _BUDGETS: Final = "/api/v1/model-budgets"
+_USAGE: Final = "/api/v1/usage"
 
 
 class AsyncModels:
@@ -99,3 +102,16 @@ class AsyncModels:
         there is no such user or project."""
         body = ModelBudgetSet(scope=scope, subject=subject, monthly_limit=monthly_limit)
         return await self._connection.call(ModelBudgetList, "PUT", _BUDGETS, body)
+
+    @checked
+    async def usage(
+        self,
+        by: UsageGroup = UsageGroup.PERSON,
+        *,
+        since: date | None = None,
+        until: date | None = None,
+        limit: int = 100,
+    ) -> UsageTable:
+        """Tokens, and cost in micro-units, of what agents asked models on those days (UTC), both counted. None: since
+        the first of this month, until today."""
+        return await self._connection.read(UsageTable, _USAGE, by=by, since=since, until=until, limit=limit)

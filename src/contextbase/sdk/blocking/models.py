@@ -1,12 +1,13 @@
 # Generated from aio/models.py by scripts/generate_blocking_sdk.py. Change that file, not this one.
 """Model services, allowed models and budgets, as a part of the clients: `client.models`."""
 
+from datetime import date
 from typing import Final
 from urllib.parse import quote
 
 from contextbase.sdk.arguments import checked
 from contextbase.sdk.blocking.connection import Connection
-from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope
+from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope, UsageGroup
 from contextbase.wire.model import (
     ModelAllow,
     ModelBudgetList,
@@ -19,6 +20,7 @@ from contextbase.wire.model import (
     UpstreamList,
     UpstreamTested,
     UpstreamView,
+    UsageTable,
 )
 
 __all__ = ["Models"]
@@ -26,6 +28,7 @@ __all__ = ["Models"]
 _MODELS: Final = "/api/v1/models"
 _UPSTREAMS: Final = "/api/v1/model-upstreams"
 _BUDGETS: Final = "/api/v1/model-budgets"
+_USAGE: Final = "/api/v1/usage"
 
 
 class Models:
@@ -100,3 +103,16 @@ class Models:
         there is no such user or project."""
         body = ModelBudgetSet(scope=scope, subject=subject, monthly_limit=monthly_limit)
         return self._connection.call(ModelBudgetList, "PUT", _BUDGETS, body)
+
+    @checked
+    def usage(
+        self,
+        by: UsageGroup = UsageGroup.PERSON,
+        *,
+        since: date | None = None,
+        until: date | None = None,
+        limit: int = 100,
+    ) -> UsageTable:
+        """Tokens, and cost in micro-units, of what agents asked models on those days (UTC), both counted. None: since
+        the first of this month, until today."""
+        return self._connection.read(UsageTable, _USAGE, by=by, since=since, until=until, limit=limit)

@@ -1,5 +1,6 @@
 """Model services, allowed models and budgets."""
 
+from datetime import date
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -9,8 +10,8 @@ from contextbase.identity.model import Action
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.models.catalog import NewUpstream
-from contextbase.models.model import AllowedModel, ModelUpstream
-from contextbase.vocabulary import BudgetScope, UpstreamScope
+from contextbase.models.model import AllowedModel, ModelUpstream, UsageSum
+from contextbase.vocabulary import BudgetScope, UpstreamScope, UsageGroup
 from contextbase.wire.model import (
     EgressHosts,
     ModelAllow,
@@ -25,6 +26,8 @@ from contextbase.wire.model import (
     UpstreamList,
     UpstreamTested,
     UpstreamView,
+    UsageRowView,
+    UsageTable,
 )
 from contextbase.wire.project import NAME_OR_ID
 
@@ -148,6 +151,21 @@ async def set_budget(
     return await list_budgets(caller, models)
 
 
+@router.get("/usage")
+async def show_usage(
+    *,
+    caller: AuthenticatedCaller,
+    models: Models,
+    by: Annotated[UsageGroup, Query(description="What it is added up by.")] = UsageGroup.PERSON,
+    since: Annotated[date | None, Query(description="The first day (UTC); null: the first of this month.")] = None,
+    until: Annotated[date | None, Query(description="The last day (UTC); null: today.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> UsageTable:
+    """Tokens and cost of what agents asked models. Needs 'admin' for the whole server."""
+    found = await models.catalog.usage(caller, by, since=since, until=until, limit=limit)
+    return UsageTable(by=by, rows=[_usage_view(each) for each in found])
+
+
 @router.get("/projects/{project}/egress")
 async def list_egress_hosts(
     project: ProjectInPath, caller: AuthenticatedCaller, services: AuthenticatedServices, models: Models
@@ -168,6 +186,19 @@ async def replace_egress_hosts(
     """Allow these hosts, and no other. Needs 'admin'."""
     project_id = await services.projects.id_of(caller, project, action=Action.ADMIN)
     return EgressHosts(hosts=await models.egress.replace(caller, project_id, body.hosts))
+
+
+def _usage_view(used: UsageSum) -> UsageRowView:
+    counts = used.counts
+    return UsageRowView(
+        subject=used.subject,
+        requests=used.requests,
+        input=counts.input,
+        output=counts.output,
+        cache_read=counts.cache_read,
+        cache_write=counts.cache_write,
+        cost=used.cost,
+    )
 
 
 def _model_view(model: AllowedModel) -> ModelView:

@@ -14,7 +14,7 @@ __all__ = ["SECTIONS", "router"]
 
 router = APIRouter(include_in_schema=False)
 
-SECTIONS: Final = ("projects", "review", "sessions", "inbox", "store", "people", "admin", "account")
+SECTIONS: Final = ("projects", "review", "sessions", "inbox", "store", "admin", "account")
 """The first part of every address in the workbench; what follows is the page's own business."""
 
 _FOREVER: Final = "public, max-age=31536000, immutable"
