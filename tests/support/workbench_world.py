@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 from tests.support.scripted_model import script
+from tests.support.workbench_people import made_people_and_apps
 
 __all__ = ["HOSTILE_NAME", "HOSTILE_TEXT", "WorkbenchWorld", "made_workbench_world"]
 
@@ -100,6 +101,7 @@ def made_workbench_world(url: str, owner: str) -> WorkbenchWorld:
         workspace.raise_for_status()
         with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {secrets['ann']}"}, timeout=60) as ann:
             _conversation(client, ann)
+        made_people_and_apps(client)
     return WorkbenchWorld(url=url, owner=owner, reader=reader)
 
 

@@ -1,6 +1,7 @@
 // Every page and its address. What a page shows is in its address, so that each state of it can be sent to somebody.
 import type { QueryClient } from "@tanstack/react-query";
 import { createRootRouteWithContext, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { APP_TABS } from "./apps/tabs";
 import { PANEL_TABS } from "./sessions/panel/tabs";
 import { conversationQuery, sessionQuery } from "./sessions/queries";
 import { Crash, NotFound, Shell } from "./shell/Shell";
@@ -25,7 +26,8 @@ const start = createRoute({
   getParentRoute: () => root,
   path: "/",
   beforeLoad: () => {
-    throw redirect({ to: "/projects", replace: true });
+    // An invitation's link is in the hash.
+    throw redirect({ to: "/projects", hash: true, replace: true });
   },
 });
 
@@ -38,7 +40,7 @@ const latestSession = createRoute({ getParentRoute: () => sessions, path: "/", c
 export const newSessionRoute = createRoute({
   getParentRoute: () => sessions,
   path: "new",
-  validateSearch: query((search) => ({ project: text(search.project) })),
+  validateSearch: query((search) => ({ project: text(search.project), app: text(search.app) })),
   component: lazyRouteComponent(() => import("./sessions/NewSessionPage"), "NewSessionPage"),
 });
 const exampleRoute = createRoute({ getParentRoute: () => sessions, path: "example", component: lazyRouteComponent(() => import("./sessions/ExamplePage"), "ExamplePage") });
@@ -147,6 +149,22 @@ export const reviewRoute = createRoute({
   component: lazyRouteComponent(() => import("./review/ReviewPage"), "ReviewPage"),
 });
 
+const store = createRoute({
+  getParentRoute: () => root,
+  path: "/store",
+  validateSearch: query((search) => ({ q: text(search.q), new: flag(search.new) })),
+  component: lazyRouteComponent(() => import("./apps/StorePage"), "StorePage"),
+});
+const appRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/store/$app",
+  validateSearch: query((search) => ({
+    tab: APP_TABS.find((tab) => tab === search.tab), project: text(search.project), old: text(search.old), new: text(search.new), show: text(search.show),
+  })),
+  component: lazyRouteComponent(() => import("./apps/AppPage"), "AppPage"),
+});
+const accountRoute = createRoute({ getParentRoute: () => root, path: "/account", component: lazyRouteComponent(() => import("./account/AccountPage"), "AccountPage") });
+
 const admin = createRoute({
   getParentRoute: () => root,
   path: "/admin",
@@ -161,6 +179,26 @@ const adminStart = createRoute({
 });
 const health = createRoute({ getParentRoute: () => admin, path: "health", component: lazyRouteComponent(() => import("./admin/HealthPage"), "HealthPage") });
 const tokens = createRoute({ getParentRoute: () => admin, path: "tokens", component: lazyRouteComponent(() => import("./admin/TokensPage"), "TokensPage") });
+const people = createRoute({
+  getParentRoute: () => admin,
+  path: "people",
+  validateSearch: query((search) => ({ department: text(search.department), new: flag(search.new) })),
+  component: lazyRouteComponent(() => import("./people/PeoplePage"), "PeoplePage"),
+});
+const roles = createRoute({
+  getParentRoute: () => admin,
+  path: "roles",
+  validateSearch: query((search) => ({ who: text(search.who), action: text(search.action), scope: text(search.scope) })),
+  component: lazyRouteComponent(() => import("./people/RolesPage"), "RolesPage"),
+});
+const usage = createRoute({
+  getParentRoute: () => admin,
+  path: "usage",
+  validateSearch: query((search) => ({
+    by: (["person", "project", "model", "day"] as const).find((by) => by === search.by), since: text(search.since), until: text(search.until),
+  })),
+  component: lazyRouteComponent(() => import("./admin/UsagePage"), "UsagePage"),
+});
 export const systemAuditRoute = createRoute({
   getParentRoute: () => admin,
   path: "audit",
@@ -175,7 +213,10 @@ const routeTree = root.addChildren([
   projects,
   projectRoute.addChildren([projectStart, filesRoute, logRoute, compareRoute, searchRoute, workspacesRoute, accessRoute, auditRoute]),
   reviewRoute,
-  admin.addChildren([adminStart, health, tokens, systemAuditRoute]),
+  store,
+  appRoute,
+  accountRoute,
+  admin.addChildren([adminStart, health, usage, people, roles, tokens, systemAuditRoute]),
 ]);
 
 export function createAppRouter(client: QueryClient) {

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet } from "@tanstack/react-router";
 import { meQuery } from "../api/queries";
 import { useText } from "../text";
+import { ADMIN_PAGES, adminTitle } from "./pages";
 import { Empty, PageHeader } from "../ui/basics";
 
 export function AdminLayout() {
@@ -11,10 +12,10 @@ export function AdminLayout() {
   return (
     <>
       <PageHeader title={t.nav.admin} />
-      <nav aria-label={t.nav.admin} className="flex shrink-0 gap-1 border-b px-3">
-        {(["health", "tokens", "audit"] as const).map((page) => (
-          <Link key={page} to={`/admin/${page}`} className="-mb-px border-b-2 border-transparent px-2 py-2 text-sm text-muted hover:text-text" activeProps={{ className: "!border-text !text-text font-medium", "aria-current": "page" }}>
-            {t.admin[page]}
+      <nav aria-label={t.nav.admin} className="flex shrink-0 gap-1 overflow-x-auto border-b px-3">
+        {ADMIN_PAGES.map((page) => (
+          <Link key={page} to={`/admin/${page}`} className="-mb-px border-b-2 border-transparent px-2 py-2 text-sm whitespace-nowrap text-muted hover:text-text" activeProps={{ className: "!border-text !text-text font-medium", "aria-current": "page" }}>
+            {adminTitle(t, page)}
           </Link>
         ))}
       </nav>

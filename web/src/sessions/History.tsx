@@ -9,7 +9,7 @@ import { providerName } from "./profiles";
 import { projectNamesQuery, questionsQuery, type Session, sessionsQuery } from "./queries";
 
 export function History({ active, onOpen }: { active?: string; onOpen?: () => void }) {
-  const t = useText().sessions;
+  const { sessions: t, apps: { appSession: app } } = useText();
   const sessions = useInfiniteQuery({ ...sessionsQuery(), refetchInterval: 15_000 });
   const names = useQuery(projectNamesQuery()).data;
   const questions = useQuery(questionsQuery()).data ?? [];
@@ -36,7 +36,7 @@ export function History({ active, onOpen }: { active?: string; onOpen?: () => vo
                 <li key={session.id}>
                   <Link to="/sessions/$session" params={{ session: session.id }} onClick={onOpen} aria-current={session.id === active ? "page" : undefined} className={classes("block rounded-md px-2 py-1.5", session.id === active ? "bg-accent-soft" : "row-hover")}>
                     <span className="flex items-baseline gap-2"><span className="min-w-0 flex-1 truncate font-medium" title={session.title}>{session.title || t.untitled}</span><Age at={session.last_active_at} className="shrink-0 text-xs text-muted" /></span>
-                    {waiting(session) > 0 ? <span className="block truncate text-xs text-accent">{t.list.waits(waiting(session))}</span> : <span className="block truncate text-xs text-muted">{providerName(session.provider)} · {names?.get(session.project_id) ?? "…"}{session.state === "closed" && ` · ${t.closed}`}</span>}
+                    {waiting(session) > 0 ? <span className="block truncate text-xs text-accent">{t.list.waits(waiting(session))}</span> : <span className="block truncate text-xs text-muted">{providerName(session.provider)} · {session.app ? `${app} ${session.app}` : (names?.get(session.project_id) ?? "…")}{session.state === "closed" && ` · ${t.closed}`}</span>}
                   </Link>
                 </li>
               ))}

@@ -4,6 +4,8 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { PanelLeft } from "lucide-react";
 import { useState } from "react";
 import { projectsQuery } from "../api/queries";
+import { AppIcon } from "../apps/AppIcon";
+import { type StoreEntry, storeQuery } from "../apps/queries";
 import { useText } from "../text";
 import { buttonClass, Empty, Field, IconButton, inputClass, Problem, Skeleton } from "../ui/basics";
 import { addToDraft, Composer } from "./Composer";
@@ -31,15 +33,17 @@ export function NewSessionPage() {
   const names = (projects.data ?? []).map((one) => one.name);
   const filled = projects.data?.find((one) => one.head > 0)?.name;
   const project = [search.project, kept, filled, names[0]].find((name) => name !== undefined && names.includes(name));
+  const store = useQuery({ ...storeQuery(), enabled: !!search.app });
+  const app = search.app ? store.data?.find((one) => one.name === search.app) : undefined;
   const provider = chosenProvider ?? agents.data?.default ?? "";
   const create = useMutation({
     mutationFn: async (text: string) => {
-      const made = await createSession({ project: project ?? "", provider: provider || null, land, profile });
+      const made = await createSession(app ? { app: app.name } : { project: project ?? "", provider: provider || null, land, profile });
       giveFirstMessage(made.id, text);
       return made;
     },
     onSuccess: async (made) => {
-      localStorage.setItem("project", project ?? "");
+      if (!app) localStorage.setItem("project", project ?? "");
       void client.invalidateQueries({ queryKey: sessionKeys.all });
       await navigate({ to: "/sessions/$session", params: { session: made.id }, replace: true });
     },
@@ -54,7 +58,7 @@ export function NewSessionPage() {
       </header>
       <div className="min-h-0 flex-1 overflow-y-auto" tabIndex={0} role="region" aria-label={t.sessions.new}>
         <div className="mx-auto flex w-full max-w-[752px] flex-col gap-4 px-4 py-6 md:pt-[12vh]">
-          {projects.isPending ? <Skeleton lines={3} className="p-0" /> : names.length === 0 ? (
+          {search.app ? <AppDraft entry={app} isPending={store.isPending} error={create.error} onSend={async (text) => void (await create.mutateAsync(text))} /> : projects.isPending ? <Skeleton lines={3} className="p-0" /> : names.length === 0 ? (
             <Empty title={t.projects.empty} tall={false} action={<Link to="/projects" search={{ new: true }} className={buttonClass("primary")}>{t.projects.new}</Link>}>{t.sessions.draft.noProjects}</Empty>
           ) : (
             <>
@@ -89,12 +93,32 @@ export function NewSessionPage() {
               </ul>
             </>
           )}
-          <Link to="/sessions/example" className="flex flex-wrap items-baseline gap-x-3 rounded-lg border px-3 py-2 hover:bg-hover">
+          {!search.app && <Link to="/sessions/example" className="flex flex-wrap items-baseline gap-x-3 rounded-lg border px-3 py-2 hover:bg-hover">
             <span className="font-medium text-accent">{t.sessions.draft.example}</span>
             <span className="text-sm text-muted">{t.sessions.draft.exampleHint}</span>
-          </Link>
+          </Link>}
         </div>
       </div>
+    </>
+  );
+}
+
+/** A session of an app: its configuration says what agent works, and how. */
+function AppDraft({ entry, isPending, error, onSend }: { entry?: StoreEntry; isPending: boolean; error: Error | null; onSend: (text: string) => Promise<void> }) {
+  const t = useText();
+  if (isPending) return <Skeleton lines={3} className="p-0" />;
+  if (!entry) return <Empty title={t.errors.notFound} tall={false}>{t.errors.notFoundHint}</Empty>;
+  return (
+    <>
+      <div className="flex items-start gap-3">
+        <AppIcon name={entry.name} icon={entry.icon} />
+        <div className="min-w-0">
+          <h2 className="text-xl font-semibold"><Link to="/store/$app" params={{ app: entry.name }} className="hover:underline">{entry.title}</Link></h2>
+          {entry.description && <p className="text-muted">{entry.description}</p>}
+        </div>
+      </div>
+      {entry.can_use ? <Composer name={`app:${entry.name}`} project={undefined} agent={entry.title} isWorking={false} autoFocus isInline onSend={onSend} /> : <p role="alert" className="text-waiting">{t.apps.canNotUse}: {entry.use_reason}</p>}
+      {error && <p role="alert" className="text-refused">{error.message}</p>}
     </>
   );
 }

@@ -25,7 +25,7 @@ export function SessionHeader({ session, project, run, totals, questions, wishes
     <header className="flex h-12 shrink-0 items-center gap-2 border-b px-2 sm:px-4">
       <IconButton label={t.history} className="lg:hidden" onClick={openHistory}><PanelLeft size={16} strokeWidth={1.5} /></IconButton>
       <h1 className="flex min-w-0 items-baseline gap-2 text-base">
-        {project && <Link to="/projects/$project" params={{ project }} className="hidden max-w-40 shrink-0 truncate text-muted hover:text-text sm:block">{project}</Link>}
+        {session.app ? <Link to="/store/$app" params={{ app: session.app }} className="hidden max-w-40 shrink-0 truncate text-muted hover:text-text sm:block">{session.app}</Link> : project && <Link to="/projects/$project" params={{ project }} className="hidden max-w-40 shrink-0 truncate text-muted hover:text-text sm:block">{project}</Link>}
         <span className="hidden text-muted sm:inline" aria-hidden>/</span>
         <span className="truncate font-semibold" title={session.title}>{session.title || t.untitled}</span>
       </h1>

@@ -88,7 +88,7 @@ export const todoEventsQuery = (run: string | undefined) =>
 export const projectNamesQuery = () => ({ ...projectsQuery(), select: (found: Schemas["ProjectView"][]) => new Map(found.map((one) => [one.id, one.name])) });
 
 // What the server fills in need not be said.
-export const createSession = (wanted: Partial<Schemas["SessionCreate"]> & { project: string }) => body(api.POST("/api/v1/sessions", { body: wanted as Schemas["SessionCreate"] }));
+export const createSession = (wanted: Partial<Schemas["SessionCreate"]> & ({ project: string } | { app: string })) => body(api.POST("/api/v1/sessions", { body: wanted as Schemas["SessionCreate"] }));
 
 export const sendMessage = (session: string, message: string, wanted: Partial<Schemas["RunCreate"]> = {}) =>
   body(api.POST("/api/v1/sessions/{session}/runs", { params: { path: { session } }, body: { ...wanted, message } as Schemas["RunCreate"] }));

@@ -1,5 +1,6 @@
 // Who you are, theme, language, and the way out.
 import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { Check, CircleUserRound } from "lucide-react";
 import { DropdownMenu as Menu } from "radix-ui";
 import type { ReactNode } from "react";
@@ -13,6 +14,7 @@ const item = "flex h-8 cursor-default items-center gap-2 rounded-md px-2 text-sm
 export function AccountMenu() {
   const t = useText();
   const theme = useTheme();
+  const navigate = useNavigate();
   const me = useQuery(meQuery()).data;
   const themes: [Theme, string][] = [["system", t.theme.system], ["light", t.theme.light], ["dark", t.theme.dark]];
   return (
@@ -42,6 +44,7 @@ export function AccountMenu() {
             {LANGUAGES.map(({ id, name }) => <Choice key={id} value={id}>{name}</Choice>)}
           </Menu.RadioGroup>
           <Menu.Separator className="my-1 h-px bg-line" />
+          <Menu.Item className={item} onSelect={() => void navigate({ to: "/account" })}>{t.account.menu}</Menu.Item>
           <Menu.Item className={item} onSelect={() => void logOut()}>{t.login.logout}</Menu.Item>
         </Menu.Content>
       </Menu.Portal>
@@ -49,8 +52,8 @@ export function AccountMenu() {
   );
 }
 
-async function logOut() {
-  await fetch("/logout", { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
+export async function logOut(everywhere = false) {
+  await fetch("/logout", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ everywhere }) });
   window.location.assign("/");
 }
 

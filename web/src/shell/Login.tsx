@@ -7,7 +7,7 @@ import markUrl from "../mark.svg";
 import { useText } from "../text";
 import { Button, buttonClass, classes, Command, Field, inputClass } from "../ui/basics";
 
-const LINK = /^#link=([\w-]+)$/;
+export const LINK = /^#link=([\w-]+)$/;
 
 export function Login({ expired }: { expired: boolean }) {
   const t = useText();

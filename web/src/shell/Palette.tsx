@@ -2,6 +2,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useNavigate, useRouterState } from "@tanstack/react-router";
 import { useDeferredValue, useState } from "react";
+import { ADMIN_PAGES, adminTitle } from "../admin/pages";
 import { api, body } from "../api/client";
 import { projectsQuery } from "../api/queries";
 import { useText } from "../text";
@@ -42,12 +43,14 @@ function Chooser({ onClose, isAdmin, onHelp }: { onClose: () => void; isAdmin: b
     { id: "inbox", group: t.palette.pages, label: t.nav.inbox, run: () => void navigate({ to: "/inbox" }) },
     { id: "projects", group: t.palette.pages, label: t.nav.projects, run: () => void navigate({ to: "/projects" }) },
     { id: "review", group: t.palette.pages, label: t.nav.review, run: () => void navigate({ to: "/review" }) },
+    { id: "store", group: t.palette.pages, label: t.nav.store, run: () => void navigate({ to: "/store" }) },
+    { id: "account", group: t.palette.pages, label: t.account.title, run: () => void navigate({ to: "/account" }) },
     ...(project
       ? ([["files/$", t.project.files], ["log", t.project.log], ["compare", t.project.compare], ["search", t.project.search], ["agents", t.project.workspaces], ["access", t.project.settings], ["audit", t.project.audit]] as const).map(
           ([page, label]) => ({ id: page, group: t.palette.pages, label, hint: project, run: () => void navigate({ to: `/projects/$project/${page}`, params: { project, _splat: "" } }) }),
         )
       : []),
-    ...(isAdmin ? (["health", "tokens", "audit"] as const).map((page) => ({ id: `admin-${page}`, group: t.palette.pages, label: t.admin[page], hint: t.nav.admin, run: () => void navigate({ to: `/admin/${page}` }) })) : []),
+    ...(isAdmin ? ADMIN_PAGES.map((page) => ({ id: `admin-${page}`, group: t.palette.pages, label: adminTitle(t, page), hint: t.nav.admin, run: () => void navigate({ to: `/admin/${page}` }) })) : []),
   ];
   const actions: Choice[] = [
     { id: "new-session", group: t.palette.actions, label: t.sessions.new, run: () => void navigate({ to: "/sessions/new", search: { project } }) },

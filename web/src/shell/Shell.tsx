@@ -1,8 +1,9 @@
 // The frame around every page: navigation, live status, the command palette, shortcuts, what just happened.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ErrorComponentProps, Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { FolderTree, GitMerge, Inbox, type LucideIcon, MessagesSquare, Search, ShieldCheck } from "lucide-react";
+import { FolderTree, GitMerge, Inbox, type LucideIcon, MessagesSquare, Search, ShieldCheck, Store } from "lucide-react";
 import { useEffect, useState } from "react";
+import { storeQuery } from "../apps/queries";
 import { meQuery, projectsQuery, reviewsQuery } from "../api/queries";
 import { useLiveStatus } from "../live/hooks";
 import { questionsQuery } from "../sessions/queries";
@@ -13,11 +14,11 @@ import { formatAge } from "../ui/format";
 import { Toasts, undoLast } from "../ui/toasts";
 import { AccountMenu } from "./AccountMenu";
 import { shown, useShortcut } from "./keyboard";
-import { Login } from "./Login";
+import { LINK, Login } from "./Login";
 import { Palette } from "./Palette";
 import { ShortcutList } from "./ShortcutList";
 
-type Section = { to: "/sessions" | "/inbox" | "/projects" | "/review" | "/admin"; label: string; icon: LucideIcon; count?: number };
+type Section = { to: "/sessions" | "/inbox" | "/projects" | "/review" | "/store" | "/admin"; label: string; icon: LucideIcon; count?: number };
 
 export function Shell() {
   const t = useText();
@@ -31,9 +32,12 @@ export function Shell() {
   useShortcut("g s", t.shortcuts.goSessions, () => void navigate({ to: "/sessions" }), true, true);
   useShortcut("g i", t.shortcuts.goInbox, () => void navigate({ to: "/inbox" }), true, true);
   useShortcut("g r", t.shortcuts.goReview, () => void navigate({ to: "/review" }), true, true);
+  useShortcut("g a", t.shortcuts.goStore, () => void navigate({ to: "/store" }), true, true);
   useShortcut("u", t.common.undo, undoLast, true, true);
 
   if (me.isPending) return <Skeleton lines={4} className="mx-auto max-w-sm pt-32" />;
+  // A link to choose a password is for whoever opens it, also where somebody is logged in already.
+  if (LINK.test(window.location.hash)) return <Login expired={false} />;
   if (me.data === null || (me.error && (me.error as { status?: number }).status === 401)) return <Login expired={me.data === null} />;
   if (me.error && !me.data) return <Problem error={me.error} retry={() => void me.refetch()} />;
   const isAdmin = me.data?.actions.includes("admin") ?? false;
@@ -73,11 +77,14 @@ function Navigation({ isAdmin, onPalette }: { isAdmin: boolean; onPalette: () =>
   const t = useText();
   const waiting = useWaiting();
   const questions = useQuery(questionsQuery()).data?.length;
+  // One person on one machine has no apps, and needs no store.
+  const hasApps = !!useQuery({ ...storeQuery(), staleTime: 300_000 }).data?.length;
   const sections: Section[] = [
     { to: "/sessions", label: t.nav.sessions, icon: MessagesSquare },
     { to: "/projects", label: t.nav.projects, icon: FolderTree },
     { to: "/inbox", label: t.nav.inbox, icon: Inbox, count: questions },
     { to: "/review", label: t.nav.review, icon: GitMerge, count: waiting },
+    ...(hasApps ? [{ to: "/store" as const, label: t.nav.store, icon: Store }] : []),
     ...(isAdmin ? [{ to: "/admin" as const, label: t.nav.admin, icon: ShieldCheck }] : []),
   ];
   return (

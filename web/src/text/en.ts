@@ -1,11 +1,12 @@
 // Every word the workbench says. A text with values in it is a function; zh.ts must have the same shape.
+import { account, apps, people, usage } from "./people.en";
 import { example, inbox, sessions } from "./sessions.en";
 
 const s = (count: number, one: string, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
 export const en = {
   nav: {
-    main: "Main", sessions: "Sessions", projects: "Projects", review: "Review", inbox: "Inbox", admin: "Admin",
+    main: "Main", sessions: "Sessions", projects: "Projects", review: "Review", inbox: "Inbox", store: "Store", admin: "Admin",
     skip: "Skip to content", palette: "Search or jump to", menu: "You and settings", collapse: "Narrow the navigation",
     expand: "Widen the navigation",
   },
@@ -42,7 +43,7 @@ export const en = {
   },
   shortcuts: {
     title: "Keyboard shortcuts", palette: "Command palette", help: "This list", nextItem: "Next", previousItem: "Previous",
-    goProjects: "Go to projects", goReview: "Go to review", goSessions: "Go to sessions", goInbox: "Go to the inbox", everywhere: "Everywhere", here: "On this page", then: "then",
+    goProjects: "Go to projects", goReview: "Go to review", goSessions: "Go to sessions", goInbox: "Go to the inbox", goStore: "Go to the store", everywhere: "Everywhere", here: "On this page", then: "then",
   },
   projects: {
     title: "Projects", count: (n: number) => s(n, "project"), new: "New project", name: "Name", description: "What is it about?",
@@ -147,7 +148,7 @@ export const en = {
     title: "Tokens", intro: "Agents, adapters and people come in with a token. It is shown once.", create: "New token", name: "For", kind: "Kind", actions: "May", expires: "Expires", revoke: "Revoke", revoked: "revoked", expired: "expired", project: "Project", any: "all projects",
     days: "Days", created: "The token was made. Copy it now; it is not shown again.", empty: "No tokens", revokedToast: (who: string) => `The token of ${who} was revoked.`, made: "Made", active: "active",
   },
-  sessions, inbox, example,
+  sessions, inbox, example, account, apps, people, usage,
   count: s,
 };
 

@@ -1,11 +1,12 @@
 import type { Messages } from "./en";
+import { account, apps, people, usage } from "./people.zh";
 import { example, inbox, sessions } from "./sessions.zh";
 
 const n = (count: number, unit: string) => `${count.toLocaleString("zh-CN")} ${unit}`;
 
 export const zh: Messages = {
   nav: {
-    main: "主导航", sessions: "会话", projects: "项目", review: "评审", inbox: "收件箱", admin: "管理",
+    main: "主导航", sessions: "会话", projects: "项目", review: "评审", inbox: "收件箱", store: "应用商店", admin: "管理",
     skip: "跳到正文", palette: "搜索或跳转", menu: "账户与设置", collapse: "收窄导航", expand: "展开导航",
   },
   common: {
@@ -33,7 +34,7 @@ export const zh: Messages = {
     searchFor: (q) => `在内容中搜索“${q}”`,
   },
   shortcuts: {
-    title: "键盘快捷键", palette: "命令面板", help: "本列表", nextItem: "下一项", previousItem: "上一项", goProjects: "前往项目", goReview: "前往评审", goSessions: "前往会话", goInbox: "前往收件箱",
+    title: "键盘快捷键", palette: "命令面板", help: "本列表", nextItem: "下一项", previousItem: "上一项", goProjects: "前往项目", goReview: "前往评审", goSessions: "前往会话", goInbox: "前往收件箱", goStore: "前往应用商店",
     everywhere: "全局", here: "本页", then: "然后",
   },
   projects: {
@@ -120,6 +121,6 @@ export const zh: Messages = {
     title: "令牌", intro: "智能体、适配器和人都凭令牌进入。令牌只显示一次。", create: "新建令牌", name: "给谁", kind: "类型", actions: "可以", expires: "到期", revoke: "吊销", revoked: "已吊销", expired: "已过期", project: "项目", any: "所有项目",
     days: "天数", created: "令牌已生成。请现在复制，之后不再显示。", empty: "没有令牌", revokedToast: (who) => `已吊销 ${who} 的令牌。`, made: "创建于", active: "有效",
   },
-  sessions, inbox, example,
+  sessions, inbox, example, account, apps, people, usage,
   count: (count, one) => n(count, one),
 };
