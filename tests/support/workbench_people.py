@@ -8,7 +8,7 @@ from contextbase.interfaces.cli.app_example import example_files, example_manife
 
 __all__ = ["PASSWORD", "made_people_and_apps"]
 
-PASSWORD = "a long enough password"  # noqa: S105 - of people who live in tests alone
+PASSWORD = "a long enough password"
 _PEOPLE = (
     ("dora", "Dora Lind", "sales"),
     ("emil", "Emil Noor", "sales"),
